@@ -1,0 +1,10 @@
+# Debian's MLIR 19: its version file refuses "find_package(MLIR 19)", so the version is checked by hand.
+list(APPEND CMAKE_PREFIX_PATH /usr/lib/llvm-19)
+find_package(MLIR REQUIRED CONFIG)
+if(NOT LLVM_VERSION_MAJOR EQUAL 19)
+  message(FATAL_ERROR "MLIR 19 is needed, found LLVM ${LLVM_VERSION}: install libmlir-19-dev")
+endif()
+find_program(MLIR_TABLEGEN_EXE NAMES mlir-tblgen mlir-tblgen-19 HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
+list(GET MLIR_INCLUDE_DIRS 0 SPYRE_MLIR_TD_DIR)
+set(SPYRE_LLVM_PREFIX ${LLVM_INSTALL_PREFIX})
+set(SPYRE_LIT ${LLVM_INSTALL_PREFIX}/build/utils/lit/lit.py)

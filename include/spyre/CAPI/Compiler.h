@@ -1,0 +1,86 @@
+//===- Compiler.h - the compiler for callers that must not see MLIR -------------------------------===//
+//
+// Text in, bytes out: the plug-in and C++ programs build a graph with GraphBuilder (or bring graph IR
+// text of their own) and get the artifacts of a compiled model. No MLIR type crosses this header.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/Base/Artifacts.h"
+#include "spyre/Layout/DeviceLayout.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spyre::capi {
+
+/// A value of the graph under construction.
+using ValueId = int64_t;
+
+struct TensorType {
+  numerics::HostType dtype = numerics::HostType::Float16;
+  std::vector<int64_t> size;
+  std::vector<int64_t> stride; ///< elements
+};
+
+/// Attribute of a graph call: integers, floats, booleans, strings, integer lists.
+using Attribute = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
+
+/// Builds graph IR text. Names of operations are the framework's ("aten.mm.default"); whether they are
+/// known is decided by the compiler, which reports all unknown ones at once.
+class GraphBuilder {
+public:
+  GraphBuilder();
+  ~GraphBuilder();
+  GraphBuilder(GraphBuilder &&) noexcept;
+
+  ValueId addInput(const std::string &name, const TensorType &type, int64_t storageOffset,
+                   const layout::DeviceLayout &layout);
+  /// \p location is "file.py:12" (base name only) or empty. One result.
+  ValueId addCall(const std::string &target, const std::vector<ValueId> &operands,
+                  const std::vector<std::pair<std::string, Attribute>> &attributes,
+                  const TensorType &result, const std::string &location);
+  void addOutput(ValueId value, const TensorType &type);
+  /// The graph IR module.
+  std::string text() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+struct CompileOptions {
+  arch::DeviceDesc device;
+  /// Cores to divide work over, 1..device.cores; 0 means all.
+  int64_t cores = 0;
+  /// Stop after this phase: "graph", "loop", "layout", "division", "opspec", "bundle", "code".
+  std::string compileTo = "code";
+  /// Also return the text of every phase, under "phases/".
+  bool keepPhases = false;
+};
+
+struct CompileResult {
+  /// model.json, bundle_<i>/{op_spec.txt, bundle.mlir, sdsc_<n>.json, spyreCodeDir/...}; when stopped
+  /// early at an IR phase, "<phase>.mlir".
+  Artifacts artifacts;
+  std::string decisionsJson;
+};
+
+/// Graph IR text -> artifacts. Errors: E1001 (malformed text), E1002 (operations that are not
+/// supported, all of them with counts), E1003 (dtype), E1004 (rank or shape), and those of later stages.
+Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options);
+
+/// Continues from a dumped, possibly edited, phase: text of "graph", "loop", "layout" or "division".
+Expected<CompileResult> compileFromPhase(const std::string &phase, const std::string &text,
+                                         const CompileOptions &options);
+/// Continues from a directory that stopped at "opspec" or "bundle".
+Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Artifacts &artifacts,
+                                             const CompileOptions &options);
+
+/// Framework names of all operations the compiler accepts, sorted.
+std::vector<std::string> supportedOperations();
+
+} // namespace spyre::capi

@@ -1,0 +1,120 @@
+//===- Device.h - the hardware abstraction: what a driver must offer ----------------------------===//
+//
+// Two drivers: "sim" (the simulated card) and "null" (accepts everything, computes nothing: the
+// skeleton to copy and the zero of measurements). One conformance suite (conformance/) runs against
+// each. Physical addresses stay inside the runtime; users hold Buffer handles.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/Base/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// Names and meaning as in the public counters of torch.spyre.
+struct DeviceCounters {
+  uint64_t launches = 0;
+  uint64_t ddrReadBytes = 0, ddrWriteBytes = 0;
+  uint64_t lxReadBytes = 0, lxWriteBytes = 0;
+  uint64_t ringBytes = 0;
+  uint64_t ptMacs = 0, sfpLaneOps = 0;
+  uint64_t cycles = 0, nanoseconds = 0;
+  uint64_t sanitizerChecks = 0;
+};
+
+/// Memory behind one segment of a launch.
+struct SegmentBinding {
+  uint64_t physicalBase = 0;
+  uint64_t bytes = 0;
+};
+
+class Driver {
+public:
+  virtual ~Driver() = default;
+  virtual const char *name() const = 0;
+  virtual const arch::DeviceDesc &desc() const = 0;
+  virtual Status write(uint64_t address, const void *data, uint64_t bytes) = 0;
+  virtual Status read(uint64_t address, void *data, uint64_t bytes) = 0;
+  virtual Status discard(uint64_t address, uint64_t bytes) = 0;
+  virtual Status launch(uint64_t programAddress, uint64_t programBytes,
+                        const std::vector<SegmentBinding> &segments) = 0;
+  virtual DeviceCounters counters() const = 0;
+  virtual void resetCounters() = 0;
+};
+
+struct DriverOptions {
+  uint32_t threads = 0;
+  bool sanitizer = true;
+};
+
+/// "sim" or "null"; anything else is E6101 and lists them.
+Expected<std::unique_ptr<Driver>> createDriver(const std::string &name,
+                                               const arch::DeviceDesc &desc,
+                                               const DriverOptions &options = {});
+
+class Device;
+
+/// A piece of device memory; freed when the last handle goes.
+class Buffer {
+public:
+  ~Buffer();
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+  uint64_t bytes() const { return sizeBytes; }
+  uint64_t physicalAddress() const { return address; }
+  Device &device() const { return *owner; }
+
+private:
+  friend class Device;
+  Buffer(std::shared_ptr<Device> owner, uint64_t address, uint64_t sizeBytes)
+      : owner(std::move(owner)), address(address), sizeBytes(sizeBytes) {}
+  std::shared_ptr<Device> owner;
+  uint64_t address;
+  uint64_t sizeBytes;
+};
+using BufferRef = std::shared_ptr<Buffer>;
+
+struct MemoryStats {
+  uint64_t allocatedBytes = 0, peakAllocatedBytes = 0;
+  uint64_t allocations = 0, totalAllocations = 0;
+};
+
+/// A driver plus an allocator and the host-side counters. Thread safe; one operation at a time.
+class Device : public std::enable_shared_from_this<Device> {
+public:
+  static std::shared_ptr<Device> create(std::unique_ptr<Driver> driver);
+  ~Device();
+
+  const arch::DeviceDesc &desc() const;
+  const char *driverName() const;
+
+  /// At least one byte, rounded up to sticks. Fresh memory reads as zero and counts as never written.
+  /// Error: E6102 (out of device memory) with sizes in use.
+  Expected<BufferRef> allocate(uint64_t bytes);
+  /// Raw bytes at an offset of the buffer. Errors: E6103 (outside the buffer).
+  Status copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data, uint64_t bytes);
+  Status copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes);
+  Status copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t bytes);
+
+  /// segments[i] binds virtual segment i; the program segment is bound to \p program.
+  Status launch(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
+                const std::vector<BufferRef> &segments);
+
+  DeviceCounters counters() const;
+  void resetCounters();
+  MemoryStats memoryStats() const;
+
+private:
+  friend class Buffer;
+  explicit Device(std::unique_ptr<Driver> driver);
+  void release(uint64_t address, uint64_t bytes);
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace spyre::runtime

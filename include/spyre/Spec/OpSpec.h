@@ -1,0 +1,96 @@
+//===- OpSpec.h - one device operation, as planners hand it to code generation -----------------===//
+//
+// The artifact for people: op name, iteration space with the core split of each symbol, and per
+// tensor the device size and one coordinate per device dimension [spec: codegen-and-backend 1].
+// After alignment every coordinate is one of
+//
+//     5            constant
+//     c0 + 5       symbol, optional offset
+//     floor(c1/64) + 2     tile index of the stick symbol
+//     Mod(c1, 64)          lane
+//
+// All tensors of an op have the same rank; dimensions a tensor lacks are added outermost with size 1
+// and coordinate 0. The output is the last argument. Text form and parser: see writeOpSpecs.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Status.h"
+#include "spyre/Numerics/Formats.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spyre::spec {
+
+struct Coordinate {
+  enum class Kind : uint8_t { Constant, Symbol, Floor, Mod };
+  Kind kind = Kind::Constant;
+  std::string symbol;
+  /// Elements per stick for Floor and Mod.
+  int64_t divisor = 1;
+  int64_t offset = 0;
+
+  bool operator==(const Coordinate &) const = default;
+  static Coordinate constant(int64_t value) { return {Kind::Constant, "", 1, value}; }
+  static Coordinate var(std::string s, int64_t offset = 0) {
+    return {Kind::Symbol, std::move(s), 1, offset};
+  }
+  static Coordinate floorDiv(std::string s, int64_t divisor, int64_t offset = 0) {
+    return {Kind::Floor, std::move(s), divisor, offset};
+  }
+  static Coordinate mod(std::string s, int64_t divisor) {
+    return {Kind::Mod, std::move(s), divisor, 0};
+  }
+  std::string toString() const;
+};
+
+enum class Residency : uint8_t { Hbm, Pool, Lx };
+
+struct TensorArg {
+  bool isInput = true;
+  /// Position in the kernel call's tensor list; -1 for pool and LX tensors.
+  int64_t argIndex = -1;
+  numerics::DataFormat deviceDtype = numerics::DataFormat::Sen169Fp16;
+  std::vector<int64_t> deviceSize;
+  std::vector<Coordinate> deviceCoordinates;
+  Residency residency = Residency::Hbm;
+  /// Hbm: virtual address (segment base); Pool: offset in the pool; Lx: address in the scratchpad.
+  int64_t address = 0;
+  std::vector<int64_t> strideMap;
+
+  bool operator==(const TensorArg &) const = default;
+};
+
+struct IterationDim {
+  std::string symbol;
+  int64_t range = 1;
+  int64_t cores = 1;
+
+  bool operator==(const IterationDim &) const = default;
+};
+
+struct OpSpec {
+  std::string op;
+  bool isReduction = false;
+  /// Output symbols first, reduction symbols last.
+  std::vector<IterationDim> iterationSpace;
+  /// Constants by name, in order ("scaling_factor", ...).
+  std::vector<std::pair<std::string, double>> constants;
+  std::vector<TensorArg> args;
+
+  bool operator==(const OpSpec &) const = default;
+};
+
+bool isMatmul(const OpSpec &spec);
+
+/// Text form: a Python-like list of OpSpec(...) entries [spec: codegen-and-backend 1.4].
+std::string writeOpSpecs(const std::vector<OpSpec> &specs);
+/// Accepts what writeOpSpecs prints and hand edits of it (blanks, line breaks, trailing commas,
+/// sympify('...') around expressions). Error: E1301 with line and column.
+Expected<std::vector<OpSpec>> parseOpSpecs(const std::string &text);
+/// Invariants of the aligned form. Error: E1302 naming op, argument and rule.
+Status verifyOpSpec(const OpSpec &spec);
+
+} // namespace spyre::spec
