@@ -19,6 +19,10 @@ endif()
 
 # No contraction: a*b+c is fused only where the numerics policy says so, on every host alike.
 add_compile_options(-Wall -Wextra -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports both falsely inside std::string and std::optional.
+  add_compile_options(-Wno-restrict -Wno-maybe-uninitialized)
+endif()
 # File names in assertions and debug data do not depend on where the project is checked out.
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
 if(SPYRE_WERROR)

@@ -1,6 +1,7 @@
 //===- Math.h - integer helpers with names ----------------------------------------------------===//
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

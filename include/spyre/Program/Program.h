@@ -18,6 +18,7 @@
 //   Store       ddr(op 1) <- lx(op 0)                   one stick
 //   Fill        lx(op 0)  <- 32-bit pattern `immediate` repeated over the stick
 //   Vector      lx(out)   <- fn(lx(in 0), ...)          lane-wise in fp32, one rounding to `format`;
+//                                                       the inputs are ops 0.., out is the last op;
 //                                                       an input with splat reads lane 0 for all lanes
 //   Accumulate  acc(op 1) <- fn(acc, lx(op 0))          lane-wise in fp32; acc holds elemsPerStick fp32
 //                                                       values (accBytes()); lanes >= validLanes of the

@@ -1,0 +1,131 @@
+//===- Memory.cpp - allocation and copies -----------------------------------------------------===//
+#include "Conformance.h"
+
+#include <cstring>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+namespace spyre::conformance {
+
+using Memory = ConformanceTest;
+
+TEST_F(Memory, TheDeviceIsTheOneAskedFor) {
+  EXPECT_STREQ(device->driverName(), traits().name);
+  EXPECT_EQ(device->desc(), desc);
+}
+
+TEST_F(Memory, AllocationsAreWholeAlignedSticksAndNeverAddressZero) {
+  for (uint64_t bytes : {0u, 1u, 127u, 128u, 129u, 5000u}) {
+    BufferRef buffer = *device->allocate(bytes);
+    EXPECT_EQ(buffer->physicalAddress() % 128, 0u);
+    EXPECT_NE(buffer->physicalAddress(), 0u);
+    EXPECT_EQ(buffer->bytes() % 128, 0u);
+    EXPECT_GE(buffer->bytes(), std::max<uint64_t>(bytes, 1));
+    EXPECT_LT(buffer->bytes(), bytes + 129);
+  }
+  EXPECT_EQ(device->memoryStats().allocatedBytes, 0u);
+}
+
+TEST_F(Memory, LiveBuffersAreDisjointAndFreedMemoryComesBack) {
+  BufferRef first = *device->allocate(1000), second = *device->allocate(1000);
+  EXPECT_GE(second->physicalAddress(), first->physicalAddress() + first->bytes());
+  const uint64_t address = first->physicalAddress();
+  first.reset();
+  EXPECT_EQ((*device->allocate(1000))->physicalAddress(), address);
+}
+
+TEST_F(Memory, AllOfTheMemoryCanBeUsedAndNotMore) {
+  const uint64_t usable = uint64_t(desc.ddrBytes) - 128;
+  {
+    Expected<BufferRef> all = device->allocate(usable);
+    ASSERT_TRUE(all.ok()) << all.status().message();
+    Expected<BufferRef> more = device->allocate(1);
+    ASSERT_FALSE(more.ok());
+    EXPECT_EQ(more.status().code(), 6102);
+    const char byte = 1;
+    EXPECT_TRUE(device->copyToDevice(*all, (*all)->bytes() - 1, &byte, 1).ok());
+  }
+  for (uint64_t bytes : {usable + 1, uint64_t(desc.ddrBytes), UINT64_MAX - 1, UINT64_MAX}) {
+    Expected<BufferRef> refused = device->allocate(bytes);
+    ASSERT_FALSE(refused.ok()) << bytes;
+    EXPECT_EQ(refused.status().code(), 6102);
+  }
+  EXPECT_TRUE(device->allocate(usable).ok()) << "a refused request takes nothing";
+}
+
+TEST_F(Memory, CopiesStayInsideTheBuffer) {
+  BufferRef buffer = *device->allocate(256);
+  std::vector<char> data(1024);
+  const auto toDevice = [&](uint64_t offset, uint64_t bytes) {
+    return device->copyToDevice(buffer, offset, data.data(), bytes).code();
+  };
+  const auto toHost = [&](uint64_t offset, uint64_t bytes) {
+    return device->copyToHost(buffer, offset, data.data(), bytes).code();
+  };
+  for (auto [offset, bytes] : {std::pair<uint64_t, uint64_t>{0, 256}, {256, 0}, {255, 1}}) {
+    EXPECT_EQ(toDevice(offset, bytes), 0);
+    EXPECT_EQ(toHost(offset, bytes), 0);
+  }
+  for (auto [offset, bytes] : {std::pair<uint64_t, uint64_t>{0, 257},
+                               {256, 1},
+                               {257, 0},
+                               {1, UINT64_MAX},
+                               {UINT64_MAX, 1},
+                               {UINT64_MAX, UINT64_MAX}}) {
+    EXPECT_EQ(toDevice(offset, bytes), 6103) << offset << ' ' << bytes;
+    EXPECT_EQ(toHost(offset, bytes), 6103) << offset << ' ' << bytes;
+  }
+  EXPECT_EQ(device->copyOnDevice(buffer, *device->allocate(128), 256).code(), 6103);
+  EXPECT_EQ(device->copyToDevice(nullptr, 0, data.data(), 1).code(), 6105);
+  EXPECT_EQ(device->copyToHost(buffer, 0, nullptr, 1).code(), 6105);
+}
+
+// The driver itself refuses addresses outside its memory: nothing relies on the allocator alone.
+TEST_F(Memory, DriversRefuseAddressesOutsideTheirMemory) {
+  std::unique_ptr<Driver> driver = makeDriver();
+  const uint64_t end = uint64_t(desc.ddrBytes);
+  char data[256] = {};
+  EXPECT_TRUE(driver->write(end - 128, data, 128).ok());
+  EXPECT_TRUE(driver->read(end - 128, data, 128).ok());
+  EXPECT_TRUE(driver->discard(end - 128, 128).ok());
+  for (auto [address, bytes] :
+       {std::pair<uint64_t, uint64_t>{end, 1}, {end - 128, 256}, {UINT64_MAX - 64, 128}}) {
+    EXPECT_FALSE(driver->write(address, data, bytes).ok()) << address;
+    EXPECT_FALSE(driver->read(address, data, bytes).ok()) << address;
+    EXPECT_FALSE(driver->discard(address, bytes).ok()) << address;
+  }
+}
+
+TEST_F(Memory, FreshMemoryReadsAsZero) {
+  std::vector<char> ones(4096, 1);
+  for (int round = 0; round < 2; ++round) {
+    BufferRef buffer = *device->allocate(ones.size());
+    std::vector<char> data(ones.size(), 7);
+    ASSERT_TRUE(device->copyToHost(buffer, 0, data.data(), data.size()).ok());
+    EXPECT_EQ(data, std::vector<char>(ones.size(), 0)) << "round " << round;
+    ASSERT_TRUE(device->copyToDevice(buffer, 0, ones.data(), ones.size()).ok());
+  }
+}
+
+// Discarding one buffer leaves its neighbours alone, also inside one page of the host.
+TEST_F(Memory, DataComesBackAsWritten) {
+  std::vector<unsigned char> data((3 << 20) + 77);
+  for (size_t i = 0; i < data.size(); ++i) {
+    data[i] = static_cast<unsigned char>(i * 31 + i / 777);
+  }
+  BufferRef before = filled(1), buffer = *device->allocate(data.size() + 5), after = filled(2);
+  BufferRef copy = *device->allocate(data.size() + 5);
+  ASSERT_TRUE(device->copyToDevice(buffer, 5, data.data(), data.size()).ok());
+  ASSERT_TRUE(device->copyOnDevice(buffer, copy, data.size() + 5).ok());
+  buffer.reset();
+  std::vector<unsigned char> back(data.size());
+  ASSERT_TRUE(device->copyToHost(copy, 5, back.data(), back.size()).ok());
+  if (traits().computes) {
+    EXPECT_EQ(back, data);
+    EXPECT_EQ(lane(before, 63), 1.0f);
+    EXPECT_EQ(lane(after, 0), 2.0f);
+  }
+}
+
+} // namespace spyre::conformance

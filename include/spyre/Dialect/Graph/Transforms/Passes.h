@@ -1,0 +1,20 @@
+//===- Passes.h - passes on graph IR ----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace spyre::graph {
+
+std::unique_ptr<mlir::Pass> createVerifyGraphPass();
+
+/// The only function of a graph module, or null.
+mlir::func::FuncOp findMain(mlir::ModuleOp module);
+
+/// Registers the passes of this folder by flag, for spyre-opt.
+void registerGraphPasses();
+
+} // namespace spyre::graph

@@ -1,0 +1,19 @@
+//===- Passes.td - passes on graph IR --------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_GRAPH_PASSES_TD
+#define SPYRE_DIALECT_GRAPH_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VerifyGraphPass : Pass<"spyre-graph-verify", "::mlir::ModuleOp"> {
+  let summary = "Checks every call of a graph against the op table; reports all faults at once.";
+  let description = [{
+    Requires: nothing beyond the op verifiers.
+    Ensures: one `func.func @main` whose arguments carry stride, offset and layout; every callee is in the
+    op table and its operands, attributes and types fit.
+    Idempotent. Deterministic. Linear in calls. Changes nothing.
+    Unknown callees give one error (SPYRE-E1002) that names each with its number of uses.
+  }];
+  let constructor = "::spyre::graph::createVerifyGraphPass()";
+}
+
+#endif

@@ -1,0 +1,63 @@
+//===- Loop.h - the loop dialect and the linear form of its accesses ----------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Status.h"
+#include "spyre/Layout/DeviceLayout.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "spyre/Dialect/Loop/IR/LoopDialect.h.inc"
+#define GET_OP_CLASSES
+#include "spyre/Dialect/Loop/IR/LoopOps.h.inc"
+
+namespace spyre::loop {
+
+/// Names of loop.compute's callee that the compiler itself gives meaning to.
+constexpr const char *kCopy = "copy";
+constexpr const char *kMatmul = "batchmatmul";
+
+/// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing coefficient.
+struct LinearIndex {
+  struct Term {
+    unsigned var;
+    int64_t coefficient;
+  };
+  std::vector<Term> terms;
+  int64_t offset = 0;
+};
+
+/// An operand of an operation: its buffer and the linear index of each logical dimension.
+struct Access {
+  BufferOp buffer;
+  std::vector<LinearIndex> dims;
+};
+
+/// Linear form of an affine expression over \p numVars variables; E1201 when it is not linear with
+/// non-negative coefficients.
+Expected<LinearIndex> linearize(mlir::AffineExpr expression, unsigned numVars);
+
+/// Operand \p index (inputs in order, then the output). The op must have been verified.
+Access accessOf(ComputeOp op, unsigned index);
+inline unsigned operandCount(ComputeOp op) { return op.getInputs().size() + 1; }
+
+/// Layout attribute of a buffer; E2010 when it is missing or unsound.
+Expected<layout::DeviceLayout> layoutOf(BufferOp buffer);
+/// The host dimension each device dimension comes from, -1 for the synthetic stick pair of a sparse layout.
+/// The last two entries that name the stick dimension are its tile index and its lanes.
+struct DimRoles {
+  std::vector<int64_t> order; ///< dimOrder; last entry is the stick dimension or -1
+  int64_t stick() const { return order.empty() ? -1 : order.back(); }
+};
+Expected<DimRoles> dimRolesOf(BufferOp buffer);
+
+/// The single function of a loop module, or null.
+mlir::func::FuncOp findMain(mlir::ModuleOp module);
+
+} // namespace spyre::loop

@@ -1,0 +1,24 @@
+//===- Passes.h - planning passes on loop IR ----------------------------------------------------------------------===//
+//
+// Each create function takes an optional trace that collects the decisions; it must outlive the pass.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Decision.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace spyre::loop {
+
+std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr);
+
+/// Registers the passes of this folder by flag, for spyre-opt.
+void registerLoopPasses();
+
+} // namespace spyre::loop

@@ -1,0 +1,60 @@
+//===- Passes.td - planning passes on loop IR ---------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_LOOP_PASSES_TD
+#define SPYRE_DIALECT_LOOP_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PropagateLayoutsPass : Pass<"spyre-loop-propagate-layouts", "::mlir::ModuleOp"> {
+  let summary = "Gives every buffer a device layout and inserts copies where operands disagree on the stick.";
+  let description = [{
+    Requires: inputs and constants carry layouts.
+    Ensures: every buffer has a layout; all operands of an operation agree on the stick variable (a copy may
+    change it: it then becomes ReStickifyOpHBM); matmul has x along K, y and the result along N.
+    Idempotent. Deterministic. Linear in operations (times candidates, at most the number of variables).
+    Example: `x + y.t()` with both inputs in default layout gains one copy of y with the other stick.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createPropagateLayoutsPass()";
+}
+
+def PadMatmulPass : Pass<"spyre-loop-pad-matmul", "::mlir::ModuleOp"> {
+  let summary = "Copies the second matmul operand into a buffer with whole sticks of zeroed rows along K.";
+  let description = [{
+    Requires: layouts (spyre-loop-propagate-layouts).
+    Ensures: the K dimension of every second matmul operand owns a multiple of the stick of rows, those past K
+    are zero. The first operand needs nothing: its lanes past K are masked by the unit.
+    Idempotent. Deterministic. Linear in operations.
+    Example: K = 67 gives a buffer of 128 rows, a fill of rows 67..127 and a copy of rows 0..66.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createPadMatmulPass()";
+}
+
+def DivideWorkPass : Pass<"spyre-loop-divide-work", "::mlir::ModuleOp"> {
+  let summary = "Splits each operation's output variables over the cores.";
+  let description = [{
+    Requires: layouts.
+    Ensures: every operation has `splits`; their product is at most `cores`; a split divides the extent of its
+    variable, counted in sticks for stick variables; reduced variables and padded variables of a restickify are
+    not split.
+    Idempotent. Deterministic. Linear in operations.
+    Example: [256, 192] over 32 cores: c0 (256 rows) is split 32 ways.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createDivideWorkPass(32)";
+  let options = [Option<"cores", "cores", "int64_t", "32", "Cores to divide over.">];
+}
+
+def PlanPoolPass : Pass<"spyre-loop-plan-pool", "::mlir::ModuleOp"> {
+  let summary = "Places intermediates in one pool of device memory, reusing space of dead ones.";
+  let description = [{
+    Requires: layouts.
+    Ensures: every temp has `pool_offset`, a multiple of 128; temps that are live together do not overlap.
+    Idempotent. Deterministic. Quadratic in temps in the worst case.
+    Example: t0 dies where t2 is born: both may have offset 0.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createPlanPoolPass()";
+}
+
+#endif

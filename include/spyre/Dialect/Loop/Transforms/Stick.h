@@ -1,0 +1,48 @@
+//===- Stick.h - which loop variable runs through the lanes of a stick -----------------------------------------===//
+//
+// A unit works on whole sticks, so all tensors of an operation must agree on the one variable that runs through
+// their lanes. An access is legal when its stick dimension is indexed by that variable alone, or by that
+// variable plus others that step by whole sticks:
+//
+//     x [4096] read as [32, 128]:  index 128*d0 + d1 -> stick variable d1 (128 is a multiple of 64)
+//     x [512] read as [16, 32]:    index 32*d0 + d1  -> not a stick access (d0 starts inside sticks)
+//
+// A tensor without stick variable has one element per stick (sparse, or a stick dimension of size 1); it is
+// spread over all lanes when read.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Dialect/Loop/IR/Loop.h"
+
+#include <optional>
+#include <set>
+
+namespace spyre::loop {
+
+struct StickUse {
+  enum class Kind { None, Var, Illegal };
+  Kind kind = Kind::None;
+  unsigned var = 0;
+
+  bool isVar(unsigned v) const { return kind == Kind::Var && var == v; }
+  bool operator==(const StickUse &) const = default;
+};
+
+/// Elements per stick of a buffer's element type.
+int64_t elemsPerStick(BufferOp buffer);
+
+/// What the lanes of \p access would follow if \p stickDim (or -1: sparse) were cut into sticks.
+StickUse stickUse(const Access &access, int64_t stickDim);
+/// The same with the buffer's own layout. Errors: E2010, E2007.
+Expected<StickUse> stickUse(const Access &access);
+
+/// Variables an access depends on.
+std::set<unsigned> varsOf(const Access &access);
+
+/// True when the tensor can take part in an operation whose lanes follow \p var (nothing: no lanes vary).
+bool isCompatible(const Access &access, const StickUse &use, std::optional<unsigned> var);
+
+/// How a copy runs: element by element in place of lanes (identity) or with a change of stick.
+bool isRestickify(const Access &from, const StickUse &fromUse, const StickUse &toUse);
+
+} // namespace spyre::loop

@@ -1,0 +1,208 @@
+//===- DeviceDesc.cpp - presets, JSON form and hash of a machine --------------------------------===//
+#include "spyre/Arch/DeviceDesc.h"
+
+#include "spyre/Base/Artifacts.h"
+#include "spyre/Base/Json.h"
+#include "spyre/Base/Math.h"
+
+#include <algorithm>
+#include <array>
+
+namespace spyre::arch {
+
+/// Bytes of a device, or of a part of it, stay below this: sums of a few of them fit 64 bits.
+static constexpr int64_t kMaxDeviceBytes = int64_t(1) << 46;
+static constexpr double kMaxRate = 1e12;
+static constexpr const char *kPresetNames = "spyre, openspyre, tiny";
+
+namespace {
+
+struct IntField {
+  const char *name;
+  int64_t DeviceDesc::*member;
+  int64_t low, high;
+};
+
+struct RateField {
+  const char *name;
+  double Timing::*member;
+  /// Rates divide, so they must be positive; overheads may be zero.
+  bool mayBeZero;
+};
+
+} // namespace
+
+// One table for writer and reader: a field cannot be in one and not in the other.
+static constexpr std::array<IntField, 9> kIntFields = {{
+    {"cores", &DeviceDesc::cores, 1, 1024},
+    {"coreletsPerCore", &DeviceDesc::coreletsPerCore, 1, 16},
+    {"stickBytes", &DeviceDesc::stickBytes, 128, 128},
+    {"lxBytes", &DeviceDesc::lxBytes, 128, int64_t(1) << 30},
+    {"lxPlannerBytes", &DeviceDesc::lxPlannerBytes, 0, int64_t(1) << 30},
+    {"spanLimitBytes", &DeviceDesc::spanLimitBytes, 128, kMaxDeviceBytes},
+    {"ddrBytes", &DeviceDesc::ddrBytes, 128, kMaxDeviceBytes},
+    {"segments", &DeviceDesc::segments, 8, 8},
+    {"segmentBytes", &DeviceDesc::segmentBytes, 128, int64_t(1) << 40},
+}};
+
+static constexpr std::array<RateField, 10> kRateFields = {{
+    {"clockGhz", &Timing::clockGhz, false},
+    {"ddrBytesPerCycle", &Timing::ddrBytesPerCycle, false},
+    {"ddrLatencyCycles", &Timing::ddrLatencyCycles, true},
+    {"lxBytesPerCycle", &Timing::lxBytesPerCycle, false},
+    {"ptMacsPerCycle", &Timing::ptMacsPerCycle, false},
+    {"sfpLanesPerCycle", &Timing::sfpLanesPerCycle, false},
+    {"sfpTranscendentalFactor", &Timing::sfpTranscendentalFactor, false},
+    {"ringBytesPerCycle", &Timing::ringBytesPerCycle, false},
+    {"barrierCycles", &Timing::barrierCycles, true},
+    {"launchOverheadCycles", &Timing::launchOverheadCycles, true},
+}};
+
+int64_t DeviceDesc::lxStagingBegin() const { return roundUp(lxPlannerBytes, stickBytes); }
+
+std::string DeviceDesc::toJson() const {
+  Json json;
+  json["version"] = version;
+  json["name"] = name;
+  for (const IntField &field : kIntFields) {
+    json[field.name] = this->*field.member;
+  }
+  json["extensions"] = extensions;
+  Json &rates = json["timing"] = Json::object();
+  for (const RateField &field : kRateFields) {
+    rates[field.name] = timing.*field.member;
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string DeviceDesc::hash() const { return contentHash(toJson()); }
+
+static Status readInts(const JsonReader &root, DeviceDesc &desc) {
+  for (const IntField &field : kIntFields) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader reader, root.field(field.name));
+    SPYRE_ASSIGN_OR_RETURN(desc.*field.member, reader.asInt(field.low, field.high));
+  }
+  return Status::success();
+}
+
+static Status readTiming(const JsonReader &rates, Timing &timing) {
+  std::vector<std::string> known;
+  for (const RateField &field : kRateFields) {
+    known.push_back(field.name);
+  }
+  SPYRE_RETURN_IF_ERROR(rates.onlyFields(known));
+  for (const RateField &field : kRateFields) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader reader, rates.field(field.name));
+    SPYRE_ASSIGN_OR_RETURN(double value, reader.asNumber());
+    bool positive = field.mayBeZero ? value >= 0 : value > 0;
+    if (!positive || value > kMaxRate) {
+      return error<9201>("{}: {} is out of range; give a {} number up to {}", reader.path(), value,
+                         field.mayBeZero ? "non-negative" : "positive", kMaxRate);
+    }
+    timing.*field.member = value;
+  }
+  return Status::success();
+}
+
+static Status readExtensions(const JsonReader &root, DeviceDesc &desc) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader reader, root.field("extensions"));
+  SPYRE_ASSIGN_OR_RETURN(desc.extensions, reader.asStringList());
+  std::vector<std::string> sorted = desc.extensions;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    return error<9201>("{}: an operation is listed twice; keep one", reader.path());
+  }
+  for (const std::string &name : desc.extensions) {
+    if (!name.starts_with("x_")) {
+      return error<9201>("{}: \"{}\" does not begin with x_; only extensions are listed here",
+                         reader.path(), name);
+    }
+  }
+  return Status::success();
+}
+
+static Status readName(const JsonReader &root, DeviceDesc &desc) {
+  constexpr size_t kMaxNameBytes = 64;
+  SPYRE_ASSIGN_OR_RETURN(JsonReader version, root.field("version"));
+  SPYRE_ASSIGN_OR_RETURN(int64_t number, version.asInt(1, 1));
+  desc.version = int(number);
+  SPYRE_ASSIGN_OR_RETURN(JsonReader name, root.field("name"));
+  SPYRE_ASSIGN_OR_RETURN(desc.name, name.asString());
+  if (desc.name.empty() || desc.name.size() > kMaxNameBytes) {
+    return error<9201>("$.name: the name must have 1 to {} bytes", kMaxNameBytes);
+  }
+  return Status::success();
+}
+
+/// What no single field can show.
+static Status checkTogether(const DeviceDesc &desc) {
+  if (desc.lxBytes % desc.stickBytes != 0 || desc.segmentBytes % desc.stickBytes != 0) {
+    return error<9201>("lxBytes {} and segmentBytes {} must be multiples of stickBytes {}",
+                       desc.lxBytes, desc.segmentBytes, desc.stickBytes);
+  }
+  if (desc.lxPlannerBytes > desc.lxBytes) {
+    return error<9201>("lxPlannerBytes {} is above lxBytes {}; the planner's part lies inside LX",
+                       desc.lxPlannerBytes, desc.lxBytes);
+  }
+  return Status::success();
+}
+
+static Status readDesc(const std::string &text, DeviceDesc &desc) {
+  SPYRE_ASSIGN_OR_RETURN(Json json, parseJson(text));
+  JsonReader root(json);
+  std::vector<std::string> known = {"version", "name", "extensions", "timing"};
+  for (const IntField &field : kIntFields) {
+    known.push_back(field.name);
+  }
+  SPYRE_RETURN_IF_ERROR(root.onlyFields(known));
+  SPYRE_RETURN_IF_ERROR(readName(root, desc));
+  SPYRE_RETURN_IF_ERROR(readInts(root, desc));
+  SPYRE_RETURN_IF_ERROR(readExtensions(root, desc));
+  SPYRE_ASSIGN_OR_RETURN(JsonReader rates, root.field("timing"));
+  SPYRE_RETURN_IF_ERROR(readTiming(rates, desc.timing));
+  return checkTogether(desc);
+}
+
+Expected<DeviceDesc> DeviceDesc::fromJson(const std::string &text) {
+  DeviceDesc desc;
+  if (Status status = readDesc(text, desc); !status.ok()) {
+    return error<9201>("device description: {}", status.text());
+  }
+  return desc;
+}
+
+static Status unknownPreset(const std::string &name) {
+  return error<9202>("\"{}\" is neither a preset nor a readable file; presets: {}", name,
+                     kPresetNames);
+}
+
+Expected<DeviceDesc> DeviceDesc::preset(const std::string &name) {
+  DeviceDesc desc;
+  desc.name = name;
+  if (name == "spyre" || name == "openspyre") {
+    // The two differ in the extensions they accept; there are none so far.
+    return desc;
+  }
+  if (name == "tiny") {
+    desc.cores = 4;
+    desc.lxBytes = 64 << 10;
+    desc.lxPlannerBytes = 48 << 10;
+    desc.spanLimitBytes = 1 << 20;
+    return desc;
+  }
+  return unknownPreset(name);
+}
+
+Expected<DeviceDesc> DeviceDesc::load(const std::string &presetOrPath) {
+  if (Expected<DeviceDesc> found = preset(presetOrPath); found.ok()) {
+    return found;
+  }
+  Expected<std::string> text = readFile(presetOrPath);
+  if (!text.ok()) {
+    return unknownPreset(presetOrPath);
+  }
+  Expected<DeviceDesc> desc = fromJson(*text);
+  return desc.ok() ? desc : Expected<DeviceDesc>(desc.status().withContext(presetOrPath + ": "));
+}
+
+} // namespace spyre::arch

@@ -1,0 +1,314 @@
+//===- Geometry.cpp - the address rule and the checks that make it safe -------------------------===//
+//
+// After these checks every address a lowering can form lies in the tensor's own range, so the
+// arithmetic that follows needs no overflow checks.
+//===----------------------------------------------------------------------------------------===//
+#include "Geometry.h"
+
+#include "spyre/Base/Math.h"
+
+#include <algorithm>
+
+namespace spyre::backend {
+
+using numerics::DataFormat;
+using spec::DscLayout;
+using spec::DscTensor;
+
+/// More steps than this on one core would run for days; it also keeps products inside int64.
+static constexpr int64_t kMaxStepsPerCore = int64_t(1) << 40;
+/// No address or extent of any machine comes near; sums of two stay inside int64.
+static constexpr int64_t kMaxBytes = int64_t(1) << 60;
+
+const TensorMap::Dim *TensorMap::find(const std::string &name) const {
+  for (const Dim &dim : dims) {
+    if (dim.name == name) {
+      return &dim;
+    }
+  }
+  return nullptr;
+}
+
+int64_t TensorMap::strideBytes(const std::string &name) const {
+  const Dim *dim = find(name);
+  return dim ? dim->strideBytes : 0;
+}
+
+int64_t TensorMap::spanBytes() const {
+  int64_t span = kStickBytes;
+  for (const Dim &dim : dims) {
+    span += (dim.steps - 1) * dim.strideBytes;
+  }
+  return span;
+}
+
+int64_t Kernel::perCore(const std::string &dim) const {
+  const int64_t *size = spec::findDim(dsc->perCoreSize, dim);
+  return size ? *size : 1;
+}
+
+int64_t Kernel::slices(const std::string &dim) const {
+  const int64_t *count = spec::findDim(dsc->slices, dim);
+  return count ? *count : 1;
+}
+
+Expected<StickSteps> Kernel::maskedSteps(const std::string &dim) const {
+  StickSteps steps{perCore(dim) / lanes(), 0};
+  const auto *mask = spec::findDim(dsc->masking, dim);
+  if (!mask || mask->second == 0) {
+    return steps;
+  }
+  auto [first, count] = *mask;
+  if (first < 1 || count < 0 || count >= lanes() || first != perCore(dim) - count) {
+    return error<5302>("{}: masked elements [{}, +{}) of '{}' must be a tail of less than one stick "
+                       "({} lanes) that ends at its size {}",
+                       name, first, count, dim, lanes(), perCore(dim));
+  }
+  steps.tailLanes = lanes() - count;
+  return steps;
+}
+
+Status Kernel::checkMaskedOnly(const std::string &dim) const {
+  for (const auto &[masked, range] : dsc->masking) {
+    if (masked != dim && range.second != 0) {
+      return error<5302>("{}: '{}' is masked but only a reduced stick dimension may be", name,
+                         masked);
+    }
+  }
+  return Status::success();
+}
+
+/// Sizes positive, complete and divided without rest.
+static Status checkBox(const Kernel &kernel) {
+  const spec::SuperDsc &dsc = *kernel.dsc;
+  if (dsc.cores < 1 || dsc.cores > kernel.device->cores) {
+    return error<5302>("{}: {} cores, the machine has {}", kernel.name, dsc.cores,
+                       kernel.device->cores);
+  }
+  int64_t steps = 1;
+  for (const auto &[dim, size] : dsc.size) {
+    const int64_t *perCore = spec::findDim(dsc.perCoreSize, dim);
+    int64_t slices = kernel.slices(dim);
+    if (!perCore || *perCore < 1 || slices < 1 || *perCore > kMaxStepsPerCore ||
+        slices > kernel.device->cores || *perCore * slices != size) {
+      return error<5302>("{}: '{}' of size {} is not {} slices of equal positive size", kernel.name,
+                         dim, size, slices);
+    }
+    if (__builtin_mul_overflow(steps, *perCore, &steps) || steps > kMaxStepsPerCore) {
+      return error<5302>("{}: a core would take more than {} steps; divide the work", kernel.name,
+                         kMaxStepsPerCore);
+    }
+  }
+  return Status::success();
+}
+
+static Expected<const DscLayout *> findLayout(const Kernel &kernel, const DscTensor &tensor) {
+  for (const DscLayout &layout : kernel.dsc->layouts) {
+    if (layout.label != tensor.layout) {
+      continue;
+    }
+    if (layout.stickDims.size() != 1 || layout.stickSizes.size() != 1) {
+      return error<5302>("{}: {} has {} stick dimensions; only one is lowered", kernel.name,
+                         tensor.name, layout.stickDims.size());
+    }
+    if (layout.stickSizes[0] != kernel.lanes()) {
+      return error<5302>("{}: the sticks of {} hold {} elements but {} has {} per stick",
+                         kernel.name, tensor.name, layout.stickSizes[0],
+                         numerics::formatName(kernel.format), kernel.lanes());
+    }
+    return &layout;
+  }
+  return error<5302>("{}: {} uses the layout '{}' which is not declared", kernel.name, tensor.name,
+                     tensor.layout);
+}
+
+/// 1, -1 or -2. A dimension without an entry is an ordinary one.
+static Expected<int64_t> scaleOf(const Kernel &kernel, const DscTensor &tensor,
+                                 const std::string &dim, bool isStick) {
+  const int64_t *found = spec::findDim(tensor.scale, dim);
+  int64_t scale = found ? *found : 1;
+  bool known = scale == 1 || (isStick ? scale == -2 : scale == -1);
+  if (!known) {
+    return error<5302>("{}: {} has scale {} for '{}'; allowed are 1, -1 (not the stick) and -2 "
+                       "(only the stick)",
+                       kernel.name, tensor.name, scale, dim);
+  }
+  return scale;
+}
+
+/// Elements of \p dim that exist in memory, and how many of them a core visits.
+struct Extent {
+  int64_t memory = 1;
+  int64_t visited = 1;
+};
+
+static Expected<Extent> extentOf(const Kernel &kernel, const DscTensor &tensor,
+                                 const std::string &dim) {
+  int64_t visited = kernel.perCore(dim);
+  int64_t size = tensor.inLx ? visited : visited * kernel.slices(dim);
+  const int64_t *found = spec::findDim(tensor.backGap, dim);
+  int64_t gap = found ? *found : 0;
+  bool restickify = kernel.op.opClass == OpClass::Restickify;
+  if (gap > kMaxBytes || gap < (restickify ? -kMaxBytes : 0)) {
+    return error<5302>("{}: {} has gap {} for '{}'", kernel.name, tensor.name, gap, dim);
+  }
+  if (!restickify) {
+    return Extent{size + gap, visited};
+  }
+  // A restickify iterates over padded sizes; its gap is what memory lacks, not what it has more.
+  if (gap <= 0) {
+    return Extent{size - gap, visited};
+  }
+  if (gap >= size || kernel.slices(dim) != 1) {
+    return error<5302>("{}: {} lacks {} of {} elements of '{}', which has {} slices; a padded "
+                       "dimension of a restickify has one slice and at least one element",
+                       kernel.name, tensor.name, gap, size, dim, kernel.slices(dim));
+  }
+  return Extent{size - gap, size - gap};
+}
+
+static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
+  const spec::SuperDsc &dsc = *kernel.dsc;
+  const DscTensor &tensor = dsc.tensors[index];
+  SPYRE_ASSIGN_OR_RETURN(const DscLayout *layout, findLayout(kernel, tensor));
+  TensorMap map{index, tensor.inLx, layout->stickDims[0], kernel.lanes(), false,
+                tensor.startAddress, {}};
+  bool hasStick = false;
+  int64_t strideBytes = kStickBytes;
+  std::vector<std::string> seen;
+  for (const std::string &dim : tensor.dimOrder) {
+    bool isStick = dim == map.stickDim;
+    hasStick |= isStick;
+    if (!spec::findDim(dsc.size, dim) || std::find(seen.begin(), seen.end(), dim) != seen.end()) {
+      return error<5302>("{}: dimension '{}' of {} is unknown or repeated", kernel.name, dim,
+                         tensor.name);
+    }
+    seen.push_back(dim);
+    SPYRE_ASSIGN_OR_RETURN(int64_t scale, scaleOf(kernel, tensor, dim, isStick));
+    if (scale < 0) {
+      map.sparse |= isStick;
+      continue;
+    }
+    SPYRE_ASSIGN_OR_RETURN(Extent extent, extentOf(kernel, tensor, dim));
+    if (isStick) {
+      if (kernel.perCore(dim) % map.lanes != 0) {
+        return error<5302>("{}: a core takes {} elements of '{}', which are not whole sticks of {}; "
+                           "split another dimension",
+                           kernel.name, kernel.perCore(dim), dim, map.lanes);
+      }
+      extent = {ceilDiv(extent.memory, map.lanes), kernel.perCore(dim) / map.lanes};
+    }
+    if (extent.visited > extent.memory) {
+      return error<5302>("{}: {} holds {} steps of '{}' but a core visits {}", kernel.name,
+                         tensor.name, extent.memory, dim, extent.visited);
+    }
+    map.dims.push_back({dim, extent.visited, strideBytes});
+    if (__builtin_mul_overflow(strideBytes, extent.memory, &strideBytes) ||
+        strideBytes > kMaxBytes) {
+      return error<5302>("{}: {} is larger than any memory", kernel.name, tensor.name);
+    }
+  }
+  if (!hasStick) {
+    return error<5302>("{}: {} does not list its stick dimension '{}'", kernel.name, tensor.name,
+                       map.stickDim);
+  }
+  return map;
+}
+
+static Status checkRange(const Kernel &kernel, const TensorMap &map) {
+  const arch::DeviceDesc &device = *kernel.device;
+  const std::string &name = kernel.dsc->tensors[map.index].name;
+  if (map.startAddress.size() != size_t(kernel.dsc->cores)) {
+    return error<5302>("{}: {} has {} start addresses for {} cores", kernel.name, name,
+                       map.startAddress.size(), kernel.dsc->cores);
+  }
+  int64_t span = map.spanBytes();
+  int64_t segment = map.inLx ? 0 : map.startAddress[0] / device.segmentBytes;
+  int64_t low = map.inLx ? 0 : device.segmentBase(segment);
+  int64_t high = map.inLx ? device.lxStagingBegin() : low + device.segmentBytes;
+  if (!map.inLx && (segment < 0 || segment >= device.programSegment())) {
+    return error<5302>("{}: {} starts at {}, outside of the data segments", kernel.name, name,
+                       map.startAddress[0]);
+  }
+  for (int64_t start : map.startAddress) {
+    if (start < low || start > high || span > high - start || start % kStickBytes != 0) {
+      return error<5302>("{}: {} of {} bytes per core starts at {}; it must be a multiple of {} and "
+                         "end inside {} [{}, {}), the same on all cores",
+                         kernel.name, name, span, start, kStickBytes,
+                         map.inLx ? "the planner's part of LX" : "its segment", low, high);
+    }
+  }
+  if (!map.inLx && span > device.spanLimitBytes) {
+    return error<5304>("{}: each core touches {} bytes of DDR for {}, the limit is {}; split an "
+                       "outer dimension of this tensor over more cores",
+                       kernel.name, span, name, device.spanLimitBytes);
+  }
+  return Status::success();
+}
+
+static Status checkFormats(Kernel &kernel) {
+  const spec::SuperDsc &dsc = *kernel.dsc;
+  kernel.format = dsc.tensors[size_t(dsc.output)].format;
+  for (const DscTensor &tensor : dsc.tensors) {
+    if (tensor.format != kernel.format) {
+      return error<5302>("{}: {} is {} but the output is {}; convert first", kernel.name,
+                         tensor.name, numerics::formatName(tensor.format),
+                         numerics::formatName(kernel.format));
+    }
+  }
+  bool half = kernel.format == DataFormat::Sen169Fp16;
+  bool single = kernel.format == DataFormat::IeeeFp32;
+  bool fits = half || (single && kernel.op.opClass != OpClass::Matmul);
+  if (kernel.op.opClass == OpClass::Copy) {
+    fits = numerics::elementBytes(kernel.format) > 0 && numerics::elemsPerStick(kernel.format) > 0;
+  }
+  if (!fits) {
+    return error<5302>("{}: format {} is not lowered for this operation", kernel.name,
+                       numerics::formatName(kernel.format));
+  }
+  return Status::success();
+}
+
+/// Tensor indices of the real inputs: reductions list their output as accumulator, too.
+static Expected<std::vector<size_t>> inputIndices(const Kernel &kernel) {
+  const spec::SuperDsc &dsc = *kernel.dsc;
+  int64_t tensors = int64_t(dsc.tensors.size());
+  if (dsc.output < 0 || dsc.output >= tensors) {
+    return error<5302>("{}: the output is tensor {} of {}", kernel.name, dsc.output, tensors);
+  }
+  std::vector<size_t> indices;
+  for (int64_t index : dsc.inputs) {
+    if (index < 0 || index >= tensors) {
+      return error<5302>("{}: an input is tensor {} of {}", kernel.name, index, tensors);
+    }
+    if (index != dsc.output) {
+      indices.push_back(size_t(index));
+    }
+  }
+  if (indices.size() != kernel.op.inputs) {
+    return error<5302>("{}: {} inputs, the operation takes {}", kernel.name, indices.size(),
+                       kernel.op.inputs);
+  }
+  return indices;
+}
+
+Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &device) {
+  Kernel kernel;
+  kernel.dsc = &dsc;
+  kernel.device = &device;
+  kernel.name = fmt::format("{}_{}", dsc.index, dsc.op.substr(0, 64));
+  SPYRE_ASSIGN_OR_RETURN(kernel.op, findOp(dsc.op));
+  SPYRE_RETURN_IF_ERROR(checkBox(kernel));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<size_t> indices, inputIndices(kernel));
+  SPYRE_RETURN_IF_ERROR(checkFormats(kernel));
+  for (size_t index : indices) {
+    SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(kernel, index));
+    SPYRE_RETURN_IF_ERROR(checkRange(kernel, map));
+    kernel.inputs.push_back(std::move(map));
+  }
+  SPYRE_ASSIGN_OR_RETURN(kernel.output, mapTensor(kernel, size_t(dsc.output)));
+  SPYRE_RETURN_IF_ERROR(checkRange(kernel, kernel.output));
+  return kernel;
+}
+
+} // namespace spyre::backend

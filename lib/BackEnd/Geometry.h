@@ -1,0 +1,83 @@
+//===- Geometry.h - a SuperDSC read as per-core boxes and byte strides --------------------------===//
+//
+// The address rule [spec: codegen-and-backend 2.8] is applied here and nowhere else. What comes out
+// is free of gaps, scales and labels: each tensor has, per dimension it holds, the number of steps a
+// core takes and the byte distance of one step. A step is a stick along the tensor's own stick
+// dimension and an element along all others.
+//
+// Example: fp16 [96, 192] stored as three stick columns of 96 sticks, order [mb, out], stick out,
+// rows split over 4 cores: mb has 24 steps of 128 bytes, out 3 steps of 96 * 128 bytes.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "OpTable.h"
+#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/Base/Status.h"
+#include "spyre/Spec/SuperDsc.h"
+
+#include <string>
+#include <vector>
+
+namespace spyre::backend {
+
+/// Load and Store move sticks of this size; formats count their lanes by it.
+constexpr int64_t kStickBytes = 128;
+
+/// How one tensor of the operation lies in memory, seen from one core.
+struct TensorMap {
+  struct Dim {
+    std::string name;
+    int64_t steps = 1;
+    int64_t strideBytes = 0;
+  };
+
+  size_t index = 0;
+  bool inLx = false;
+  std::string stickDim;
+  int64_t lanes = 0;
+  /// One value per stick: lane 0 on read, all lanes on write.
+  bool sparse = false;
+  std::vector<int64_t> startAddress;
+  /// Dimensions the tensor holds; broadcast and reduced ones are left out.
+  std::vector<Dim> dims;
+
+  const Dim *find(const std::string &name) const;
+  bool holds(const std::string &name) const { return find(name) != nullptr; }
+  /// 0 for dimensions the tensor does not hold.
+  int64_t strideBytes(const std::string &name) const;
+  /// From the first to the last byte one core touches.
+  int64_t spanBytes() const;
+};
+
+/// Steps along a dimension that is counted in sticks: all whole but the last one, of which only
+/// \p tailLanes lanes hold data (0: no such stick).
+struct StickSteps {
+  int64_t count = 1;
+  int64_t tailLanes = 0;
+};
+
+/// One operation, checked and ready to be lowered.
+struct Kernel {
+  const spec::SuperDsc *dsc = nullptr;
+  const arch::DeviceDesc *device = nullptr;
+  OpInfo op{};
+  /// "0_add"
+  std::string name;
+  /// Of all tensors; an operation that mixes formats is refused.
+  numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
+  std::vector<TensorMap> inputs;
+  TensorMap output;
+
+  int64_t lanes() const { return numerics::elemsPerStick(format); }
+  int64_t perCore(const std::string &dim) const;
+  int64_t slices(const std::string &dim) const;
+  /// Steps of the reduced stick dimension \p dim with its masked tail. Error: E5302.
+  Expected<StickSteps> maskedSteps(const std::string &dim) const;
+  /// Refuses masks on any dimension but \p dim. Error: E5302.
+  Status checkMaskedOnly(const std::string &dim) const;
+};
+
+/// Errors: E5301, E5302, E5304.
+Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &device);
+
+} // namespace spyre::backend

@@ -1,0 +1,195 @@
+//===- LowerPointwise.cpp - lane-wise functions and copies --------------------------------------===//
+//
+// All tensors have the same stick dimension, so one step of every axis is one stick of every operand
+// that holds the axis; operands that do not hold it repeat. The tile is a run of the output's memory
+// as long as the staging area allows:
+//
+//     loop over tiles { Load inputs; Vector; Store output }
+//
+// A copy needs no Vector when its input has plain sticks: it stores what it loaded.
+//===----------------------------------------------------------------------------------------===//
+#include "Lowerings.h"
+#include "PhaseBuilder.h"
+
+namespace spyre::backend {
+
+static Status checkRules(const Kernel &kernel) {
+  SPYRE_RETURN_IF_ERROR(kernel.checkMaskedOnly(""));
+  const TensorMap &output = kernel.output;
+  for (const TensorMap &input : kernel.inputs) {
+    if (input.stickDim != output.stickDim) {
+      return error<5302>("{}: an input has its stick along '{}', the output along '{}'; a lane-wise "
+                         "operation needs the same stick dimension everywhere, restickify first",
+                         kernel.name, input.stickDim, output.stickDim);
+    }
+  }
+  for (const auto &[dim, size] : kernel.dsc->size) {
+    int64_t steps = dim == output.stickDim ? kernel.perCore(dim) / kernel.lanes()
+                                           : kernel.perCore(dim);
+    if (!output.holds(dim) && (steps > 1 || kernel.slices(dim) > 1)) {
+      return error<5302>("{}: the output does not hold '{}' of size {}; only a reduction may drop a "
+                         "dimension",
+                         kernel.name, dim, size);
+    }
+  }
+  return Status::success();
+}
+
+namespace {
+/// A copy needs no unit when a Load or a Store alone can do it. The vector unit computes in two
+/// formats only; copies of others inside LX move bytes.
+enum class Path : uint8_t { Vector, MoveBytes, LoadIntoOutput, StoreFromInput };
+
+/// The operands of the phase, inputs first, the output last: where each tensor is and where the
+/// unit finds it.
+struct Operands {
+  std::vector<Place> tensors;
+  std::vector<bool> inLx;
+  std::vector<Place> units;
+  Path path = Path::Vector;
+
+  size_t output() const { return tensors.size() - 1; }
+  bool ownsBuffer(size_t i) const {
+    return !inLx[i] && !(path == Path::StoreFromInput && i == output()) &&
+           !(path == Path::LoadIntoOutput);
+  }
+};
+} // namespace
+
+static void addAxes(const Kernel &kernel, PhaseBuilder &builder, Operands &operands) {
+  std::vector<const TensorMap *> maps;
+  for (const TensorMap &input : kernel.inputs) {
+    maps.push_back(&input);
+  }
+  maps.push_back(&kernel.output);
+  for (const TensorMap *map : maps) {
+    operands.tensors.push_back(builder.placeOf(*map));
+    operands.inLx.push_back(map->inLx);
+  }
+  for (const auto &[dim, size] : kernel.dsc->size) {
+    int64_t steps = kernel.perCore(dim);
+    steps = dim == kernel.output.stickDim ? steps / kernel.lanes() : steps;
+    builder.axes.push_back(Axis::whole(dim, steps));
+    for (size_t i = 0; i < maps.size(); ++i) {
+      operands.tensors[i].stride.push_back(maps[i]->strideBytes(dim));
+    }
+  }
+  std::vector<Place *> places;
+  for (Place &place : operands.tensors) {
+    places.push_back(&place);
+  }
+  coalesce(builder.axes, places);
+}
+
+static Path choosePath(const Kernel &kernel, const Operands &operands) {
+  const Place &input = operands.tensors[0];
+  bool computes = kernel.format == numerics::DataFormat::Sen169Fp16 ||
+                  kernel.format == numerics::DataFormat::IeeeFp32;
+  Path unit = computes ? Path::Vector : Path::MoveBytes;
+  if (kernel.op.opClass != OpClass::Copy || input.splat) {
+    return unit;
+  }
+  if (!operands.inLx[1]) {
+    return Path::StoreFromInput;
+  }
+  bool repeats = false;
+  for (size_t a = 0; a < input.stride.size(); ++a) {
+    repeats |= !input.dependsOn(a);
+  }
+  return operands.inLx[0] || repeats ? unit : Path::LoadIntoOutput;
+}
+
+static int64_t stagingBytes(const PhaseBuilder &builder, const Operands &operands) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < operands.tensors.size(); ++i) {
+    if (operands.ownsBuffer(i)) {
+      bytes += saturatingProduct(tileSteps(builder.axes, operands.tensors[i]), kStickBytes);
+    }
+  }
+  return bytes;
+}
+
+static void stageOperands(PhaseBuilder &builder, Operands &operands) {
+  operands.units = operands.tensors;
+  for (size_t i = 0; i < operands.tensors.size(); ++i) {
+    if (operands.ownsBuffer(i)) {
+      operands.units[i] = builder.stage(operands.tensors[i], kStickBytes);
+    }
+  }
+  if (operands.path == Path::LoadIntoOutput) {
+    operands.units[0] = operands.units[1];
+  } else if (operands.path == Path::StoreFromInput) {
+    operands.units[1] = operands.units[0];
+  }
+}
+
+/// Bytes the shuffle unit moves at once: whole words, single elements when one is repeated.
+static int64_t movedBytes(const Kernel &kernel, const Operands &operands) {
+  return operands.tensors[0].splat ? numerics::elementBytes(kernel.format) : 4;
+}
+
+static void emitWork(const Kernel &kernel, PhaseBuilder &builder, const Operands &operands) {
+  const Place &output = operands.tensors.back();
+  std::vector<const Place *> places;
+  for (const Place &place : operands.units) {
+    places.push_back(&place);
+  }
+  std::vector<Level> nest = builder.levels(builder.axesOf(output), places);
+  program::Instruction instruction;
+  if (operands.path == Path::Vector) {
+    instruction.opcode = program::Opcode::Vector;
+    instruction.function = kernel.op.function;
+    builder.emit(instruction, places, std::move(nest));
+  } else if (operands.path == Path::MoveBytes) {
+    int64_t bytes = movedBytes(kernel, operands);
+    instruction.opcode = program::Opcode::Shuffle;
+    instruction.elementBytes = uint16_t(bytes);
+    nest.push_back({kStickBytes / bytes, {operands.tensors[0].splat ? 0 : bytes, bytes}});
+    builder.emit(instruction, places, std::move(nest));
+  }
+  if (!operands.inLx.back()) {
+    builder.store(operands.units.back(), output);
+  }
+}
+
+Expected<program::Phase> lowerPointwise(const Kernel &kernel) {
+  SPYRE_RETURN_IF_ERROR(checkRules(kernel));
+  PhaseBuilder builder(kernel);
+  Operands operands;
+  addAxes(kernel, builder, operands);
+  operands.path = choosePath(kernel, operands);
+  if (operands.path == Path::MoveBytes && movedBytes(kernel, operands) > 4) {
+    return error<5302>("{}: one {} cannot be spread over a stick; expand it on the host",
+                       kernel.name, numerics::formatName(kernel.format));
+  }
+  // Moving bytes takes one level for the inside of a stick.
+  size_t maxAxes = program::kMaxLevels - (operands.path == Path::MoveBytes);
+  const Place &output = operands.tensors.back();
+  auto bytes = [&] { return stagingBytes(builder, operands); };
+  if (!fillTiles(builder.axes, innerFirst(output), maxAxes, builder.stagingBytesLeft(), bytes)) {
+    return error<5303>("{}: one stick per operand needs {} bytes of staging area, the machine has "
+                       "{}; leave more of LX to the back end",
+                       kernel.name, bytes(), builder.stagingBytesLeft());
+  }
+  stageOperands(builder, operands);
+  std::vector<size_t> order;
+  for (size_t a : builder.axesOf(output)) {
+    if (builder.axes[a].tiled()) {
+      order.push_back(a);
+    }
+  }
+  auto enter = [&](size_t depth) {
+    for (size_t i = 0; i < operands.output(); ++i) {
+      if (!operands.inLx[i] && depth == PhaseBuilder::depthOf(order, operands.tensors[i])) {
+        builder.load(operands.tensors[i], operands.units[i]);
+      }
+    }
+    if (depth == order.size()) {
+      emitWork(kernel, builder, operands);
+    }
+  };
+  builder.walk(order, enter, [](size_t) {});
+  return builder.finish();
+}
+
+} // namespace spyre::backend

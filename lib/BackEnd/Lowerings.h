@@ -1,0 +1,19 @@
+//===- Lowerings.h - one function per class of operation ----------------------------------------===//
+//
+// Each takes a checked Kernel, checks the rules of its class [spec: codegen-and-backend 3.3], and
+// returns the phase. Errors: E5302 (rule), E5303 (staging area too small, phase too long).
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "Geometry.h"
+#include "spyre/Program/Program.h"
+
+namespace spyre::backend {
+
+/// Pointwise functions and copies.
+Expected<program::Phase> lowerPointwise(const Kernel &kernel);
+Expected<program::Phase> lowerReduction(const Kernel &kernel);
+Expected<program::Phase> lowerMatmul(const Kernel &kernel);
+Expected<program::Phase> lowerRestickify(const Kernel &kernel);
+
+} // namespace spyre::backend

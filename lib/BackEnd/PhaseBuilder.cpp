@@ -1,0 +1,245 @@
+//===- PhaseBuilder.cpp - loops, operands and instructions --------------------------------------===//
+#include "PhaseBuilder.h"
+
+#include <algorithm>
+
+namespace spyre::backend {
+
+using program::Instruction;
+using program::Opcode;
+
+PhaseBuilder::PhaseBuilder(const Kernel &kernel)
+    : kernel(kernel), stagingNext(kernel.device->lxStagingBegin()),
+      stagingEnd(kernel.device->lxBytes) {
+  phase.name = kernel.name;
+  phase.cores = kernel.dsc->cores;
+}
+
+Place PhaseBuilder::placeOf(const TensorMap &map) {
+  Place place;
+  place.base = *std::min_element(map.startAddress.begin(), map.startAddress.end());
+  place.splat = map.sparse;
+  std::vector<int64_t> offsets;
+  bool differ = false;
+  for (int64_t start : map.startAddress) {
+    offsets.push_back(start - place.base);
+    differ |= start != place.base;
+  }
+  if (differ) {
+    auto found = std::find(phase.coreTables.begin(), phase.coreTables.end(), offsets);
+    place.coreTable = int32_t(found - phase.coreTables.begin());
+    if (found == phase.coreTables.end()) {
+      phase.coreTables.push_back(std::move(offsets));
+    }
+  }
+  return place;
+}
+
+Place PhaseBuilder::stage(const Place &like, const std::vector<size_t> &order, int64_t pointBytes) {
+  Place place;
+  place.base = stagingNext;
+  place.staged = true;
+  place.splat = like.splat;
+  place.stride.assign(axes.size(), 0);
+  int64_t bytes = pointBytes;
+  for (size_t a : order) {
+    if (like.dependsOn(a)) {
+      place.stride[a] = bytes;
+      bytes *= axes[a].tile;
+    }
+  }
+  stagingNext += bytes;
+  SPYRE_CHECK(stagingNext <= stagingEnd, "tiles are chosen to fit the staging area");
+  return place;
+}
+
+size_t PhaseBuilder::depthOf(const std::vector<size_t> &order, const Place &place) {
+  size_t depth = order.size();
+  while (depth > 0 && !place.dependsOn(order[depth - 1])) {
+    --depth;
+  }
+  return depth;
+}
+
+void PhaseBuilder::walk(const std::vector<size_t> &order, const Hook &enter, const Hook &leave) {
+  state.assign(axes.size(), {});
+  for (size_t a = 0; a < axes.size(); ++a) {
+    state[a].steps = axes[a].count;
+    state[a].tail = axes[a].full < axes[a].count;
+  }
+  // The innermost loops stay loops: they are the ones that repeat most.
+  size_t loops = 0;
+  unrolled = order.size();
+  while (unrolled > 0 && loops < program::kMaxLoops) {
+    --unrolled;
+    const Axis &axis = axes[order[unrolled]];
+    loops += axis.full / axis.tile > 1;
+  }
+  walkFrom(order, 0, enter, leave);
+}
+
+void PhaseBuilder::walkFrom(const std::vector<size_t> &order, size_t depth, const Hook &enter,
+                            const Hook &leave) {
+  enter(depth);
+  if (depth < order.size()) {
+    const Axis &axis = axes[order[depth]];
+    TileState saved = state[order[depth]];
+    int64_t trips = axis.full / axis.tile;
+    int64_t rest = axis.count - trips * axis.tile;
+    if (trips > 0) {
+      state[order[depth]] = {axis.tile, false, 0, -1, 0};
+      walkPiece(order, depth, trips, enter, leave);
+    }
+    if (rest > 0) {
+      state[order[depth]] = {rest, axis.full < axis.count, trips * axis.tile, -1, 0};
+      walkPiece(order, depth, 1, enter, leave);
+    }
+    state[order[depth]] = saved;
+  }
+  leave(depth);
+}
+
+void PhaseBuilder::walkPiece(const std::vector<size_t> &order, size_t depth, int64_t trips,
+                             const Hook &enter, const Hook &leave) {
+  TileState &tile = state[order[depth]];
+  if (trips == 1 || depth < unrolled) {
+    for (int64_t trip = 0; trip < trips && !tooLong(); ++trip) {
+      walkFrom(order, depth + 1, enter, leave);
+      tile.offset += tile.steps;
+    }
+    return;
+  }
+  Instruction loop;
+  loop.opcode = Opcode::Loop;
+  loop.parameter = trips;
+  append(loop);
+  tile.slot = openLoops++;
+  tile.loopSteps = tile.steps;
+  walkFrom(order, depth + 1, enter, leave);
+  --openLoops;
+  Instruction end;
+  end.opcode = Opcode::EndLoop;
+  append(end);
+}
+
+std::vector<Level> PhaseBuilder::levels(const std::vector<size_t> &order,
+                                        const std::vector<const Place *> &places) const {
+  std::vector<Level> result;
+  for (size_t a : order) {
+    Level level{state[a].steps, {}};
+    for (const Place *place : places) {
+      level.strides.push_back(place->stride[a]);
+    }
+    result.push_back(std::move(level));
+  }
+  return result;
+}
+
+std::vector<size_t> PhaseBuilder::axesOf(const Place &place) const {
+  std::vector<size_t> order;
+  for (size_t a : innerFirst(place)) {
+    if (place.dependsOn(a)) {
+      order.insert(order.begin(), a);
+    }
+  }
+  return order;
+}
+
+program::Operand PhaseBuilder::operandOf(const Place &place) const {
+  program::Operand operand;
+  operand.base = place.base;
+  operand.coreTable = place.coreTable;
+  if (place.staged) {
+    return operand;
+  }
+  for (size_t a = 0; a < place.stride.size(); ++a) {
+    const TileState &tile = state[a];
+    operand.base += tile.offset * place.stride[a];
+    if (tile.slot >= 0) {
+      operand.loopStride[size_t(tile.slot)] = tile.loopSteps * place.stride[a];
+    }
+  }
+  return operand;
+}
+
+/// Joins neighbours that are one run for all operands; the order of points stays the same.
+static std::vector<Level> joinLevels(const std::vector<Level> &levels) {
+  std::vector<Level> joined;
+  for (const Level &level : levels) {
+    if (level.count == 1) {
+      continue;
+    }
+    bool oneRun = !joined.empty();
+    for (size_t i = 0; oneRun && i < level.strides.size(); ++i) {
+      oneRun = joined.back().strides[i] == level.strides[i] * level.count;
+    }
+    if (oneRun) {
+      joined.back() = {joined.back().count * level.count, level.strides};
+    } else {
+      joined.push_back(level);
+    }
+  }
+  return joined;
+}
+
+Instruction &PhaseBuilder::append(const Instruction &instruction) {
+  return phase.instructions.emplace_back(instruction);
+}
+
+void PhaseBuilder::emit(Instruction instruction, const std::vector<const Place *> &places,
+                        std::vector<Level> levels) {
+  std::vector<Level> joined = joinLevels(levels);
+  SPYRE_CHECK(joined.size() <= program::kMaxLevels, "tiles span at most four axes");
+  instruction.format = kernel.format;
+  instruction.operandCount = uint8_t(places.size());
+  size_t first = program::kMaxLevels - joined.size();
+  for (size_t l = 0; l < joined.size(); ++l) {
+    instruction.counts[first + l] = joined[l].count;
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    program::Operand &operand = instruction.operands[i] = operandOf(*places[i]);
+    bool isVectorInput = instruction.opcode == Opcode::Vector && i + 1 < places.size();
+    operand.splat = isVectorInput && places[i]->splat;
+    for (size_t l = 0; l < joined.size(); ++l) {
+      operand.stride[first + l] = joined[l].strides[i];
+    }
+  }
+  append(instruction);
+}
+
+void PhaseBuilder::load(const Place &ddr, const Place &lx) {
+  Instruction instruction;
+  instruction.opcode = Opcode::Load;
+  emit(instruction, {&ddr, &lx}, levels(axesOf(ddr), {&ddr, &lx}));
+}
+
+void PhaseBuilder::store(const Place &lx, const Place &ddr) {
+  Instruction instruction;
+  instruction.opcode = Opcode::Store;
+  emit(instruction, {&lx, &ddr}, levels(axesOf(ddr), {&lx, &ddr}));
+}
+
+void PhaseBuilder::fill(const Place &lx, uint32_t pattern, int64_t pointBytes) {
+  Instruction instruction;
+  instruction.opcode = Opcode::Fill;
+  instruction.immediate = pattern;
+  std::vector<Level> nest = levels(axesOf(lx), {&lx});
+  nest.push_back({pointBytes / kStickBytes, {kStickBytes}});
+  emit(instruction, {&lx}, std::move(nest));
+}
+
+Place PhaseBuilder::shifted(Place place, size_t axis, int64_t steps) {
+  place.base += steps * place.stride[axis];
+  return place;
+}
+
+Expected<program::Phase> PhaseBuilder::finish() {
+  if (tooLong()) {
+    return error<5303>("{}: the phase needs more than {} instructions; divide the work over more "
+                       "cores or use fewer dimensions",
+                       kernel.name, kMaxInstructions);
+  }
+  return std::move(phase);
+}
+
+} // namespace spyre::backend

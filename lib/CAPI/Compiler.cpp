@@ -1,0 +1,117 @@
+//===- Compiler.cpp - the compiler for callers that must not see MLIR ------------------------------------------------===//
+#include "spyre/CAPI/Compiler.h"
+
+#include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Pipelines/Pipelines.h"
+
+namespace spyre::capi {
+
+using pipelines::Phase;
+
+namespace {
+
+/// Walks the phases from where the caller stands to where it wants to go.
+class Driver {
+public:
+  Driver(const CompileOptions &options) : options(options) {}
+
+  Status prepare() {
+    pipeline.device = options.device;
+    pipeline.trace = &trace;
+    pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
+    if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {
+      return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)", options.cores,
+                         options.device.name, options.device.cores, options.device.cores);
+    }
+    SPYRE_ASSIGN_OR_RETURN(target, pipelines::parsePhase(options.compileTo));
+    return Status::success();
+  }
+
+  Status checkOrder(Phase from) const {
+    return target >= from ? Status::success()
+                          : error<9302>("cannot compile from phase '{}' back to '{}'",
+                                        pipelines::phaseName(from), pipelines::phaseName(target));
+  }
+
+  Expected<CompileResult> fromText(Phase phase, std::string text) {
+    SPYRE_RETURN_IF_ERROR(checkOrder(phase));
+    keep(phase, text);
+    for (; phase < Phase::Division && phase < target; phase = Phase(int(phase) + 1)) {
+      SPYRE_ASSIGN_OR_RETURN(text, pipelines::runIrPhase(phase, text, pipeline));
+      keep(Phase(int(phase) + 1), text);
+    }
+    if (phase == target) {
+      SPYRE_RETURN_IF_ERROR(pipelines::checkIrText(text));
+      Artifacts artifacts = phases;
+      artifacts[std::string(pipelines::phaseName(phase)) + ".mlir"] = text;
+      return finish(std::move(artifacts));
+    }
+    SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, pipelines::emitOpSpecs(text, pipeline));
+    return fromArtifacts(Phase::OpSpec, std::move(artifacts));
+  }
+
+  Expected<CompileResult> fromArtifacts(Phase phase, Artifacts artifacts) {
+    SPYRE_RETURN_IF_ERROR(checkOrder(phase));
+    if (phase == Phase::OpSpec && target > Phase::OpSpec) {
+      SPYRE_ASSIGN_OR_RETURN(artifacts, pipelines::emitBundles(std::move(artifacts), pipeline));
+      phase = Phase::Bundle;
+    }
+    if (phase == Phase::Bundle && target > Phase::Bundle) {
+      SPYRE_ASSIGN_OR_RETURN(artifacts, pipelines::emitCode(std::move(artifacts), pipeline));
+    }
+    artifacts.insert(phases.begin(), phases.end());
+    return finish(std::move(artifacts));
+  }
+
+private:
+  void keep(Phase phase, const std::string &text) {
+    if (options.keepPhases) {
+      phases[fmt::format("phases/{}-{}.mlir", int(phase), pipelines::phaseName(phase))] = text;
+    }
+  }
+  CompileResult finish(Artifacts artifacts) { return {std::move(artifacts), trace.toJson()}; }
+
+  const CompileOptions &options;
+  pipelines::Options pipeline;
+  DecisionTrace trace;
+  Phase target = Phase::Code;
+  Artifacts phases;
+};
+
+} // namespace
+
+Expected<CompileResult> compileFromPhase(const std::string &phase, const std::string &text,
+                                         const CompileOptions &options) {
+  Driver driver(options);
+  SPYRE_RETURN_IF_ERROR(driver.prepare());
+  SPYRE_ASSIGN_OR_RETURN(Phase from, pipelines::parsePhase(phase));
+  if (from > Phase::Division) {
+    return error<9302>("phase '{}' is a directory; give it to compileFromArtifacts", phase);
+  }
+  return driver.fromText(from, text);
+}
+
+Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options) {
+  return compileFromPhase("graph", graphText, options);
+}
+
+Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Artifacts &artifacts,
+                                             const CompileOptions &options) {
+  Driver driver(options);
+  SPYRE_RETURN_IF_ERROR(driver.prepare());
+  SPYRE_ASSIGN_OR_RETURN(Phase from, pipelines::parsePhase(phase));
+  if (from < Phase::OpSpec) {
+    return error<9302>("phase '{}' is text; give it to compileFromPhase", phase);
+  }
+  return driver.fromArtifacts(from, artifacts);
+}
+
+std::vector<std::string> supportedOperations() {
+  std::vector<std::string> names;
+  for (const graph::OpRow &row : graph::opTable()) {
+    names.push_back(row.name);
+  }
+  return names;
+}
+
+} // namespace spyre::capi

@@ -1,0 +1,177 @@
+//===- GraphBuilder.cpp - graph IR text from plain values --------------------------------------------------------===//
+#include "spyre/CAPI/Compiler.h"
+
+#include <cmath>
+
+namespace spyre::capi {
+
+namespace {
+
+std::string quoted(const std::string &text) {
+  std::string result = "\"";
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\') {
+      result += fmt::format("\\{:02X}", c);
+    } else if (c < 0x20 || c >= 0x7f) {
+      result += fmt::format("\\{:02X}", c);
+    } else {
+      result += char(c);
+    }
+  }
+  return result + "\"";
+}
+
+std::string arrayText(const std::vector<int64_t> &values) {
+  return values.empty() ? "array<i64>" : fmt::format("array<i64: {}>", fmt::join(values, ", "));
+}
+
+const char *elementText(numerics::HostType type) {
+  using numerics::HostType;
+  switch (type) {
+  case HostType::Float16:
+    return "f16";
+  case HostType::Bfloat16:
+    return "bf16";
+  case HostType::Float32:
+    return "f32";
+  case HostType::Bool:
+    return "i1";
+  case HostType::Int8:
+    return "i8";
+  case HostType::Int16:
+    return "i16";
+  case HostType::Int32:
+    return "i32";
+  case HostType::Int64:
+    return "i64";
+  case HostType::Float8E4m3fn:
+    return "f8E4M3FN";
+  case HostType::Float8E5m2fnuz:
+    return "f8E5M2FNUZ";
+  }
+  return "f16";
+}
+
+std::string typeText(const TensorType &type) {
+  std::string text = "tensor<";
+  for (int64_t size : type.size) {
+    text += fmt::format("{}x", size);
+  }
+  return text + elementText(type.dtype) + ">";
+}
+
+/// MLIR reads infinities and NaN only as bit patterns.
+std::string floatText(double value) {
+  if (std::isfinite(value)) {
+    std::string text = fmt::format("{:.17e}", value);
+    return text + " : f64";
+  }
+  return fmt::format("0x{:016X} : f64", std::bit_cast<uint64_t>(value));
+}
+
+std::string attributeText(const Attribute &attribute) {
+  if (const auto *integer = std::get_if<int64_t>(&attribute)) {
+    return fmt::format("{} : i64", *integer);
+  }
+  if (const auto *number = std::get_if<double>(&attribute)) {
+    return floatText(*number);
+  }
+  if (const auto *flag = std::get_if<bool>(&attribute)) {
+    return *flag ? "true" : "false";
+  }
+  if (const auto *text = std::get_if<std::string>(&attribute)) {
+    return quoted(*text);
+  }
+  return arrayText(std::get<std::vector<int64_t>>(attribute));
+}
+
+/// "model.py:12" -> loc("model.py":12:0)
+std::string locationText(const std::string &location) {
+  size_t colon = location.rfind(':');
+  size_t slash = location.rfind('/', colon);
+  if (colon == std::string::npos || colon + 1 == location.size() ||
+      location.find_first_not_of("0123456789", colon + 1) != std::string::npos ||
+      location.size() - colon > 9) {
+    return "";
+  }
+  size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  return fmt::format(" loc({}:{}:0)", quoted(location.substr(begin, colon - begin)),
+                     location.substr(colon + 1));
+}
+
+} // namespace
+
+struct GraphBuilder::State {
+  std::vector<std::string> arguments;
+  std::vector<std::string> names; ///< SSA name of each value
+  std::vector<TensorType> types;
+  std::string body;
+  std::vector<ValueId> outputs;
+  std::vector<TensorType> outputTypes;
+};
+
+GraphBuilder::GraphBuilder() : state(std::make_unique<State>()) {}
+GraphBuilder::~GraphBuilder() = default;
+GraphBuilder::GraphBuilder(GraphBuilder &&) noexcept = default;
+
+ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
+                               int64_t storageOffset, const layout::DeviceLayout &layout) {
+  ValueId id = state->names.size();
+  state->names.push_back(fmt::format("%arg{}", state->arguments.size()));
+  state->types.push_back(type);
+  state->arguments.push_back(fmt::format(
+      "{}: {} {{graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, graph.name = {}, "
+      "graph.offset = {} : i64, graph.stride = {}}}",
+      state->names.back(), typeText(type), arrayText(layout.deviceSize),
+      numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name), storageOffset,
+      arrayText(type.stride)));
+  return id;
+}
+
+ValueId GraphBuilder::addCall(const std::string &target, const std::vector<ValueId> &operands,
+                              const std::vector<std::pair<std::string, Attribute>> &attributes,
+                              const TensorType &result, const std::string &location) {
+  std::vector<std::string> operandNames, operandTypes, attributeTexts;
+  for (ValueId operand : operands) {
+    operandNames.push_back(state->names.at(operand));
+    operandTypes.push_back(typeText(state->types.at(operand)));
+  }
+  for (const auto &[name, value] : attributes) {
+    attributeTexts.push_back(fmt::format("{} = {}", name, attributeText(value)));
+  }
+  ValueId id = state->names.size();
+  state->names.push_back(fmt::format("%{}", id));
+  state->types.push_back(result);
+  state->body += fmt::format(
+      "  {} = graph.call {}({}){} : ({}) -> {}{}\n", state->names.back(), quoted(target),
+      fmt::join(operandNames, ", "),
+      attributeTexts.empty() ? "" : fmt::format(" {{{}}}", fmt::join(attributeTexts, ", ")),
+      fmt::join(operandTypes, ", "), typeText(result), locationText(location));
+  return id;
+}
+
+void GraphBuilder::addOutput(ValueId value, const TensorType &type) {
+  state->outputs.push_back(value);
+  state->outputTypes.push_back(type);
+}
+
+std::string GraphBuilder::text() const {
+  std::vector<std::string> results, values, types;
+  for (size_t i = 0; i < state->outputs.size(); ++i) {
+    types.push_back(typeText(state->outputTypes[i]));
+    values.push_back(state->names.at(state->outputs[i]));
+    results.push_back(
+        fmt::format("{} {{graph.stride = {}}}", types.back(), arrayText(state->outputTypes[i].stride)));
+  }
+  std::string text = fmt::format("func.func @main({})", fmt::join(state->arguments, ",\n    "));
+  if (!results.empty()) {
+    text += fmt::format(" -> ({})", fmt::join(results, ", "));
+  }
+  text += " {\n" + state->body;
+  text += values.empty() ? "  return\n"
+                         : fmt::format("  return {} : {}\n", fmt::join(values, ", "),
+                                       fmt::join(types, ", "));
+  return text + "}\n";
+}
+
+} // namespace spyre::capi

@@ -1,0 +1,163 @@
+//===- View.cpp - views as lists of buffer pieces ---------------------------------------------------------------===//
+#include "View.h"
+
+#include "spyre/Base/Status.h"
+
+#include <algorithm>
+#include <set>
+
+namespace spyre::views {
+
+View View::whole(int64_t buffer, const std::vector<int64_t> &shape) {
+  View view;
+  view.buffer = buffer;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    view.dims.push_back(shape[i] == 1 ? Atoms{} : Atoms{{int64_t(i), shape[i], 1}});
+  }
+  return view;
+}
+
+std::vector<int64_t> View::shape() const {
+  std::vector<int64_t> sizes;
+  for (const Atoms &atoms : dims) {
+    sizes.push_back(extentOf(atoms));
+  }
+  return sizes;
+}
+
+bool View::isWhole(const std::vector<int64_t> &bufferShape) const {
+  return dims == whole(buffer, bufferShape).dims && shape() == bufferShape;
+}
+
+int64_t extentOf(const Atoms &atoms) {
+  int64_t extent = 1;
+  for (const Atom &atom : atoms) {
+    extent *= atom.extent;
+  }
+  return extent;
+}
+
+Atoms normalize(const Atoms &atoms) {
+  Atoms result;
+  for (const Atom &atom : atoms) {
+    if (atom.extent == 1) {
+      continue;
+    }
+    bool joins = !result.empty() && result.back().dim == atom.dim &&
+                 (atom.dim == kBroadcast || result.back().stride == atom.stride * atom.extent);
+    if (joins) {
+      result.back().extent *= atom.extent;
+      result.back().stride = atom.stride;
+    } else {
+      result.push_back(atom);
+    }
+  }
+  return result;
+}
+
+View permute(const View &view, const std::vector<int64_t> &order) {
+  View result;
+  result.buffer = view.buffer;
+  for (int64_t dim : order) {
+    result.dims.push_back(view.dims[dim]);
+  }
+  return result;
+}
+
+View broadcast(const View &view, const std::vector<int64_t> &shape) {
+  View result;
+  result.buffer = view.buffer;
+  size_t added = shape.size() - view.dims.size();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    Atoms atoms = i < added ? Atoms{} : view.dims[i - added];
+    if (extentOf(atoms) == 1 && shape[i] != 1) {
+      atoms = {{kBroadcast, shape[i], 1}};
+    }
+    result.dims.push_back(atoms);
+  }
+  return result;
+}
+
+std::optional<View> reshape(const View &view, const std::vector<int64_t> &shape) {
+  Atoms pieces;
+  for (const Atoms &atoms : view.dims) {
+    pieces.insert(pieces.end(), atoms.begin(), atoms.end());
+  }
+  View result;
+  result.buffer = view.buffer;
+  result.dims.resize(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    int64_t needed = shape[i];
+    Atoms taken; // innermost first
+    while (needed > 1) {
+      SPYRE_CHECK(!pieces.empty(), "both shapes have the same number of elements");
+      Atom &last = pieces.back();
+      if (needed % last.extent == 0) {
+        needed /= last.extent;
+        taken.push_back(last);
+        pieces.pop_back();
+      } else if (last.extent % needed == 0) {
+        taken.push_back({last.dim, needed, last.stride});
+        last.extent /= needed;
+        last.stride *= last.dim == kBroadcast ? 1 : needed;
+        needed = 1;
+      } else {
+        return std::nullopt;
+      }
+    }
+    std::reverse(taken.begin(), taken.end());
+    result.dims[i] = normalize(taken);
+  }
+  return result;
+}
+
+std::optional<std::vector<int64_t>> commonSegments(int64_t extent,
+                                                   const std::vector<const Atoms *> &operands) {
+  std::set<int64_t> cuts = {1, extent};
+  for (const Atoms *atoms : operands) {
+    int64_t inner = 1;
+    for (size_t i = atoms->size(); i-- > 0;) {
+      inner *= (*atoms)[i].extent;
+      cuts.insert(inner);
+    }
+  }
+  std::vector<int64_t> segments;
+  int64_t previous = 0;
+  for (int64_t cut : cuts) {
+    if (previous != 0) {
+      if (cut % previous != 0) {
+        return std::nullopt;
+      }
+      segments.push_back(cut / previous);
+    }
+    previous = cut;
+  }
+  std::reverse(segments.begin(), segments.end());
+  return segments;
+}
+
+std::vector<Step> stepsOf(const Atoms &atoms, const std::vector<int64_t> &segments) {
+  std::vector<Step> steps(segments.size());
+  size_t atom = atoms.size();
+  int64_t covered = 0; // elements of the current atom already covered by inner segments; 0 = take the next
+  for (size_t i = segments.size(); i-- > 0;) {
+    if (covered == 0) {
+      if (atom == 0) {
+        break; // the operand has size 1 along this loop: broadcast
+      }
+      --atom;
+      covered = 1;
+    }
+    const Atom &current = atoms[atom];
+    if (current.dim != kBroadcast) {
+      steps[i] = {current.dim, current.stride * covered};
+    }
+    covered *= segments[i];
+    if (covered == current.extent) {
+      covered = 0;
+    }
+  }
+  return steps;
+}
+
+} // namespace spyre::views

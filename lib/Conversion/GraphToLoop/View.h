@@ -1,0 +1,60 @@
+//===- View.h - views as lists of buffer pieces; no IR in here -------------------------------------------------===//
+//
+// See GraphToLoop.h for the idea and an example. A broadcast piece (Atom::dim == kBroadcast) repeats the same
+// element.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace spyre::views {
+
+constexpr int64_t kBroadcast = -1;
+
+/// `extent` consecutive steps of `stride` along dimension `dim` of the buffer.
+struct Atom {
+  int64_t dim = kBroadcast;
+  int64_t extent = 1;
+  int64_t stride = 1;
+  bool operator==(const Atom &) const = default;
+};
+
+/// Outermost first; extents multiply to the size of the dimension; never an atom of extent 1.
+using Atoms = std::vector<Atom>;
+
+/// A buffer read through an index map.
+struct View {
+  int64_t buffer = 0; ///< the caller's handle
+  std::vector<Atoms> dims;
+
+  static View whole(int64_t buffer, const std::vector<int64_t> &shape);
+  std::vector<int64_t> shape() const;
+  /// True when dimension i is exactly dimension i of the buffer, for all i.
+  bool isWhole(const std::vector<int64_t> &bufferShape) const;
+};
+
+int64_t extentOf(const Atoms &atoms);
+/// Joins neighbours that together walk one dimension evenly.
+Atoms normalize(const Atoms &atoms);
+
+View permute(const View &view, const std::vector<int64_t> &order);
+/// NumPy rules: leading dimensions are added, size 1 is repeated. The shape must fit.
+View broadcast(const View &view, const std::vector<int64_t> &shape);
+/// Nothing when a cut falls inside an atom whose extent it does not divide.
+std::optional<View> reshape(const View &view, const std::vector<int64_t> &shape);
+
+/// Segments (outermost first) of one loop dimension such that every list of atoms is cut at segment borders;
+/// nothing when the cuts do not nest.
+std::optional<std::vector<int64_t>> commonSegments(int64_t extent,
+                                                   const std::vector<const Atoms *> &operands);
+
+/// Contribution of each segment to the buffer's dimensions: dim and coefficient, or dim == kBroadcast.
+struct Step {
+  int64_t dim = kBroadcast;
+  int64_t coefficient = 0;
+};
+std::vector<Step> stepsOf(const Atoms &atoms, const std::vector<int64_t> &segments);
+
+} // namespace spyre::views

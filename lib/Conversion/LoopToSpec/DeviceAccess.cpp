@@ -1,0 +1,149 @@
+//===- DeviceAccess.cpp - one operand in device coordinates -------------------------------------------------------===//
+#include "DeviceAccess.h"
+
+#include <algorithm>
+
+namespace spyre {
+namespace {
+
+using loop::LinearIndex;
+using spec::Coordinate;
+
+class Lifter {
+public:
+  Lifter(const loop::Access &access, const std::vector<std::string> &varNames,
+         const layout::DeviceLayout &layout, UnitSymbol unit)
+      : access(access), varNames(varNames), layout(layout), unit(unit) {
+    arg.deviceDtype = layout.format;
+    lanes = layout.elemsPerStick();
+  }
+
+  Expected<spec::TensorArg> run(const loop::DimRoles &roles) {
+    if (unit == UnitSymbol::Outer) {
+      push(1, Coordinate::var(kUnitSymbol), -1);
+    }
+    std::vector<int64_t> slots = slotsOf(roles.order);
+    int64_t stick = roles.stick();
+    for (size_t j = 0; j + 1 < slots.size(); ++j) {
+      SPYRE_RETURN_IF_ERROR(slots[j] == stick ? addTiles(stick, j) : addPlain(slots[j], j));
+    }
+    addLanes(stick);
+    return arg;
+  }
+
+private:
+  /// Host dimension of each device dimension: all but the first, the first, the stick again.
+  static std::vector<int64_t> slotsOf(const std::vector<int64_t> &order) {
+    if (order.empty()) {
+      return {-1, -1};
+    }
+    std::vector<int64_t> slots(order.begin() + 1, order.end());
+    slots.push_back(order.front());
+    slots.push_back(order.back());
+    return slots;
+  }
+
+  void push(int64_t size, Coordinate coordinate, int64_t stride) {
+    arg.deviceSize.push_back(size);
+    arg.deviceCoordinates.push_back(std::move(coordinate));
+    arg.strideMap.push_back(stride);
+  }
+
+  Status cannotExpress(int64_t dim) const {
+    loop::BufferOp buffer = access.buffer;
+    return error<1203>("dimension {} of '{}' is read in steps that do not divide it; copy the tensor first", dim,
+                       buffer.getName().str());
+  }
+
+  /// One device dimension per term of \p index, outermost first; unit is the step of one entry in elements.
+  Status addDigits(int64_t dim, const LinearIndex &index, int64_t size, int64_t step, int64_t stride,
+                   bool lastIsStick) {
+    int64_t outer = size; // entries of the device dimension still to be divided
+    int64_t offset = index.offset / step;
+    for (size_t i = 0; i < index.terms.size(); ++i) {
+      bool isStick = lastIsStick && i + 1 == index.terms.size();
+      int64_t coefficient = isStick ? 1 : index.terms[i].coefficient / step;
+      if (coefficient == 0 || outer % coefficient != 0) {
+        return cannotExpress(dim);
+      }
+      const std::string &name = varNames[index.terms[i].var];
+      push(outer / coefficient,
+           isStick ? Coordinate::floorDiv(name, lanes, offset / coefficient)
+                   : Coordinate::var(name, offset / coefficient),
+           stride > 0 ? stride * coefficient : stride);
+      offset %= coefficient;
+      outer = coefficient;
+    }
+    if (outer > 1) { // a strided walk: the entries between two steps
+      if (offset != 0) {
+        return cannotExpress(dim);
+      }
+      push(outer, Coordinate::constant(0), 0);
+    }
+    return Status::success();
+  }
+
+  Status addPlain(int64_t dim, size_t slot) {
+    const LinearIndex &index = access.dims[dim];
+    if (index.terms.empty()) {
+      return layout.deviceSize[slot] == 1 ? Status::success() : cannotExpress(dim);
+    }
+    return addDigits(dim, index, layout.deviceSize[slot], 1, layout.strideMap[slot], false);
+  }
+
+  Status addTiles(int64_t dim, size_t slot) {
+    if (dim < 0 || access.dims[dim].terms.empty()) {
+      if (unit == UnitSymbol::Stick) {
+        push(1, Coordinate::floorDiv(kUnitSymbol, lanes), -1);
+      }
+      return Status::success();
+    }
+    return addDigits(dim, access.dims[dim], layout.deviceSize[slot], lanes, layout.strideMap[slot], true);
+  }
+
+  void addLanes(int64_t stick) {
+    Coordinate lane = Coordinate::constant(0);
+    if (stick >= 0 && !access.dims[stick].terms.empty()) {
+      lane = Coordinate::mod(varNames[access.dims[stick].terms.back().var], lanes);
+    } else if (unit == UnitSymbol::Stick) {
+      lane = Coordinate::mod(kUnitSymbol, lanes);
+    }
+    push(lanes, lane, layout.strideMap.back());
+  }
+
+  const loop::Access &access;
+  const std::vector<std::string> &varNames;
+  const layout::DeviceLayout &layout;
+  UnitSymbol unit;
+  int64_t lanes = 0;
+  spec::TensorArg arg;
+};
+
+} // namespace
+
+Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
+                                       const std::vector<std::string> &varNames, UnitSymbol unit) {
+  SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, loop::layoutOf(access.buffer));
+  SPYRE_ASSIGN_OR_RETURN(loop::DimRoles roles, loop::dimRolesOf(access.buffer));
+  if (loop::stickUse(access, roles.stick()).kind == loop::StickUse::Kind::Illegal) {
+    loop::BufferOp buffer = access.buffer;
+    return error<1203>("'{}' is read from inside sticks; run spyre-loop-propagate-layouts",
+                       buffer.getName().str());
+  }
+  return Lifter(access, varNames, layout, unit).run(roles);
+}
+
+void equalizeRanks(std::vector<spec::TensorArg> &args) {
+  size_t rank = 0;
+  for (const spec::TensorArg &arg : args) {
+    rank = std::max(rank, arg.deviceSize.size());
+  }
+  for (spec::TensorArg &arg : args) {
+    size_t missing = rank - arg.deviceSize.size();
+    arg.deviceSize.insert(arg.deviceSize.begin(), missing, 1);
+    arg.deviceCoordinates.insert(arg.deviceCoordinates.begin(), missing, Coordinate::constant(0));
+    arg.strideMap.insert(arg.strideMap.begin(), missing, 0);
+  }
+}
+
+} // namespace spyre

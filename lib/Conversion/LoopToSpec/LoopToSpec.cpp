@@ -1,0 +1,203 @@
+//===- LoopToSpec.cpp - planned loop IR to OpSpecs and the model --------------------------------------------------===//
+#include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
+
+#include "DeviceAccess.h"
+
+#include "spyre/Base/Math.h"
+#include "spyre/Dialect/Utils/Attributes.h"
+#include "spyre/Spec/Model.h"
+
+#include <algorithm>
+
+namespace spyre {
+namespace {
+
+using loop::BufferOp;
+using loop::ComputeOp;
+
+/// Collects operations of one bundle and gives each call tensor its segment.
+class Emitter {
+public:
+  Emitter(mlir::func::FuncOp main, const arch::DeviceDesc &device) : main(main), device(device) {}
+
+  Expected<Artifacts> run() {
+    SPYRE_RETURN_IF_ERROR(describeBuffers());
+    for (ComputeOp op : main.getOps<ComputeOp>()) {
+      SPYRE_RETURN_IF_ERROR(addOp(op));
+    }
+    closeBundle();
+    SPYRE_RETURN_IF_ERROR(spec::verifyModel(model));
+    artifacts["model.json"] = spec::writeModel(model);
+    return artifacts;
+  }
+
+private:
+  Expected<spec::TensorDesc> describe(BufferOp buffer) {
+    auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+    spec::TensorDesc desc;
+    desc.name = buffer.getName().str();
+    SPYRE_ASSIGN_OR_RETURN(desc.dtype, dialect::hostTypeOf(type.getElementType()));
+    desc.size = dialect::toVector(type.getShape());
+    desc.stride = dialect::toVector(buffer.getStride());
+    desc.offset = buffer.getOffset().value_or(0);
+    SPYRE_ASSIGN_OR_RETURN(desc.layout, loop::layoutOf(buffer));
+    return desc;
+  }
+
+  Status describeBuffers() {
+    model.deviceName = device.name;
+    model.deviceHash = device.hash();
+    std::map<int64_t, spec::TensorDesc> inputs, outputs;
+    for (BufferOp buffer : main.getOps<BufferOp>()) {
+      SPYRE_ASSIGN_OR_RETURN(spec::TensorDesc desc, describe(buffer));
+      if (buffer.getKind() == "temp") {
+        if (!buffer.getPoolOffset() && !buffer.getResult().use_empty()) {
+          return error<1205>("temp '{}' has no pool offset; run spyre-loop-plan-pool", desc.name);
+        }
+        model.poolBytes = std::max(model.poolBytes,
+                                   int64_t(buffer.getPoolOffset().value_or(0)) + desc.layout.bytes());
+      } else if (buffer.getKind() == "constant") {
+        model.constants.push_back({desc, buffer.getValue()->convertToDouble()});
+      } else {
+        auto &table = buffer.getKind() == "input" ? inputs : outputs;
+        if (!table.emplace(*buffer.getIndex(), desc).second) {
+          return error<1204>("two buffers are {} {}", buffer.getKind().str(), *buffer.getIndex());
+        }
+      }
+    }
+    SPYRE_RETURN_IF_ERROR(takeInOrder(inputs, "input", model.inputs));
+    return takeInOrder(outputs, "output", model.outputs);
+  }
+
+  static Status takeInOrder(std::map<int64_t, spec::TensorDesc> &table, const char *what,
+                            std::vector<spec::TensorDesc> &list) {
+    for (auto &[index, desc] : table) {
+      if (index != int64_t(list.size())) {
+        return error<1204>("{} {} is missing", what, list.size());
+      }
+      list.push_back(std::move(desc));
+    }
+    return Status::success();
+  }
+
+  int64_t firstSegment() const { return model.poolBytes > 0 ? 1 : 0; }
+  /// One data segment stays free; a pool takes another.
+  size_t tensorLimit() const { return size_t(device.segments - 1 - 1 - firstSegment()); }
+
+  /// Call tensors of \p op that the open bundle does not have yet.
+  std::vector<std::string> newTensors(ComputeOp op) {
+    std::vector<std::string> names;
+    for (unsigned i = 0; i < loop::operandCount(op); ++i) {
+      BufferOp buffer = loop::accessOf(op, i).buffer;
+      std::string name = buffer.getName().str();
+      bool known = buffer.getKind() == "temp" ||
+                   std::count(arguments.begin(), arguments.end(), name) ||
+                   std::count(names.begin(), names.end(), name);
+      if (!known) {
+        names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+  Status addOp(ComputeOp op) {
+    std::vector<std::string> added = newTensors(op);
+    if (!arguments.empty() && arguments.size() + added.size() > tensorLimit()) {
+      closeBundle();
+      added = newTensors(op);
+    }
+    arguments.insert(arguments.end(), added.begin(), added.end());
+    SPYRE_ASSIGN_OR_RETURN(spec::OpSpec opSpec, specOf(op));
+    if (Status status = spec::verifyOpSpec(opSpec); !status.ok()) {
+      return status.withContext("after planning: ");
+    }
+    specs.push_back(std::move(opSpec));
+    return Status::success();
+  }
+
+  Expected<spec::OpSpec> specOf(ComputeOp op) {
+    spec::OpSpec result;
+    std::vector<std::string> vars;
+    for (mlir::Attribute name : op.getVars()) {
+      vars.push_back(llvm::cast<mlir::StringAttr>(name).str());
+    }
+    if (!op.getSplits()) {
+      return error<1205>("'{}' has no splits; run spyre-loop-divide-work", op.getCallee().str());
+    }
+    for (size_t v = 0; v < vars.size(); ++v) {
+      result.iterationSpace.push_back({vars[v], op.getExtents()[v], (*op.getSplits())[v]});
+    }
+    result.op = op.getCallee().str();
+    result.isReduction = op.getReductions() > 0;
+    std::vector<UnitSymbol> units(loop::operandCount(op), UnitSymbol::None);
+    if (op.getCallee() == loop::kCopy) {
+      SPYRE_RETURN_IF_ERROR(nameCopy(op, result, units));
+    }
+    for (unsigned i = 0; i < loop::operandCount(op); ++i) {
+      SPYRE_ASSIGN_OR_RETURN(spec::TensorArg arg, deviceAccess(loop::accessOf(op, i), vars, units[i]));
+      place(loop::accessOf(op, i).buffer, arg);
+      arg.isInput = i + 1 < loop::operandCount(op);
+      result.args.push_back(std::move(arg));
+    }
+    equalizeRanks(result.args);
+    return result;
+  }
+
+  /// identity or ReStickifyOpHBM; a sparse side of the latter needs the unit symbol.
+  Status nameCopy(ComputeOp op, spec::OpSpec &result, std::vector<UnitSymbol> &units) {
+    SPYRE_ASSIGN_OR_RETURN(loop::StickUse from, loop::stickUse(loop::accessOf(op, 0)));
+    SPYRE_ASSIGN_OR_RETURN(loop::StickUse to, loop::stickUse(loop::accessOf(op, 1)));
+    bool restick = loop::isRestickify(loop::accessOf(op, 0), from, to);
+    result.op = restick ? "ReStickifyOpHBM" : "identity";
+    bool fromSparse = from.kind == loop::StickUse::Kind::None;
+    bool toSparse = to.kind == loop::StickUse::Kind::None;
+    if (restick && (fromSparse || toSparse)) {
+      units[0] = fromSparse ? UnitSymbol::Stick : UnitSymbol::Outer;
+      units[1] = toSparse ? UnitSymbol::Stick : UnitSymbol::Outer;
+      result.iterationSpace.push_back({kUnitSymbol, 1, 1});
+    }
+    return Status::success();
+  }
+
+  void place(BufferOp buffer, spec::TensorArg &arg) {
+    if (buffer.getKind() == "temp") {
+      arg.residency = spec::Residency::Pool;
+      arg.address = buffer.getPoolOffset().value_or(0);
+      return;
+    }
+    auto it = std::find(arguments.begin(), arguments.end(), buffer.getName().str());
+    arg.argIndex = it - arguments.begin();
+    arg.residency = spec::Residency::Hbm;
+    arg.address = device.segmentBase(arg.argIndex + firstSegment());
+  }
+
+  void closeBundle() {
+    if (specs.empty()) {
+      return;
+    }
+    std::string directory = fmt::format("bundle_{}", model.steps.size());
+    artifacts[directory + "/op_spec.txt"] = spec::writeOpSpecs(specs);
+    model.steps.push_back({directory, model.poolBytes > 0, arguments});
+    specs.clear();
+    arguments.clear();
+  }
+
+  mlir::func::FuncOp main;
+  const arch::DeviceDesc &device;
+  spec::Model model;
+  Artifacts artifacts;
+  std::vector<spec::OpSpec> specs;
+  std::vector<std::string> arguments;
+};
+
+} // namespace
+
+Expected<Artifacts> emitSpecs(mlir::ModuleOp module, const arch::DeviceDesc &device) {
+  mlir::func::FuncOp main = loop::findMain(module);
+  if (!main) {
+    return error<1202>("a loop module holds one func.func @main() with one block");
+  }
+  return Emitter(main, device).run();
+}
+
+} // namespace spyre

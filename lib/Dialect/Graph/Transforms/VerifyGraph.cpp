@@ -1,0 +1,156 @@
+//===- VerifyGraph.cpp - checks a captured graph and reports everything at once ----------------------------===//
+#include "spyre/Base/Status.h"
+#include "spyre/Dialect/Graph/IR/Graph.h"
+#include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Dialect/Graph/Transforms/Passes.h"
+#include "spyre/Dialect/Utils/Attributes.h"
+
+#include <map>
+
+namespace spyre::graph {
+
+#define GEN_PASS_DEF_VERIFYGRAPHPASS
+#include "spyre/Dialect/Graph/Transforms/Passes.h.inc"
+
+mlir::func::FuncOp findMain(mlir::ModuleOp module) {
+  auto functions = module.getOps<mlir::func::FuncOp>();
+  if (std::distance(functions.begin(), functions.end()) != 1 ||
+      std::distance(module.getBody()->begin(), module.getBody()->end()) != 1) {
+    return nullptr;
+  }
+  mlir::func::FuncOp main = *functions.begin();
+  return main.getName() == "main" && !main.isExternal() ? main : nullptr;
+}
+
+namespace {
+
+/// Stride array of a function argument or result against its tensor type.
+Status checkStride(mlir::Attribute attribute, mlir::RankedTensorType type, const std::string &what) {
+  auto stride = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(attribute);
+  if (!stride || int64_t(stride.size()) != type.getRank()) {
+    return error<1006>("{} needs graph.stride with {} entries", what, type.getRank());
+  }
+  for (int64_t value : stride.asArrayRef()) {
+    if (value < 0 || value > (int64_t(1) << 47)) {
+      return error<1006>("{} has stride {}; strides are 0..2^47 elements", what, value);
+    }
+  }
+  return Status::success();
+}
+
+Status checkTensorType(mlir::Type type, const std::string &what) {
+  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape()) {
+    return error<1006>("{} must be a tensor with a static shape", what);
+  }
+  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] auto hostType,
+                         dialect::hostTypeOf(tensor.getElementType()));
+  if (tensor.getRank() > layout::kMaxRank) {
+    return error<1004>("{} has rank {}, the limit is {}; flatten leading dimensions", what,
+                       tensor.getRank(), layout::kMaxRank);
+  }
+  int64_t elements = 1;
+  for (int64_t size : tensor.getShape()) {
+    if (size == 0) {
+      return error<1004>("{} has a dimension of size 0; run empty tensors on the CPU", what);
+    }
+    if (__builtin_mul_overflow(elements, size, &elements) || elements > (int64_t(1) << 38)) {
+      return error<1004>("{} has more than 2^38 elements; split it", what);
+    }
+  }
+  return Status::success();
+}
+
+Status checkSignature(mlir::func::FuncOp main) {
+  for (unsigned i = 0; i < main.getNumArguments(); ++i) {
+    std::string what = fmt::format("argument {}", i);
+    SPYRE_RETURN_IF_ERROR(checkTensorType(main.getArgument(i).getType(), what));
+    auto type = llvm::cast<mlir::RankedTensorType>(main.getArgument(i).getType());
+    SPYRE_RETURN_IF_ERROR(checkStride(main.getArgAttr(i, "graph.stride"), type, what));
+    if (!llvm::isa_and_present<mlir::StringAttr>(main.getArgAttr(i, "graph.name"))) {
+      return error<1006>("{} needs graph.name", what);
+    }
+    SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout deviceLayout,
+                           dialect::layoutFromAttr(main.getArgAttr(i, "graph.layout")));
+    SPYRE_ASSIGN_OR_RETURN(numerics::HostType hostType,
+                           dialect::hostTypeOf(type.getElementType()));
+    if (deviceLayout.format != numerics::deviceFormat(hostType)) {
+      return error<1006>("{}: layout format {} is not the device format {} of its element type", what,
+                         numerics::formatName(deviceLayout.format),
+                         numerics::formatName(numerics::deviceFormat(hostType)));
+    }
+  }
+  for (unsigned i = 0; i < main.getNumResults(); ++i) {
+    std::string what = fmt::format("result {}", i);
+    SPYRE_RETURN_IF_ERROR(checkTensorType(main.getResultTypes()[i], what));
+    auto type = llvm::cast<mlir::RankedTensorType>(main.getResultTypes()[i]);
+    SPYRE_RETURN_IF_ERROR(checkStride(main.getResultAttr(i, "graph.stride"), type, what));
+  }
+  return Status::success();
+}
+
+/// All callees the table does not know, with counts, sorted by name.
+Status checkCallees(mlir::func::FuncOp main) {
+  std::map<std::string, int> unknown;
+  main.walk([&](CallOp call) {
+    if (!findOp(call.getCallee().str())) {
+      ++unknown[call.getCallee().str()];
+    }
+  });
+  if (unknown.empty()) {
+    return Status::success();
+  }
+  std::string list;
+  int total = 0;
+  for (const auto &[name, count] : unknown) {
+    list += fmt::format("{}{} ({}x)", list.empty() ? "" : ", ", name, count);
+    total += count;
+  }
+  return error<1002>("{} call(s) of {} operation(s) that the device compiler does not know: {}; move them "
+                     "out of the compiled region or run them on the CPU",
+                     total, unknown.size(), list);
+}
+
+Status checkCalls(mlir::func::FuncOp main) {
+  Status first = Status::success();
+  for (mlir::Operation &op : main.getBody().front()) {
+    if (auto call = llvm::dyn_cast<CallOp>(op)) {
+      Status status = checkTensorType(call.getResult().getType(), "result of " + call.getCallee().str());
+      if (status.ok()) {
+        status = checkCall(call, *findOp(call.getCallee().str()));
+      }
+      if (!status.ok()) {
+        return status;
+      }
+    } else if (!llvm::isa<mlir::func::ReturnOp>(op)) {
+      return error<1006>("operation '{}' is not part of graph IR", op.getName().getStringRef().str());
+    }
+  }
+  return first;
+}
+
+struct VerifyGraph : impl::VerifyGraphPassBase<VerifyGraph> {
+  void runOnOperation() override {
+    mlir::func::FuncOp main = findMain(getOperation());
+    if (!main || !llvm::hasSingleElement(main.getBody())) {
+      (void)dialect::report(getOperation(),
+                            error<1006>("a graph module holds one func.func @main with one block"));
+      return signalPassFailure();
+    }
+    for (auto check : {checkSignature, checkCallees, checkCalls}) {
+      if (Status status = check(main); !status.ok()) {
+        (void)dialect::report(main, status);
+        return signalPassFailure();
+      }
+    }
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createVerifyGraphPass() { return std::make_unique<VerifyGraph>(); }
+
+void registerGraphPasses() { mlir::registerPass(createVerifyGraphPass); }
+
+} // namespace spyre::graph

@@ -1,0 +1,258 @@
+//===- Loop.cpp - the loop dialect -------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/IR/Loop.h"
+
+#include "spyre/Dialect/Utils/Attributes.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <algorithm>
+#include <set>
+
+#include "spyre/Dialect/Loop/IR/LoopDialect.cpp.inc"
+#define GET_OP_CLASSES
+#include "spyre/Dialect/Loop/IR/LoopOps.cpp.inc"
+
+namespace spyre::loop {
+
+void LoopDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "spyre/Dialect/Loop/IR/LoopOps.cpp.inc"
+      >();
+}
+
+//===--------------------------------------------------------------------------------------===//
+// Accesses
+//===--------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Adds scale * expression to (coefficients, offset); false when the expression is not linear.
+bool addLinear(mlir::AffineExpr expression, int64_t scale, std::vector<int64_t> &coefficients,
+               int64_t &offset) {
+  if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expression)) {
+    return dim.getPosition() < coefficients.size() &&
+           !__builtin_add_overflow(coefficients[dim.getPosition()], scale,
+                                   &coefficients[dim.getPosition()]);
+  }
+  if (auto constant = llvm::dyn_cast<mlir::AffineConstantExpr>(expression)) {
+    int64_t product;
+    return !__builtin_mul_overflow(constant.getValue(), scale, &product) &&
+           !__builtin_add_overflow(offset, product, &offset);
+  }
+  auto binary = llvm::dyn_cast<mlir::AffineBinaryOpExpr>(expression);
+  if (!binary) {
+    return false;
+  }
+  if (binary.getKind() == mlir::AffineExprKind::Add) {
+    return addLinear(binary.getLHS(), scale, coefficients, offset) &&
+           addLinear(binary.getRHS(), scale, coefficients, offset);
+  }
+  auto factor = llvm::dyn_cast<mlir::AffineConstantExpr>(binary.getRHS());
+  int64_t product;
+  return binary.getKind() == mlir::AffineExprKind::Mul && factor &&
+         !__builtin_mul_overflow(factor.getValue(), scale, &product) &&
+         addLinear(binary.getLHS(), product, coefficients, offset);
+}
+
+} // namespace
+
+Expected<LinearIndex> linearize(mlir::AffineExpr expression, unsigned numVars) {
+  std::vector<int64_t> coefficients(numVars, 0);
+  LinearIndex index;
+  bool linear = addLinear(expression, 1, coefficients, index.offset) && index.offset >= 0;
+  for (unsigned v = 0; linear && v < numVars; ++v) {
+    linear = coefficients[v] >= 0;
+    if (coefficients[v] > 0) {
+      index.terms.push_back({v, coefficients[v]});
+    }
+  }
+  if (!linear) {
+    std::string text;
+    llvm::raw_string_ostream(text) << expression;
+    return error<1201>("access '{}' is not linear with non-negative coefficients; split the variable so that "
+                       "division and modulo vanish",
+                       text);
+  }
+  std::stable_sort(index.terms.begin(), index.terms.end(), [](const auto &a, const auto &b) {
+    return a.coefficient > b.coefficient;
+  });
+  return index;
+}
+
+Access accessOf(ComputeOp op, unsigned index) {
+  mlir::Value value = index < op.getInputs().size() ? op.getInputs()[index] : op.getOutput();
+  Access access;
+  access.buffer = value.getDefiningOp<BufferOp>();
+  auto map = llvm::cast<mlir::AffineMapAttr>(op.getMaps()[index]).getValue();
+  for (mlir::AffineExpr result : map.getResults()) {
+    Expected<LinearIndex> linear = linearize(result, map.getNumDims());
+    SPYRE_CHECK(linear.ok(), "a verified operation has linear accesses");
+    access.dims.push_back(*linear);
+  }
+  return access;
+}
+
+Expected<layout::DeviceLayout> layoutOf(BufferOp buffer) {
+  if (!buffer.getLayoutAttr()) {
+    return error<2010>("buffer '{}' has no layout; run spyre-loop-propagate-layouts first",
+                       buffer.getName().str());
+  }
+  Expected<layout::DeviceLayout> layout = dialect::layoutFromAttr(buffer.getLayoutAttr());
+  return layout.ok() ? layout
+                     : Expected<layout::DeviceLayout>(layout.status().withContext(
+                           "buffer '" + buffer.getName().str() + "': "));
+}
+
+Expected<DimRoles> dimRolesOf(BufferOp buffer) {
+  SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));
+  auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+  DimRoles roles;
+  auto order = layout.recoverDimOrder(dialect::toVector(type.getShape()),
+                                      dialect::toVector(buffer.getStride()));
+  if (!order.ok()) {
+    return order.status().withContext("buffer '" + buffer.getName().str() + "': ");
+  }
+  roles.order = *order;
+  return roles;
+}
+
+mlir::func::FuncOp findMain(mlir::ModuleOp module) {
+  auto functions = module.getOps<mlir::func::FuncOp>();
+  if (std::distance(functions.begin(), functions.end()) != 1) {
+    return nullptr;
+  }
+  mlir::func::FuncOp main = *functions.begin();
+  bool sound = main.getName() == "main" && main.getNumArguments() == 0 && !main.isExternal() &&
+               llvm::hasSingleElement(main.getBody());
+  return sound ? main : nullptr;
+}
+
+//===--------------------------------------------------------------------------------------===//
+// Verifiers
+//===--------------------------------------------------------------------------------------===//
+
+void BufferOp::getAsmResultNames(llvm::function_ref<void(mlir::Value, llvm::StringRef)> setName) {
+  setName(getResult(), getName());
+}
+
+mlir::LogicalResult BufferOp::verify() {
+  auto type = llvm::dyn_cast<mlir::MemRefType>(getResult().getType());
+  if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity() || type.getMemorySpace()) {
+    return emitOpError("type must be a plain memref with a static shape");
+  }
+  static const std::set<std::string> kinds = {"input", "output", "constant", "temp"};
+  if (!kinds.count(getKind().str())) {
+    return emitOpError("kind must be input, output, constant or temp, not '") << getKind() << "'";
+  }
+  bool numbered = getKind() == "input" || getKind() == "output";
+  if (numbered != getIndex().has_value() || (numbered && *getIndex() > uint64_t(1) << 20)) {
+    return emitOpError("inputs and outputs, and only they, have an index");
+  }
+  if ((getKind() == "constant") != getValue().has_value()) {
+    return emitOpError("constants, and only they, have a value");
+  }
+  if (int64_t(getStride().size()) != type.getRank()) {
+    return emitOpError("stride needs one entry per dimension");
+  }
+  int64_t elements = 1;
+  for (int64_t size : type.getShape()) {
+    if (size <= 0 || __builtin_mul_overflow(elements, size, &elements) ||
+        elements > (int64_t(1) << 40)) {
+      return emitOpError("sizes must be positive and give at most 2^40 elements");
+    }
+  }
+  for (int64_t stride : getStride()) {
+    if (stride < 0 || stride > (int64_t(1) << 47)) {
+      return emitOpError("stride ") << stride << " is outside 0..2^47";
+    }
+  }
+  if (getPoolOffset() && (getKind() != "temp" || *getPoolOffset() > uint64_t(1) << 47 || *getPoolOffset() % 128 != 0)) {
+    return emitOpError("pool_offset belongs to temps and is a multiple of 128");
+  }
+  if (getLayoutAttr()) {
+    Expected<layout::DeviceLayout> layout = dialect::layoutFromAttr(getLayoutAttr());
+    if (!layout.ok()) {
+      return emitOpError(layout.status().message());
+    }
+  }
+  return dialect::hostTypeOf(type.getElementType()).ok()
+             ? mlir::success()
+             : emitOpError("element type has no device format");
+}
+
+/// Largest value an index takes; false on overflow.
+static bool maxIndex(const LinearIndex &index, llvm::ArrayRef<int64_t> extents, int64_t &value) {
+  value = index.offset;
+  for (const LinearIndex::Term &term : index.terms) {
+    int64_t product;
+    if (__builtin_mul_overflow(term.coefficient, extents[term.var] - 1, &product) ||
+        __builtin_add_overflow(value, product, &value)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+mlir::LogicalResult ComputeOp::verify() {
+  llvm::ArrayRef<int64_t> extents = getExtents();
+  int64_t numVars = extents.size();
+  if (int64_t(getVars().size()) != numVars || numVars > 16) {
+    return emitOpError("vars and extents must have the same length, at most 16");
+  }
+  std::set<llvm::StringRef> names;
+  for (mlir::Attribute name : getVars()) {
+    names.insert(llvm::cast<mlir::StringAttr>(name).getValue());
+  }
+  if (int64_t(names.size()) != numVars) {
+    return emitOpError("vars must have different names");
+  }
+  int64_t reductions = getReductions();
+  if (reductions < 0 || reductions > numVars) {
+    return emitOpError("reductions must be between 0 and the number of vars");
+  }
+  for (int64_t extent : extents) {
+    if (extent <= 0 || extent > (int64_t(1) << 40)) {
+      return emitOpError("extent ") << extent << " is outside 1..2^40";
+    }
+  }
+  if (getSplits() && int64_t(getSplits()->size()) != numVars) {
+    return emitOpError("splits needs one entry per var");
+  }
+  if (getMaps().size() != getInputs().size() + 1) {
+    return emitOpError("one map per input and one for the output");
+  }
+  for (unsigned i = 0; i < operandCount(*this); ++i) {
+    mlir::Value value = i < getInputs().size() ? getInputs()[i] : getOutput();
+    auto map = llvm::cast<mlir::AffineMapAttr>(getMaps()[i]).getValue();
+    auto type = llvm::cast<mlir::MemRefType>(value.getType());
+    if (!value.getDefiningOp<BufferOp>()) {
+      return emitOpError("operand ") << i << " is not declared by loop.buffer";
+    }
+    if (map.getNumDims() != numVars || map.getNumSymbols() != 0 ||
+        int64_t(map.getNumResults()) != type.getRank()) {
+      return emitOpError("map ") << i << " must go from " << numVars << " vars to " << type.getRank()
+                                 << " dimensions";
+    }
+    for (auto [dim, expression] : llvm::enumerate(map.getResults())) {
+      Expected<LinearIndex> index = linearize(expression, numVars);
+      if (!index.ok()) {
+        return emitOpError("map ") << i << ": " << index.status().message();
+      }
+      int64_t last;
+      if (!maxIndex(*index, extents, last) || last >= type.getDimSize(dim)) {
+        return emitOpError("map ") << i << " leaves dimension " << dim << " of size "
+                                   << type.getDimSize(dim);
+      }
+      bool reads = i < getInputs().size();
+      for (const LinearIndex::Term &term : index->terms) {
+        if (!reads && int64_t(term.var) >= numVars - reductions) {
+          return emitOpError("the output must not depend on a reduced var");
+        }
+      }
+    }
+  }
+  return mlir::success();
+}
+
+} // namespace spyre::loop

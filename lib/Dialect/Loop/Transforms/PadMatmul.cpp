@@ -1,0 +1,113 @@
+//===- PadMatmul.cpp - whole sticks of rows along K for the second matmul operand -------------------------------===//
+//
+// The iteration over K runs in whole sticks. Lanes of x past K are masked by the unit, but the rows of y past K are
+// really read, so y must own them and they must be zero [spec: front-end 7.1].
+//===----------------------------------------------------------------------------------------===//
+#include "Rewrite.h"
+
+#include "spyre/Dialect/Loop/Transforms/Passes.h"
+#include "spyre/Dialect/Loop/Transforms/Stick.h"
+
+namespace spyre::loop {
+
+#define GEN_PASS_DEF_PADMATMULPASS
+#include "spyre/Dialect/Loop/Transforms/Passes.h.inc"
+
+namespace {
+
+/// True when the dimension of y that k walks already owns whole sticks of rows.
+bool hasWholeSticks(const Access &y, unsigned k, int64_t lanes) {
+  BufferOp buffer = y.buffer;
+  auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+  for (size_t d = 0; d < y.dims.size(); ++d) {
+    for (const LinearIndex::Term &term : y.dims[d].terms) {
+      if (term.var == k) {
+        return type.getDimSize(d) % lanes == 0 && term.coefficient == 1 && y.dims[d].terms.size() == 1;
+      }
+    }
+  }
+  return false;
+}
+
+void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
+  unsigned k = op.getExtents().size() - 1, n = k - 1;
+  int64_t size = op.getExtents()[k];
+  Access y = accessOf(op, 1);
+  int64_t lanes = elemsPerStick(y.buffer);
+  if (size % lanes == 0 || hasWholeSticks(y, k, lanes)) {
+    return;
+  }
+  OwnSpace own = ownSpace(op, 1, rewriter.builder, varsOf(y));
+  auto type = llvm::cast<mlir::MemRefType>(y.buffer.getResult().getType());
+  std::vector<int64_t> shape = own.extents, order;
+  size_t kDim = own.vars.size() - 1; // k is the last variable
+  shape[kDim] = roundUp(size, lanes);
+  BufferOp padded = rewriter.addTemp(y.buffer.getName().str() + "_padded", shape,
+                                     type.getElementType(), op.getLoc());
+  for (size_t i = 0; i < own.vars.size(); ++i) {
+    if (own.vars[i] != n) {
+      order.push_back(int64_t(i));
+    }
+  }
+  for (size_t i = 0; i < own.vars.size(); ++i) {
+    if (own.vars[i] == n) {
+      order.push_back(int64_t(i));
+    }
+  }
+  rewriter.setLayout(padded, order);
+
+  mlir::OpBuilder &builder = rewriter.builder;
+  unsigned rank = own.vars.size();
+  mlir::AffineMap identity = builder.getMultiDimIdentityMap(rank);
+  llvm::SmallVector<mlir::AffineExpr> shifted(identity.getResults());
+  shifted[kDim] = shifted[kDim] + size;
+  std::vector<int64_t> tail = own.extents;
+  tail[kDim] = shape[kDim] - size;
+  BufferOp zero = rewriter.addConstant(0.0, type.getElementType(), op.getLoc());
+  rewriter.addCopy(op, zero, mlir::AffineMap::get(rank, 0, builder.getContext()), padded,
+                   mlir::AffineMap::get(rank, 0, shifted, builder.getContext()), tail);
+  rewriter.addCopy(op, y.buffer, own.map, padded, identity, own.extents);
+  rewriter.setOperand(op, 1, padded, own.projection);
+  if (trace) {
+    trace->record("pad-matmul", padded.getName().str(),
+                  Decision::yes("k-not-whole-sticks", "K = {} is padded to {} rows", size, shape[kDim]));
+  }
+}
+
+struct PadMatmul : impl::PadMatmulPassBase<PadMatmul> {
+  DecisionTrace *trace = nullptr;
+  void runOnOperation() override {
+    mlir::func::FuncOp main = findMain(getOperation());
+    if (!main) {
+      (void)dialect::report(getOperation(),
+                            error<1202>("a loop module holds one func.func @main() with one block"));
+      return signalPassFailure();
+    }
+    Rewriter rewriter(main);
+    llvm::SmallVector<ComputeOp> ops(main.getOps<ComputeOp>());
+    for (ComputeOp op : ops) {
+      if (op.getCallee() != kMatmul) {
+        continue;
+      }
+      Expected<StickUse> use = stickUse(accessOf(op, 1));
+      bool sound = use.ok() && op.getExtents().size() >= 3 && op.getInputs().size() == 2 &&
+                   use->isVar(op.getExtents().size() - 2);
+      if (!sound) {
+        (void)dialect::report(op, error<2012>("the second operand of a matmul must have its stick along "
+                                              "the output's columns; run spyre-loop-propagate-layouts"));
+        return signalPassFailure();
+      }
+      pad(op, rewriter, trace);
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace) {
+  auto pass = std::make_unique<PadMatmul>();
+  pass->trace = trace;
+  return pass;
+}
+
+} // namespace spyre::loop

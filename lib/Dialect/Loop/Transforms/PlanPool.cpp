@@ -1,0 +1,109 @@
+//===- PlanPool.cpp - one pool of device memory for intermediates ---------------------------------------------------===//
+//
+// First fit over live ranges [first writer, last use], counted in operations. Temps that touch in time (one is read
+// where the other is written) do not share space: cores of one phase run at their own pace.
+//===----------------------------------------------------------------------------------------===//
+#include "Rewrite.h"
+
+#include "spyre/Dialect/Loop/Transforms/Passes.h"
+
+#include <algorithm>
+
+namespace spyre::loop {
+
+#define GEN_PASS_DEF_PLANPOOLPASS
+#include "spyre/Dialect/Loop/Transforms/Passes.h.inc"
+
+namespace {
+
+struct Interval {
+  BufferOp buffer;
+  int64_t first = 0, last = 0;
+  int64_t bytes = 0;
+  int64_t offset = 0;
+};
+
+Expected<std::vector<Interval>> liveRanges(mlir::func::FuncOp main) {
+  llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> ranges;
+  int64_t step = 0;
+  for (ComputeOp op : main.getOps<ComputeOp>()) {
+    for (mlir::Value operand : op->getOperands()) {
+      ranges.try_emplace(operand, step, step).first->second.second = step;
+    }
+    ++step;
+  }
+  std::vector<Interval> intervals;
+  for (BufferOp buffer : main.getOps<BufferOp>()) {
+    auto it = ranges.find(buffer.getResult());
+    if (buffer.getKind() != "temp" || it == ranges.end()) {
+      continue;
+    }
+    SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));
+    intervals.push_back({buffer, it->second.first, it->second.second, layout.bytes(), 0});
+  }
+  std::stable_sort(intervals.begin(), intervals.end(),
+                   [](const Interval &a, const Interval &b) { return a.first < b.first; });
+  return intervals;
+}
+
+/// Lowest offset where the interval meets no placed one that is live at the same time.
+int64_t firstFit(const std::vector<Interval> &placed, const Interval &interval) {
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const Interval &other : placed) {
+    if (other.first <= interval.last && interval.first <= other.last) {
+      taken.push_back({other.offset, other.offset + other.bytes});
+    }
+  }
+  std::sort(taken.begin(), taken.end());
+  int64_t offset = 0;
+  for (auto [begin, end] : taken) {
+    if (offset + interval.bytes <= begin) {
+      break;
+    }
+    offset = std::max(offset, end);
+  }
+  return offset;
+}
+
+struct PlanPool : impl::PlanPoolPassBase<PlanPool> {
+  DecisionTrace *trace = nullptr;
+  void runOnOperation() override {
+    mlir::func::FuncOp main = findMain(getOperation());
+    Expected<std::vector<Interval>> intervals =
+        main ? liveRanges(main)
+             : Expected<std::vector<Interval>>(
+                   error<1202>("a loop module holds one func.func @main() with one block"));
+    if (!intervals.ok()) {
+      (void)dialect::report(getOperation(), intervals.status());
+      return signalPassFailure();
+    }
+    std::vector<Interval> placed;
+    for (Interval interval : *intervals) {
+      interval.offset = firstFit(placed, interval);
+      interval.buffer.setPoolOffset(interval.offset);
+      placed.push_back(interval);
+      if (trace) {
+        trace->record("plan-pool", interval.buffer.getName().str(),
+                      Decision::yes("first-fit", "{} bytes at {}, live [{}, {}]", interval.bytes,
+                                    interval.offset, interval.first, interval.last));
+      }
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace) {
+  auto pass = std::make_unique<PlanPool>();
+  pass->trace = trace;
+  return pass;
+}
+
+void registerLoopPasses() {
+  mlir::registerPass([] { return createPropagateLayoutsPass(); });
+  mlir::registerPass([] { return createPadMatmulPass(); });
+  mlir::registerPass([] { return createDivideWorkPass(32); });
+  mlir::registerPass([] { return createPlanPoolPass(); });
+}
+
+} // namespace spyre::loop

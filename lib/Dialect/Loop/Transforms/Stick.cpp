@@ -1,0 +1,67 @@
+//===- Stick.cpp - which loop variable runs through the lanes of a stick ----------------------------------------===//
+#include "spyre/Dialect/Loop/Transforms/Stick.h"
+
+#include "spyre/Dialect/Utils/Attributes.h"
+
+namespace spyre::loop {
+
+int64_t elemsPerStick(BufferOp buffer) {
+  auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+  Expected<numerics::HostType> hostType = dialect::hostTypeOf(type.getElementType());
+  SPYRE_CHECK(hostType.ok(), "buffers are verified to have a device format");
+  return numerics::elemsPerStick(numerics::deviceFormat(*hostType));
+}
+
+StickUse stickUse(const Access &access, int64_t stickDim) {
+  if (stickDim < 0) {
+    return {StickUse::Kind::None, 0};
+  }
+  BufferOp buffer = access.buffer;
+  const LinearIndex &index = access.dims[stickDim];
+  int64_t size = llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(stickDim);
+  if (index.terms.empty()) {
+    return {size == 1 ? StickUse::Kind::None : StickUse::Kind::Illegal, 0};
+  }
+  int64_t lanes = elemsPerStick(buffer);
+  bool legal = index.terms.back().coefficient == 1 && index.offset % lanes == 0;
+  for (size_t i = 0; i + 1 < index.terms.size(); ++i) {
+    legal &= index.terms[i].coefficient % lanes == 0;
+  }
+  return {legal ? StickUse::Kind::Var : StickUse::Kind::Illegal, index.terms.back().var};
+}
+
+Expected<StickUse> stickUse(const Access &access) {
+  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
+  return stickUse(access, roles.stick());
+}
+
+std::set<unsigned> varsOf(const Access &access) {
+  std::set<unsigned> vars;
+  for (const LinearIndex &index : access.dims) {
+    for (const LinearIndex::Term &term : index.terms) {
+      vars.insert(term.var);
+    }
+  }
+  return vars;
+}
+
+bool isCompatible(const Access &access, const StickUse &use, std::optional<unsigned> var) {
+  switch (use.kind) {
+  case StickUse::Kind::Illegal:
+    return false;
+  case StickUse::Kind::Var:
+    return var && use.var == *var;
+  case StickUse::Kind::None:
+    return !var || !varsOf(access).count(*var);
+  }
+  return false;
+}
+
+bool isRestickify(const Access &from, const StickUse &fromUse, const StickUse &toUse) {
+  if (fromUse.kind == StickUse::Kind::Var) {
+    return !(toUse.kind == StickUse::Kind::Var && toUse.var == fromUse.var);
+  }
+  return toUse.kind == StickUse::Kind::Var && varsOf(from).count(toUse.var);
+}
+
+} // namespace spyre::loop

@@ -1,0 +1,115 @@
+//===- Attributes.cpp - device layouts and element types between MLIR and our own structs --------------===//
+#include "spyre/Dialect/Utils/Attributes.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+
+namespace spyre::dialect {
+
+using numerics::HostType;
+
+std::vector<int64_t> toVector(llvm::ArrayRef<int64_t> values) {
+  return std::vector<int64_t>(values.begin(), values.end());
+}
+
+mlir::DictionaryAttr layoutToAttr(mlir::MLIRContext *context, const layout::DeviceLayout &layout) {
+  mlir::Builder builder(context);
+  return builder.getDictionaryAttr({
+      builder.getNamedAttr("device_size", builder.getDenseI64ArrayAttr(layout.deviceSize)),
+      builder.getNamedAttr("format", builder.getStringAttr(numerics::formatName(layout.format))),
+      builder.getNamedAttr("stride_map", builder.getDenseI64ArrayAttr(layout.strideMap)),
+  });
+}
+
+Expected<layout::DeviceLayout> layoutFromAttr(mlir::Attribute attribute) {
+  auto dictionary = llvm::dyn_cast_or_null<mlir::DictionaryAttr>(attribute);
+  if (!dictionary || dictionary.size() != 3) {
+    return error<2010>("a device layout is {{device_size = array<i64: ..>, format = \"..\", "
+                       "stride_map = array<i64: ..>}}");
+  }
+  auto size = dictionary.getAs<mlir::DenseI64ArrayAttr>("device_size");
+  auto stride = dictionary.getAs<mlir::DenseI64ArrayAttr>("stride_map");
+  auto format = dictionary.getAs<mlir::StringAttr>("format");
+  if (!size || !stride || !format) {
+    return error<2010>("a device layout needs device_size, stride_map (array<i64: ..>) and format "
+                       "(a string)");
+  }
+  layout::DeviceLayout layout;
+  layout.deviceSize = toVector(size.asArrayRef());
+  layout.strideMap = toVector(stride.asArrayRef());
+  SPYRE_ASSIGN_OR_RETURN(layout.format, numerics::parseFormat(format.str()));
+  SPYRE_RETURN_IF_ERROR(layout.verify());
+  return layout;
+}
+
+Expected<HostType> hostTypeOf(mlir::Type type) {
+  if (type.isF16()) {
+    return HostType::Float16;
+  }
+  if (type.isBF16()) {
+    return HostType::Bfloat16;
+  }
+  if (type.isF32()) {
+    return HostType::Float32;
+  }
+  if (type.isFloat8E4M3FN()) {
+    return HostType::Float8E4m3fn;
+  }
+  if (type.isFloat8E5M2FNUZ()) {
+    return HostType::Float8E5m2fnuz;
+  }
+  if (type.isSignlessInteger()) {
+    switch (type.getIntOrFloatBitWidth()) {
+    case 1:
+      return HostType::Bool;
+    case 8:
+      return HostType::Int8;
+    case 16:
+      return HostType::Int16;
+    case 32:
+      return HostType::Int32;
+    case 64:
+      return HostType::Int64;
+    default:
+      break;
+    }
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return error<1003>("element type {} has no device format; use f16, bf16, f32, i1, i8, i16, i32, i64 "
+                     "or an 8-bit float the device knows",
+                     text);
+}
+
+mlir::Type elementTypeOf(mlir::MLIRContext *context, HostType type) {
+  mlir::Builder builder(context);
+  switch (type) {
+  case HostType::Float16:
+    return builder.getF16Type();
+  case HostType::Bfloat16:
+    return builder.getBF16Type();
+  case HostType::Float32:
+    return builder.getF32Type();
+  case HostType::Bool:
+    return builder.getI1Type();
+  case HostType::Int8:
+    return builder.getI8Type();
+  case HostType::Int16:
+    return builder.getI16Type();
+  case HostType::Int32:
+    return builder.getI32Type();
+  case HostType::Int64:
+    return builder.getI64Type();
+  case HostType::Float8E4m3fn:
+    return builder.getFloat8E4M3FNType();
+  case HostType::Float8E5m2fnuz:
+    return builder.getFloat8E5M2FNUZType();
+  }
+  llvm_unreachable("all host types are listed");
+}
+
+mlir::LogicalResult report(mlir::Operation *op, const Status &status) {
+  return mlir::emitError(op->getLoc(), status.message());
+}
+
+} // namespace spyre::dialect

@@ -1,0 +1,224 @@
+//===- Evaluator.cpp - slow reference semantics of OpSpecs ------------------------------------------===//
+//
+// Element by element from the coordinates; core splits are ignored. Tensors in LX have no memory of
+// their own here: they are whole tensors named by their scratchpad address, which is enough to follow
+// a value from the op that writes it to the ops that read it.
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Evaluator/Evaluator.h"
+
+#include "TensorView.h"
+
+#include "spyre/Base/Math.h"
+#include "spyre/Numerics/Functions.h"
+
+namespace spyre::evaluator {
+
+using spec::OpSpec;
+using spec::Residency;
+using spec::TensorArg;
+
+namespace {
+
+struct ElementwiseRule {
+  const char *op;
+  size_t inputs;
+  float (*apply)(const float *values);
+};
+
+constexpr ElementwiseRule kElementwiseRules[] = {
+    {"add", 2, [](const float *v) { return v[0] + v[1]; }},
+    {"mul", 2, [](const float *v) { return v[0] * v[1]; }},
+    {"exp", 1, [](const float *v) { return numerics::expF32(v[0]); }},
+    {"where3", 3, [](const float *v) { return v[0] != 0 ? v[1] : v[2]; }},
+};
+
+constexpr size_t kMaxInputs = 3;
+
+const ElementwiseRule *findElementwise(const OpSpec &spec) {
+  for (const ElementwiseRule &rule : kElementwiseRules) {
+    if (spec.op == rule.op) {
+      return &rule;
+    }
+  }
+  return nullptr;
+}
+
+int64_t tensorBytes(const TensorArg &arg) {
+  int64_t bytes = numerics::elementBytes(arg.deviceDtype);
+  for (int64_t size : arg.deviceSize) {
+    bytes *= size;
+  }
+  return bytes;
+}
+
+bool isArithmetic(numerics::DataFormat format) {
+  return format == numerics::DataFormat::Sen169Fp16 || format == numerics::DataFormat::IeeeFp32;
+}
+
+class Evaluator {
+public:
+  explicit Evaluator(Memory &memory) : memory(memory) {}
+
+  Status run(const OpSpec &spec) {
+    SPYRE_RETURN_IF_ERROR(spec::verifyOpSpec(spec));
+    SPYRE_RETURN_IF_ERROR(checkRule(spec));
+    Operation operation;
+    operation.spec = &spec;
+    for (const spec::IterationDim &dim : spec.iterationSpace) {
+      operation.ranges.push_back(dim.range);
+      operation.extents.push_back(dim.range);
+    }
+    padOutputStick(operation);
+    const TensorArg &output = spec.args.back();
+    if (output.residency == Residency::Lx) {
+      newLx = lx[output.address];
+      // What the op does not write stays, when it is a part of the same tensor.
+      if (int64_t(newLx.size()) != tensorBytes(output)) {
+        newLx.assign(size_t(tensorBytes(output)), 0);
+      }
+    }
+    for (size_t i = 0; i < spec.args.size(); ++i) {
+      SPYRE_ASSIGN_OR_RETURN(TensorView view, bind(operation, i));
+      operation.views.push_back(std::move(view));
+    }
+    SPYRE_RETURN_IF_ERROR(evaluateOp(operation));
+    if (output.residency == Residency::Lx) {
+      lx[output.address] = std::move(newLx);
+    }
+    return Status::success();
+  }
+
+private:
+  static Status checkRule(const OpSpec &spec) {
+    const bool copies = spec.op == "identity" || spec.op == "ReStickifyOpHBM";
+    const bool reduces = (spec.op == "sum" || spec.op == "max") && spec.isReduction;
+    const ElementwiseRule *rule = spec.isReduction ? nullptr : findElementwise(spec);
+    if (!copies && !reduces && !rule && !spec::isMatmul(spec)) {
+      return error<1401>("op '{}' has no rule in the evaluator{}", spec.op,
+                         spec.isReduction ? " as a reduction" : "");
+    }
+    const size_t wanted = rule ? rule->inputs : spec::isMatmul(spec) ? 2 : 1;
+    if (spec.args.size() != wanted + 1) {
+      return error<1401>("op '{}' with {} inputs has no rule; it takes {}", spec.op,
+                         spec.args.size() - 1, wanted);
+    }
+    for (const TensorArg &arg : spec.args) {
+      const bool fits = copies ? numerics::elementBytes(arg.deviceDtype) ==
+                                     numerics::elementBytes(spec.args[0].deviceDtype)
+                               : isArithmetic(arg.deviceDtype);
+      if (!fits) {
+        return error<1401>("op '{}' on {} has no rule; convert first", spec.op,
+                           numerics::formatName(arg.deviceDtype));
+      }
+    }
+    return Status::success();
+  }
+
+  /// The lanes of the last, partly filled stick are computed like the others.
+  static void padOutputStick(Operation &operation) {
+    const spec::Coordinate &lane = operation.spec->args.back().deviceCoordinates.back();
+    for (size_t i = 0; i < operation.extents.size(); ++i) {
+      if (lane.kind == spec::Coordinate::Kind::Mod &&
+          operation.spec->iterationSpace[i].symbol == lane.symbol) {
+        operation.extents[i] = roundUp(operation.ranges[i], lane.divisor);
+      }
+    }
+  }
+
+  Expected<TensorView> bind(const Operation &operation, size_t argument) {
+    const OpSpec &spec = *operation.spec;
+    const TensorArg &arg = spec.args[argument];
+    const bool isOutput = argument + 1 == spec.args.size();
+    std::vector<uint8_t> *buffer = nullptr;
+    int64_t offset = 0;
+    switch (arg.residency) {
+    case Residency::Hbm: // The address is that of the segment, where the buffer begins.
+      if (arg.argIndex < int64_t(memory.arguments.size())) {
+        buffer = &memory.arguments[size_t(arg.argIndex)];
+      }
+      break;
+    case Residency::Pool:
+      buffer = &memory.pool;
+      offset = arg.address;
+      break;
+    case Residency::Lx:
+      if (isOutput) {
+        buffer = &newLx;
+      } else if (auto found = lx.find(arg.address); found != lx.end()) {
+        buffer = &found->second;
+      }
+      break;
+    }
+    if (!buffer || offset > int64_t(buffer->size())) {
+      return error<1402>("op '{}', argument {}: no memory at its place (argument {}, address {}); "
+                         "bind it, or write it before it is read",
+                         spec.op, argument, arg.argIndex, arg.address);
+    }
+    // A restickify drops what lies beyond the true size, so only its output is padded.
+    const bool padded = isOutput || spec.op != "ReStickifyOpHBM";
+    return makeTensorView(spec, argument, padded ? operation.extents : operation.ranges,
+                          buffer->data() + offset, int64_t(buffer->size()) - offset);
+  }
+
+  static Status evaluateOp(const Operation &operation) {
+    const OpSpec &spec = *operation.spec;
+    if (spec::isMatmul(spec)) {
+      return evaluateMatmul(operation);
+    }
+    if (spec.isReduction) {
+      return evaluateReduction(operation);
+    }
+    if (const ElementwiseRule *rule = findElementwise(spec)) {
+      evaluateElementwise(operation, *rule);
+      return Status::success();
+    }
+    return evaluateCopy(operation);
+  }
+
+  static void evaluateElementwise(const Operation &operation, const ElementwiseRule &rule) {
+    const TensorView &out = operation.output();
+    Point point(operation.ranges.size(), 0);
+    float values[kMaxInputs] = {};
+    forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
+      for (size_t i = 0; i < rule.inputs; ++i) {
+        values[i] = operation.views[i].load(operation.views[i].offset(point));
+      }
+      out.store(out.offset(point), rule.apply(values));
+    });
+  }
+
+  static Status evaluateCopy(const Operation &operation) {
+    const TensorView &in = operation.views[0], &out = operation.output();
+    const bool restickify = operation.spec->op == "ReStickifyOpHBM";
+    if (restickify && (in.stick < 0 || out.stick < 0)) {
+      return error<1401>("ReStickifyOpHBM of a tensor with one value per stick has no rule; each "
+                         "side has one stick symbol");
+    }
+    Point point(operation.ranges.size(), 0);
+    forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
+      const bool beyond =
+          restickify && point[size_t(out.stick)] >= operation.ranges[size_t(out.stick)];
+      out.storeBits(out.offset(point), beyond ? nullptr : in.bits(in.offset(point)));
+    });
+    return Status::success();
+  }
+
+  Memory &memory;
+  std::map<int64_t, std::vector<uint8_t>> lx;
+  /// The LX output of the running op; it may have the address of an input.
+  std::vector<uint8_t> newLx;
+};
+
+} // namespace
+
+Status evaluate(const std::vector<OpSpec> &specs, Memory &memory) {
+  Evaluator evaluator(memory);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (Status status = evaluator.run(specs[i]); !status.ok()) {
+      return status.withContext(fmt::format("operation {}: ", i));
+    }
+  }
+  return Status::success();
+}
+
+} // namespace spyre::evaluator

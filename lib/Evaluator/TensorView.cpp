@@ -1,0 +1,156 @@
+//===- TensorView.cpp - elements of an argument by the values of the iteration symbols -----------===//
+//
+// All bounds are checked when a view is made; the loops then run without checks.
+//===----------------------------------------------------------------------------------------===//
+#include "TensorView.h"
+
+#include "spyre/Base/Math.h"
+
+#include <cstring>
+
+namespace spyre::evaluator {
+
+using spec::Coordinate;
+
+float TensorView::load(int64_t offsetElems) const {
+  if (format == numerics::DataFormat::Sen169Fp16) {
+    uint16_t element = 0;
+    std::memcpy(&element, bits(offsetElems), sizeof(element));
+    return numerics::dl16ToFloat(element);
+  }
+  float element = 0;
+  std::memcpy(&element, bits(offsetElems), sizeof(element));
+  return element;
+}
+
+void TensorView::store(int64_t offsetElems, float value) const {
+  uint8_t element[sizeof(float)] = {};
+  if (format == numerics::DataFormat::Sen169Fp16) {
+    const uint16_t rounded = numerics::floatToDl16(value);
+    std::memcpy(element, &rounded, sizeof(rounded));
+  } else {
+    std::memcpy(element, &value, sizeof(value));
+  }
+  storeBits(offsetElems, element);
+}
+
+void TensorView::storeBits(int64_t offsetElems, const uint8_t *source) const {
+  // Aliasing: the source may be the element itself (an operation in place).
+  uint8_t element[8] = {};
+  if (source) {
+    std::memcpy(element, source, size_t(elementBytes));
+  }
+  const int64_t count = stick < 0 ? lanes : 1;
+  for (int64_t lane = 0; lane < count; ++lane) {
+    std::memcpy(data + (offsetElems + lane) * elementBytes, element, size_t(elementBytes));
+  }
+}
+
+/// What value \p at of the coordinate's symbol adds, without the constant part.
+static int64_t symbolPart(const Coordinate &coordinate, int64_t at) {
+  switch (coordinate.kind) {
+  case Coordinate::Kind::Constant:
+    return 0;
+  case Coordinate::Kind::Symbol:
+    return at;
+  case Coordinate::Kind::Floor:
+    return at / coordinate.divisor;
+  case Coordinate::Kind::Mod:
+    return at % coordinate.divisor;
+  }
+  return 0;
+}
+
+static int64_t symbolIndex(const spec::OpSpec &spec, const std::string &name) {
+  for (size_t i = 0; i < spec.iterationSpace.size(); ++i) {
+    if (spec.iterationSpace[i].symbol == name) {
+      return int64_t(i);
+    }
+  }
+  return -1;
+}
+
+Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
+                                    const std::vector<int64_t> &extents, uint8_t *data,
+                                    int64_t dataBytes) {
+  const spec::TensorArg &arg = spec.args[argument];
+  TensorView view;
+  view.data = data;
+  view.format = arg.deviceDtype;
+  view.elementBytes = numerics::elementBytes(arg.deviceDtype);
+  view.lanes = arg.deviceSize.back();
+  int64_t elements = 1;
+  for (int64_t size : arg.deviceSize) {
+    elements *= size; // In range: verifyOpSpec.
+  }
+  if (elements * view.elementBytes > dataBytes) {
+    return error<1402>("op '{}', argument {}: the tensor has {} bytes, its buffer only {}; bind a "
+                       "buffer of the size of the layout",
+                       spec.op, argument, elements * view.elementBytes, dataBytes);
+  }
+  const std::vector<int64_t> strides = rowMajorStrides(arg.deviceSize);
+  view.uses.assign(extents.size(), false);
+  for (int64_t extent : extents) {
+    view.contribution.emplace_back(size_t(extent), 0);
+  }
+  for (size_t j = 0; j < arg.deviceSize.size(); ++j) {
+    const Coordinate &coordinate = arg.deviceCoordinates[j];
+    view.baseElems += coordinate.offset * strides[j];
+    if (coordinate.kind == Coordinate::Kind::Constant) {
+      continue;
+    }
+    const size_t symbol = size_t(symbolIndex(spec, coordinate.symbol));
+    view.uses[symbol] = true;
+    if (coordinate.kind == Coordinate::Kind::Mod) {
+      view.stick = int64_t(symbol);
+    }
+    for (int64_t at = 0; at < extents[symbol]; ++at) {
+      const int64_t part = symbolPart(coordinate, at);
+      if (part + coordinate.offset >= arg.deviceSize[j]) {
+        return error<1402>("op '{}', argument {}: {} = {} is outside of device dimension {} of "
+                           "size {}; pad the tensor to whole sticks of {}",
+                           spec.op, argument, coordinate.symbol, at, j, arg.deviceSize[j],
+                           coordinate.symbol);
+      }
+      view.contribution[symbol][size_t(at)] += part * strides[j];
+    }
+  }
+  return view;
+}
+
+void forEachPoint(Point &point, const std::vector<size_t> &symbols,
+                  const std::vector<int64_t> &limits, const std::function<void()> &body) {
+  for (size_t symbol : symbols) {
+    point[symbol] = 0;
+  }
+  for (;;) {
+    body();
+    size_t i = symbols.size();
+    while (i > 0 && ++point[symbols[i - 1]] == limits[symbols[i - 1]]) {
+      point[symbols[--i]] = 0;
+    }
+    if (i == 0) {
+      return;
+    }
+  }
+}
+
+static std::vector<size_t> symbolsWith(const Operation &operation, bool inOutput) {
+  std::vector<size_t> symbols;
+  for (size_t i = 0; i < operation.ranges.size(); ++i) {
+    if (operation.output().uses[i] == inOutput) {
+      symbols.push_back(i);
+    }
+  }
+  return symbols;
+}
+
+std::vector<size_t> outputSymbols(const Operation &operation) {
+  return symbolsWith(operation, /*inOutput=*/true);
+}
+
+std::vector<size_t> reducedSymbols(const Operation &operation) {
+  return symbolsWith(operation, /*inOutput=*/false);
+}
+
+} // namespace spyre::evaluator

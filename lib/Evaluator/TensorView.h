@@ -1,0 +1,79 @@
+//===- TensorView.h - elements of an argument by the values of the iteration symbols -------------===//
+//
+// The only thing the evaluator knows about memory: a tensor is row-major over its device size, and
+// the position of an element is the sum of what each symbol's value contributes through the
+// coordinates. The contributions are tabulated once, so the slow evaluator is not slower than needed.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Status.h"
+#include "spyre/Spec/OpSpec.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace spyre::evaluator {
+
+/// Values of the iteration symbols, in the order of the iteration space.
+using Point = std::vector<int64_t>;
+
+struct TensorView {
+  uint8_t *data = nullptr;
+  numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
+  int64_t elementBytes = 0;
+  int64_t lanes = 0;
+  /// Symbol of the lane coordinate, -1 for one value per stick.
+  int64_t stick = -1;
+  int64_t baseElems = 0;
+  /// contribution[symbol][value] in elements.
+  std::vector<std::vector<int64_t>> contribution;
+  std::vector<bool> uses;
+
+  int64_t offset(const Point &point) const {
+    int64_t elems = baseElems;
+    for (size_t symbol = 0; symbol < point.size(); ++symbol) {
+      elems += contribution[symbol][size_t(point[symbol])];
+    }
+    return elems;
+  }
+  /// load and store are for the two formats arithmetic knows, Sen169Fp16 and IeeeFp32.
+  float load(int64_t offsetElems) const;
+  /// Rounds once. A tensor with one value per stick holds it in all lanes.
+  void store(int64_t offsetElems, float value) const;
+  /// The element's bits from \p source, or zero bits for nullptr.
+  void storeBits(int64_t offsetElems, const uint8_t *source) const;
+  const uint8_t *bits(int64_t offsetElems) const { return data + offsetElems * elementBytes; }
+};
+
+/// \p extents: how far each symbol runs, at least its range (padded sticks). \p data holds
+/// \p dataBytes. Error: E1402.
+Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
+                                    const std::vector<int64_t> &extents, uint8_t *data,
+                                    int64_t dataBytes);
+
+/// One operation with its arguments in memory.
+struct Operation {
+  const spec::OpSpec *spec = nullptr;
+  /// Range of each symbol, and the range with the output's stick padded to whole sticks.
+  std::vector<int64_t> ranges, extents;
+  std::vector<TensorView> views;
+
+  const TensorView &output() const { return views.back(); }
+};
+
+/// Calls \p body for all values of \p symbols below their \p limits (first symbol slowest); the other
+/// entries of \p point stay as they are.
+void forEachPoint(Point &point, const std::vector<size_t> &symbols,
+                  const std::vector<int64_t> &limits, const std::function<void()> &body);
+
+/// Symbols the output has, and those it lacks.
+std::vector<size_t> outputSymbols(const Operation &operation);
+std::vector<size_t> reducedSymbols(const Operation &operation);
+
+/// Errors: E1401.
+Status evaluateMatmul(const Operation &operation);
+Status evaluateReduction(const Operation &operation);
+
+} // namespace spyre::evaluator

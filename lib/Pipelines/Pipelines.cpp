@@ -1,0 +1,230 @@
+//===- Pipelines.cpp - the compiler as a sequence of phases ---------------------------------------------------------===//
+#include "spyre/Pipelines/Pipelines.h"
+
+#include "spyre/BackEnd/BackEnd.h"
+#include "spyre/Conversion/GraphToLoop/GraphToLoop.h"
+#include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
+#include "spyre/Dialect/Graph/IR/Graph.h"
+#include "spyre/Dialect/Graph/Transforms/Passes.h"
+#include "spyre/Dialect/Loop/IR/Loop.h"
+#include "spyre/Dialect/Loop/Transforms/Passes.h"
+#include "spyre/Spec/Bundle.h"
+#include "spyre/Spec/Model.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassRegistry.h"
+
+namespace spyre::pipelines {
+
+namespace {
+
+constexpr const char *kPhaseNames[] = {"graph",  "loop",   "layout", "division",
+                                       "opspec", "bundle", "code"};
+constexpr uint64_t kIrTextLimitBytes = 64ull << 20;
+constexpr int kIrNestingLimit = 256;
+
+/// Turns what MLIR reports into a Status; our own diagnostics carry their code, MLIR's get E1001.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext *context)
+      : handler(context, [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error && first.empty()) {
+            llvm::raw_string_ostream(first) << diagnostic;
+            llvm::raw_string_ostream(location) << diagnostic.getLocation();
+          }
+          return mlir::success();
+        }) {}
+
+  Status status() const {
+    size_t mark = first.find("SPYRE-E");
+    if (mark != std::string::npos && first.size() >= mark + 13) {
+      int code = std::atoi(first.c_str() + mark + 7);
+      std::string before = first.substr(0, mark);
+      return Status(code, before + first.substr(mark + 13));
+    }
+    return error<1001>("{}: {}; compare with the phase dumps of spyre-compile --dump-phases", location,
+                       first.empty() ? "the text cannot be read" : first);
+  }
+
+private:
+  std::string first, location;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// A context per compilation: no state survives, and text cannot name foreign dialects.
+struct Session {
+  Session() {
+    mlir::DialectRegistry registry;
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.disableMultithreading();
+    context.loadAllAvailableDialects();
+  }
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+};
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> parseIr(const std::string &text, Session &session) {
+  SPYRE_RETURN_IF_ERROR(checkIrText(text));
+  DiagnosticCollector diagnostics(&session.context);
+  mlir::ParserConfig config(&session.context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, config, "input");
+  if (!module) {
+    return diagnostics.status();
+  }
+  return module;
+}
+
+std::string printIr(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  mlir::OpPrintingFlags flags;
+  flags.enableDebugInfo(true, false);
+  module->print(stream, flags);
+  stream << "\n";
+  return text;
+}
+
+} // namespace
+
+const char *phaseName(Phase phase) { return kPhaseNames[int(phase)]; }
+
+Expected<Phase> parsePhase(const std::string &name) {
+  for (int i = 0; i < int(std::size(kPhaseNames)); ++i) {
+    if (name == kPhaseNames[i]) {
+      return Phase(i);
+    }
+  }
+  return error<9301>("'{}' is not a phase; the phases are {}", name, fmt::join(kPhaseNames, ", "));
+}
+
+void registerDialects(mlir::DialectRegistry &registry) {
+  registry.insert<graph::GraphDialect, loop::LoopDialect, mlir::func::FuncDialect>();
+}
+
+void registerPasses() {
+  graph::registerGraphPasses();
+  registerGraphToLoopPass();
+  loop::registerLoopPasses();
+  mlir::PassPipelineRegistration<>("spyre-graph-to-division-pipeline",
+                                   "From graph IR to planned loop IR for 32 cores.",
+                                   [](mlir::OpPassManager &manager) {
+                                     Options options;
+                                     addPasses(manager, Phase::Graph, options);
+                                     addPasses(manager, Phase::Loop, options);
+                                     addPasses(manager, Phase::Layout, options);
+                                   });
+}
+
+void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
+  switch (from) {
+  case Phase::Graph:
+    manager.addPass(graph::createVerifyGraphPass());
+    manager.addPass(createGraphToLoopPass());
+    return;
+  case Phase::Loop:
+    manager.addPass(loop::createPropagateLayoutsPass(options.trace));
+    manager.addPass(loop::createPadMatmulPass(options.trace));
+    return;
+  case Phase::Layout:
+    manager.addPass(loop::createDivideWorkPass(options.cores, options.trace));
+    manager.addPass(loop::createPlanPoolPass(options.trace));
+    return;
+  default:
+    SPYRE_CHECK(false, "only the first three phases are pass pipelines");
+  }
+}
+
+Status checkIrText(const std::string &text) {
+  if (text.size() > kIrTextLimitBytes) {
+    return error<1001>("the text has {} bytes, the limit is {}", text.size(), kIrTextLimitBytes);
+  }
+  if (text.rfind("ML\xefR", 0) == 0) {
+    return error<1001>("MLIR bytecode is not accepted; give text");
+  }
+  if (text.find('\0') != std::string::npos) {
+    return error<1001>("the text holds a zero byte");
+  }
+  int depth = 0;
+  for (char c : text) {
+    depth += c == '(' || c == '[' || c == '{' || c == '<';
+    depth -= (c == ')' || c == ']' || c == '}' || c == '>') && depth > 0;
+    if (depth > kIrNestingLimit) {
+      return error<1001>("brackets are nested deeper than {}", kIrNestingLimit);
+    }
+  }
+  return Status::success();
+}
+
+Expected<std::string> runIrPhase(Phase from, const std::string &text, const Options &options) {
+  Session session;
+  SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
+  mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
+  addPasses(manager, from, options);
+  DiagnosticCollector diagnostics(&session.context);
+  if (mlir::failed(manager.run(*module))) {
+    return diagnostics.status();
+  }
+  return printIr(*module);
+}
+
+Expected<Artifacts> emitOpSpecs(const std::string &text, const Options &options) {
+  Session session;
+  SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
+  return emitSpecs(*module, options.device);
+}
+
+namespace {
+
+/// Directories of the model's steps, each once, in order.
+Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts) {
+  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
+  SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
+  std::vector<std::string> directories;
+  for (const spec::BundleStep &step : model.steps) {
+    if (std::find(directories.begin(), directories.end(), step.directory) == directories.end()) {
+      directories.push_back(step.directory);
+    }
+  }
+  return directories;
+}
+
+} // namespace
+
+Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<std::string> directories, bundleDirectories(artifacts));
+  for (const std::string &directory : directories) {
+    std::string path = directory + "/op_spec.txt";
+    SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, path));
+    Expected<std::vector<spec::OpSpec>> specs = spec::parseOpSpecs(text);
+    if (!specs.ok()) {
+      return specs.status().withContext(path + ": ");
+    }
+    Expected<Artifacts> bundle = spec::generateBundle(*specs);
+    if (!bundle.ok()) {
+      return bundle.status().withContext(path + ": ");
+    }
+    for (auto &[name, contents] : *bundle) {
+      artifacts[directory + "/" + name] = std::move(contents);
+    }
+  }
+  return artifacts;
+}
+
+Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<std::string> directories, bundleDirectories(artifacts));
+  for (const std::string &directory : directories) {
+    Expected<Artifacts> code =
+        backend::compileBundle(subArtifacts(artifacts, directory + "/"), options.device);
+    if (!code.ok()) {
+      return code.status().withContext(directory + ": ");
+    }
+    for (auto &[name, contents] : *code) {
+      artifacts[directory + "/" + name] = std::move(contents);
+    }
+  }
+  return artifacts;
+}
+
+} // namespace spyre::pipelines

@@ -1,0 +1,267 @@
+//===- Executable.cpp - load a compiled model once, run it many times -------------------------===//
+#include "spyre/Runtime/Executable.h"
+
+#include "spyre/Base/Log.h"
+
+#include "ProgramImage.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+
+namespace spyre::runtime {
+
+namespace {
+
+/// A constant is a scalar in one stick; a model that asks for much more is damaged.
+constexpr int64_t kMaxConstantBytes = int64_t(1) << 20;
+
+/// Where the buffer of a kernel argument comes from.
+struct ArgumentSource {
+  enum class Kind { Input, Output, Constant };
+  Kind kind = Kind::Input;
+  size_t index = 0;
+};
+
+struct LoadedStep {
+  std::string directory;
+  size_t image = 0;
+  bool usesPool = false;
+  std::vector<ArgumentSource> arguments;
+};
+
+template <typename Int>
+Int clampedInteger(double value) {
+  if (std::isnan(value)) {
+    return 0;
+  }
+  // The upper limit of 64 bits is not a double; >= catches the one above it.
+  if (value >= double(std::numeric_limits<Int>::max())) {
+    return std::numeric_limits<Int>::max();
+  }
+  if (value <= double(std::numeric_limits<Int>::min())) {
+    return std::numeric_limits<Int>::min();
+  }
+  return Int(value);
+}
+
+template <typename T>
+std::string bytesOf(T value) {
+  return std::string(reinterpret_cast<const char *>(&value), sizeof value);
+}
+
+/// One host element with the value, as the framework would store it.
+Expected<std::string> encodeScalar(double value, numerics::HostType type) {
+  switch (type) {
+  case numerics::HostType::Float16:
+    return bytesOf(numerics::floatToHalf(float(value)));
+  case numerics::HostType::Bfloat16:
+    return bytesOf(numerics::floatToBfloat16(float(value)));
+  case numerics::HostType::Float32:
+    return bytesOf(float(value));
+  case numerics::HostType::Bool:
+    return bytesOf(uint8_t(value != 0));
+  case numerics::HostType::Int8:
+    return bytesOf(clampedInteger<int8_t>(value));
+  case numerics::HostType::Int16:
+    return bytesOf(clampedInteger<int16_t>(value));
+  case numerics::HostType::Int32:
+    return bytesOf(clampedInteger<int32_t>(value));
+  case numerics::HostType::Int64:
+    return bytesOf(clampedInteger<int64_t>(value));
+  case numerics::HostType::Float8E4m3fn:
+  case numerics::HostType::Float8E5m2fnuz:
+    break;
+  }
+  return error<6205>(
+      "constants of type {} are not supported; use float16 and convert on the device",
+      numerics::hostTypeName(type));
+}
+
+Expected<BufferRef> uploadConstant(Device &device, const spec::ConstantDesc &constant) {
+  const spec::TensorDesc &tensor = constant.tensor;
+  if (tensor.layout.bytes() > kMaxConstantBytes) {
+    return error<6205>(
+        "constant '{}' takes {} bytes on the device but at most {} are allowed; pass "
+        "it as an input",
+        tensor.name, tensor.layout.bytes(), kMaxConstantBytes);
+  }
+  Expected<std::string> element = encodeScalar(constant.value, tensor.dtype);
+  if (!element.ok()) {
+    return element.status().withContext(fmt::format("constant '{}': ", tensor.name));
+  }
+  SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, device.allocate(uint64_t(tensor.layout.bytes())));
+  // Stride 0 everywhere: every element of the tensor is the one scalar.
+  const layout::HostTensorRef host{element->data(), tensor.dtype, tensor.size,
+                                   std::vector<int64_t>(tensor.size.size(), 0)};
+  SPYRE_RETURN_IF_ERROR(uploadTensor(buffer, tensor, host));
+  return buffer;
+}
+
+std::map<std::string, ArgumentSource> nameSources(const spec::Model &model) {
+  std::map<std::string, ArgumentSource> sources;
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    sources[model.inputs[i].name] = {ArgumentSource::Kind::Input, i};
+  }
+  for (size_t i = 0; i < model.outputs.size(); ++i) {
+    sources[model.outputs[i].name] = {ArgumentSource::Kind::Output, i};
+  }
+  for (size_t i = 0; i < model.constants.size(); ++i) {
+    sources[model.constants[i].tensor.name] = {ArgumentSource::Kind::Constant, i};
+  }
+  return sources;
+}
+
+LoadedStep resolveStep(const spec::BundleStep &step,
+                       const std::map<std::string, ArgumentSource> &sources) {
+  LoadedStep loaded{step.directory, 0, step.usesPool, {}};
+  for (const std::string &name : step.arguments) {
+    auto source = sources.find(name);
+    SPYRE_CHECK(source != sources.end(), "verifyModel knows every name of a step");
+    loaded.arguments.push_back(source->second);
+  }
+  return loaded;
+}
+
+Status checkMachine(const spec::Model &model, const arch::DeviceDesc &desc) {
+  if (model.deviceHash != desc.hash()) {
+    return error<6201>(
+        "the model was compiled for machine '{}' (hash {}) but this device is '{}' "
+        "(hash {}); compile it again for this device or open the one it was made for",
+        model.deviceName, model.deviceHash, desc.name, desc.hash());
+  }
+  return Status::success();
+}
+
+Status checkBuffers(const Device &device, const char *what, const std::vector<BufferRef> &buffers,
+                    const std::vector<spec::TensorDesc> &descs) {
+  if (buffers.size() != descs.size()) {
+    return error<6203>("the model has {} {}s but {} buffers were given; pass one per {}",
+                       descs.size(), what, buffers.size(), what);
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const uint64_t needed = uint64_t(descs[i].layout.bytes());
+    if (!buffers[i]) {
+      return error<6203>("{} {} ('{}') has no buffer; allocate {} bytes for it", what, i,
+                         descs[i].name, needed);
+    }
+    if (&buffers[i]->device() != &device) {
+      return error<6203>("{} {} ('{}') lies on another device; copy it to the model's device", what,
+                         i, descs[i].name);
+    }
+    if (buffers[i]->bytes() < needed) {
+      return error<6203>("{} {} ('{}') needs {} bytes but its buffer has {}; allocate "
+                         "layout.bytes()",
+                         what, i, descs[i].name, needed, buffers[i]->bytes());
+    }
+  }
+  return Status::success();
+}
+
+} // namespace
+
+struct Executable::State {
+  std::shared_ptr<Device> device;
+  spec::Model model;
+  std::vector<ProgramImage> images;
+  std::vector<LoadedStep> steps;
+  std::vector<BufferRef> constants;
+  /// Made by the first run that needs it and kept.
+  BufferRef pool;
+  /// Runs share the pool, so one run at a time.
+  std::mutex runMutex;
+
+  Status loadSteps(const Artifacts &artifacts);
+  Status launchStep(const LoadedStep &step, const std::vector<BufferRef> &inputs,
+                    const std::vector<BufferRef> &outputs);
+};
+
+Status Executable::State::loadSteps(const Artifacts &artifacts) {
+  const std::map<std::string, ArgumentSource> sources = nameSources(model);
+  std::map<std::string, size_t> imageOfDirectory;
+  for (const spec::BundleStep &step : model.steps) {
+    LoadedStep loaded = resolveStep(step, sources);
+    auto [known, isNew] = imageOfDirectory.emplace(step.directory, images.size());
+    if (isNew) {
+      SPYRE_ASSIGN_OR_RETURN(ProgramImage image,
+                             loadProgramImage(*device, artifacts, step.directory));
+      images.push_back(std::move(image));
+    }
+    loaded.image = known->second;
+    steps.push_back(std::move(loaded));
+  }
+  return Status::success();
+}
+
+Status Executable::State::launchStep(const LoadedStep &step, const std::vector<BufferRef> &inputs,
+                                     const std::vector<BufferRef> &outputs) {
+  std::vector<BufferRef> segments;
+  if (step.usesPool) {
+    if (!pool) {
+      SPYRE_ASSIGN_OR_RETURN(pool, device->allocate(uint64_t(model.poolBytes)));
+    }
+    segments.push_back(pool);
+  }
+  for (const ArgumentSource &argument : step.arguments) {
+    switch (argument.kind) {
+    case ArgumentSource::Kind::Input:
+      segments.push_back(inputs[argument.index]);
+      break;
+    case ArgumentSource::Kind::Output:
+      segments.push_back(outputs[argument.index]);
+      break;
+    case ArgumentSource::Kind::Constant:
+      segments.push_back(constants[argument.index]);
+      break;
+    }
+  }
+  const ProgramImage &image = images[step.image];
+  for (const Job &job : image.jobs) {
+    SPYRE_RETURN_IF_ERROR(device->launch(image.buffer, job.offset, job.bytes, segments));
+    log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", step.directory,
+        job.offset, job.bytes);
+  }
+  return Status::success();
+}
+
+Executable::Executable() : state(std::make_unique<State>()) {}
+Executable::~Executable() = default;
+
+Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> device,
+                                                       const Artifacts &artifacts) {
+  SPYRE_CHECK(device != nullptr, "an executable is loaded on a device");
+  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
+  SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
+  SPYRE_RETURN_IF_ERROR(spec::verifyModel(model));
+  SPYRE_RETURN_IF_ERROR(checkMachine(model, device->desc()));
+
+  std::shared_ptr<Executable> executable(new Executable());
+  State &state = *executable->state;
+  state.device = std::move(device);
+  state.model = std::move(model);
+  SPYRE_RETURN_IF_ERROR(state.loadSteps(artifacts));
+  for (const spec::ConstantDesc &constant : state.model.constants) {
+    SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, uploadConstant(*state.device, constant));
+    state.constants.push_back(std::move(buffer));
+  }
+  return executable;
+}
+
+const spec::Model &Executable::model() const { return state->model; }
+
+Status Executable::run(const std::vector<BufferRef> &inputs,
+                       const std::vector<BufferRef> &outputs) {
+  SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "input", inputs, state->model.inputs));
+  SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "output", outputs, state->model.outputs));
+  std::lock_guard lock(state->runMutex);
+  for (const LoadedStep &step : state->steps) {
+    Status launched = state->launchStep(step, inputs, outputs);
+    if (!launched.ok()) {
+      return launched.withContext(fmt::format("step '{}': ", step.directory));
+    }
+  }
+  return Status::success();
+}
+
+} // namespace spyre::runtime

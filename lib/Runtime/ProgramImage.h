@@ -1,0 +1,29 @@
+//===- ProgramImage.h - one bundle's programs, in device memory -------------------------------===//
+//
+// Carries out the preparation plan of a spyrecode.json: one allocation for the program segment,
+// then the binaries copied to where the plan says. What is left to do per launch is a list of jobs.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Artifacts.h"
+#include "spyre/Runtime/Device.h"
+
+namespace spyre::runtime {
+
+/// A program inside the image, relative to its start.
+struct Job {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+struct ProgramImage {
+  BufferRef buffer;
+  std::vector<Job> jobs;
+};
+
+/// Loads "<directory>/spyreCodeDir/spyrecode.json" and its binaries. Errors: E5201, E6202, E6204,
+/// and the allocator's.
+Expected<ProgramImage> loadProgramImage(Device &device, const Artifacts &artifacts,
+                                        const std::string &directory);
+
+} // namespace spyre::runtime

@@ -1,0 +1,156 @@
+//===- SpyreSim.cpp - the flat C interface ------------------------------------------------------------------===//
+//
+// Every call locks the device, so threads of a runtime may share it; the text of the last error is
+// kept per thread and device, so that one thread does not overwrite what another is about to read.
+// No exception leaves this file.
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Sim/SpyreSim.h"
+
+#include "Machine.h"
+
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
+
+using spyre::Status;
+using spyre::sim::Machine;
+using spyre::sim::Segment;
+
+struct spyre_sim {
+  uint64_t id = 0;
+  std::mutex mutex;
+  std::unique_ptr<Machine> machine;
+};
+
+/// Devices are numbered and never renumbered: a pointer may be used again after a destroy.
+static std::atomic<uint64_t> nextId{1};
+
+/// Errors of this thread's last call per device; devices whose last call succeeded have no entry.
+static std::map<uint64_t, std::string> &lastErrors() {
+  static thread_local std::map<uint64_t, std::string> errors;
+  return errors;
+}
+
+static Status systemError(const char *what) {
+  return spyre::error<7008>("system-error: {}; the host ran out of a resource", what);
+}
+
+/// Runs \p body with the device locked and turns its status into the result of a C call.
+template <typename Body>
+static int call(spyre_sim *sim, Body body) {
+  if (sim == nullptr) {
+    return 1;
+  }
+  Status status = Status::success();
+  try {
+    std::lock_guard lock(sim->mutex);
+    status = body(*sim->machine);
+  } catch (const std::exception &exception) {
+    status = systemError(exception.what());
+  }
+  if (status.ok()) {
+    lastErrors().erase(sim->id);
+    return 0;
+  }
+  lastErrors()[sim->id] = status.message();
+  return 1;
+}
+
+static Status nullPointer(const char *name) {
+  return spyre::error<7001>("configuration: {} is NULL", name);
+}
+
+extern "C" {
+
+spyre_sim *spyre_sim_create(const spyre_sim_config *config, const char **error) {
+  static thread_local std::string text;
+  Status status = Status::success();
+  try {
+    if (config == nullptr) {
+      status = nullPointer("config");
+    } else if (auto machine = Machine::create(*config); machine.ok()) {
+      auto sim = std::make_unique<spyre_sim>();
+      sim->id = nextId.fetch_add(1);
+      sim->machine = *std::move(machine);
+      return sim.release();
+    } else {
+      status = machine.status();
+    }
+  } catch (const std::exception &exception) {
+    status = systemError(exception.what());
+  }
+  text = status.message();
+  if (error != nullptr) {
+    *error = text.c_str();
+  }
+  return nullptr;
+}
+
+void spyre_sim_destroy(spyre_sim *sim) {
+  if (sim != nullptr) {
+    lastErrors().erase(sim->id);
+    delete sim;
+  }
+}
+
+int spyre_sim_write(spyre_sim *sim, uint64_t address, const void *data, uint64_t bytes) {
+  return call(sim, [&](Machine &machine) {
+    return data == nullptr && bytes > 0 ? nullPointer("data") : machine.write(address, data, bytes);
+  });
+}
+
+int spyre_sim_read(spyre_sim *sim, uint64_t address, void *data, uint64_t bytes) {
+  return call(sim, [&](Machine &machine) {
+    return data == nullptr && bytes > 0 ? nullPointer("data") : machine.read(address, data, bytes);
+  });
+}
+
+int spyre_sim_discard(spyre_sim *sim, uint64_t address, uint64_t bytes) {
+  return call(sim, [&](Machine &machine) { return machine.discard(address, bytes); });
+}
+
+int spyre_sim_launch(spyre_sim *sim, uint64_t program_address, uint64_t program_bytes,
+                     const spyre_sim_segment *segments, uint32_t segment_count) {
+  return call(sim, [&](Machine &machine) {
+    if (segments == nullptr && segment_count > 0) {
+      return nullPointer("segments");
+    }
+    std::vector<Segment> mapped;
+    for (uint32_t i = 0; i < segment_count; ++i) {
+      mapped.push_back({segments[i].physical_base, segments[i].bytes});
+    }
+    return machine.launch(program_address, program_bytes, mapped);
+  });
+}
+
+const char *spyre_sim_last_error(spyre_sim *sim) {
+  if (sim == nullptr) {
+    return "";
+  }
+  auto found = lastErrors().find(sim->id);
+  return found == lastErrors().end() ? "" : found->second.c_str();
+}
+
+void spyre_sim_get_counters(spyre_sim *sim, spyre_sim_counters *counters) {
+  if (sim != nullptr && counters != nullptr) {
+    std::lock_guard lock(sim->mutex);
+    *counters = sim->machine->counters();
+  }
+}
+
+void spyre_sim_reset_counters(spyre_sim *sim) {
+  if (sim != nullptr) {
+    std::lock_guard lock(sim->mutex);
+    sim->machine->resetCounters();
+  }
+}
+
+int spyre_sim_read_lx(spyre_sim *sim, uint32_t core, uint64_t address, void *data, uint64_t bytes) {
+  return call(sim, [&](Machine &machine) {
+    return data == nullptr && bytes > 0 ? nullPointer("data")
+                                        : machine.readLx(core, address, data, bytes);
+  });
+}
+
+} // extern "C"

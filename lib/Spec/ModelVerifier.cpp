@@ -1,0 +1,112 @@
+//===- ModelVerifier.cpp - can the runtime execute this model ---------------------------------------===//
+//
+// Checked once at load time; after it the runtime indexes by name and sizes buffers by layout without
+// further checks.
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Base/Math.h"
+#include "spyre/Spec/Model.h"
+#include "spyre/Spec/SpyreCode.h"
+
+#include "JsonText.h"
+
+#include <set>
+
+namespace spyre::spec {
+
+/// Segments 0..6 hold data, one per kernel argument; the pool takes segment 0 when there is one.
+static constexpr size_t kDataSegments = 7;
+static constexpr int64_t kStickBytes = 128;
+/// Largest host extent, in elements, in any dimension or stride.
+static constexpr int64_t kMaxHostElems = int64_t(1) << 47;
+
+static Status verifyGeometry(const TensorDesc &tensor) {
+  const std::string name = tensor.name.substr(0, 80);
+  if (tensor.size.size() != tensor.stride.size() ||
+      tensor.size.size() > size_t(layout::kMaxRank)) {
+    return error<6002>("tensor '{}': {} sizes and {} strides; they must be equally many, at most {}",
+                       name, tensor.size.size(), tensor.stride.size(), layout::kMaxRank);
+  }
+  bool inRange = tensor.offset >= 0 && tensor.offset <= kMaxHostElems;
+  for (size_t i = 0; i < tensor.size.size(); ++i) {
+    inRange = inRange && tensor.size[i] >= 0 && tensor.size[i] <= kMaxHostElems &&
+              tensor.stride[i] >= 0 && tensor.stride[i] <= kMaxHostElems;
+  }
+  int64_t elements = 0;
+  if (!inRange || !checkedProduct(tensor.size, elements) || elements > kMaxHostElems) {
+    return error<6002>("tensor '{}': sizes, strides and offset must be in 0..{}", name,
+                       kMaxHostElems);
+  }
+  if (Status status = tensor.layout.verify(); !status.ok()) {
+    return error<6002>("tensor '{}': {}", name, status.text());
+  }
+  if (tensor.layout.format != numerics::deviceFormat(tensor.dtype)) {
+    return error<6002>("tensor '{}': format {} does not hold {}", name,
+                       numerics::formatName(tensor.layout.format),
+                       numerics::hostTypeName(tensor.dtype));
+  }
+  if (tensor.layout.bytes() > kSegmentBytes) {
+    return error<6002>("tensor '{}': {} bytes, a segment has {}; split the tensor", name,
+                       tensor.layout.bytes(), kSegmentBytes);
+  }
+  return Status::success();
+}
+
+static Status verifyTensor(const TensorDesc &tensor, std::set<std::string> &names) {
+  if (tensor.name.empty() || !names.insert(tensor.name).second) {
+    return error<6002>("the buffer name '{}' is empty or used twice; rename it",
+                       tensor.name.substr(0, 80));
+  }
+  return verifyGeometry(tensor);
+}
+
+static Status verifyStep(const Model &model, size_t index, const std::set<std::string> &names) {
+  const BundleStep &step = model.steps[index];
+  if (!isPlainFileName(step.directory)) {
+    return error<6002>("step {}: '{}' is not a plain directory name", index,
+                       step.directory.substr(0, 80));
+  }
+  if (step.usesPool && model.poolBytes == 0) {
+    return error<6002>("step {} uses the pool, but pool_bytes is 0", index);
+  }
+  const size_t limit = kDataSegments - (step.usesPool ? 1 : 0);
+  if (step.arguments.size() > limit) {
+    return error<6002>("step {} has {} arguments, there are segments for {}; split the bundle",
+                       index, step.arguments.size(), limit);
+  }
+  for (const std::string &name : step.arguments) {
+    if (!names.count(name)) {
+      return error<6002>("step {}: no buffer '{}' among inputs, outputs and constants", index,
+                         name.substr(0, 80));
+    }
+  }
+  return Status::success();
+}
+
+Status verifyModel(const Model &model) {
+  if (model.version != 1 || model.deviceName.empty() || model.deviceHash.empty()) {
+    return error<6002>("version {}, device '{}', hash '{}'; version must be 1 and the device named",
+                       model.version, model.deviceName.substr(0, 80),
+                       model.deviceHash.substr(0, 80));
+  }
+  if (model.poolBytes < 0 || model.poolBytes % kStickBytes != 0 ||
+      model.poolBytes > kSegmentBytes) {
+    return error<6002>("pool_bytes {} is not a multiple of {} in 0..{}", model.poolBytes,
+                       kStickBytes, kSegmentBytes);
+  }
+  std::set<std::string> names;
+  for (const TensorDesc &tensor : model.inputs) {
+    SPYRE_RETURN_IF_ERROR(verifyTensor(tensor, names));
+  }
+  for (const TensorDesc &tensor : model.outputs) {
+    SPYRE_RETURN_IF_ERROR(verifyTensor(tensor, names));
+  }
+  for (const ConstantDesc &constant : model.constants) {
+    SPYRE_RETURN_IF_ERROR(verifyTensor(constant.tensor, names));
+  }
+  for (size_t i = 0; i < model.steps.size(); ++i) {
+    SPYRE_RETURN_IF_ERROR(verifyStep(model, i, names));
+  }
+  return Status::success();
+}
+
+} // namespace spyre::spec

@@ -1,0 +1,143 @@
+//===- OpSpec.cpp - the text form of OpSpecs -----------------------------------------------------===//
+//
+// The form is the Python that the documented front end generates, so that a dump can be compared
+// with one of theirs and pasted into a Python session.
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Spec/OpSpec.h"
+
+#include <cmath>
+
+namespace spyre::spec {
+
+std::string Coordinate::toString() const {
+  std::string text;
+  switch (kind) {
+  case Kind::Constant:
+    return fmt::format("{}", offset);
+  case Kind::Symbol:
+    text = symbol;
+    break;
+  case Kind::Floor:
+    text = fmt::format("floor({}/{})", symbol, divisor);
+    break;
+  case Kind::Mod:
+    text = fmt::format("Mod({}, {})", symbol, divisor);
+    break;
+  }
+  if (offset > 0) {
+    text += fmt::format(" + {}", offset);
+  } else if (offset < 0) {
+    // The magnitude of the smallest int64 has no signed form.
+    text += fmt::format(" - {}", 0 - uint64_t(offset));
+  }
+  return text;
+}
+
+bool isMatmul(const OpSpec &spec) {
+  return spec.op == "matmul" || spec.op == "batchmatmul" || spec.op == "batchmatmulfp8";
+}
+
+namespace {
+
+std::string quoted(const std::string &text) {
+  std::string out = "'";
+  for (char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string sympify(const std::string &text) { return fmt::format("sympify({})", quoted(text)); }
+
+/// Shortest text that reads back to the same double, with the point Python prints.
+std::string numberText(double value) {
+  std::string text = fmt::format("{}", value);
+  if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) {
+    text += ".0";
+  }
+  return text;
+}
+
+std::string listText(const std::vector<int64_t> &values) {
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+const char *residencyKey(Residency residency) {
+  switch (residency) {
+  case Residency::Hbm:
+    return "hbm";
+  case Residency::Pool:
+    return "pool";
+  case Residency::Lx:
+    return "lx";
+  }
+  return "hbm";
+}
+
+std::string argText(const TensorArg &arg) {
+  std::vector<std::string> coordinates;
+  for (const Coordinate &coordinate : arg.deviceCoordinates) {
+    coordinates.push_back(sympify(coordinate.toString()));
+  }
+  std::string text = fmt::format(
+      "      TensorArg(is_input={}, arg_index={}, device_dtype=DataFormats.{},\n"
+      "        device_size={},\n"
+      "        device_coordinates=[{}],\n"
+      "        allocation={{'{}': {}}},",
+      arg.isInput ? "True" : "False", arg.argIndex, numerics::formatName(arg.deviceDtype),
+      listText(arg.deviceSize), fmt::join(coordinates, ", "), residencyKey(arg.residency),
+      arg.address);
+  if (!arg.strideMap.empty()) {
+    text += fmt::format(" stride_map={},", listText(arg.strideMap));
+  }
+  return text + "),\n";
+}
+
+std::string opInfoText(const OpSpec &spec) {
+  if (spec.constants.empty()) {
+    return "{}";
+  }
+  std::vector<std::string> entries;
+  for (const auto &[name, value] : spec.constants) {
+    entries.push_back(quoted(name) + ": " + numberText(value));
+  }
+  return fmt::format("{{'constants': {{{}}}}}", fmt::join(entries, ", "));
+}
+
+std::string specText(const OpSpec &spec) {
+  std::vector<std::string> dims;
+  for (const IterationDim &dim : spec.iterationSpace) {
+    dims.push_back(fmt::format("{}: ({}, {})", sympify(dim.symbol),
+                               sympify(fmt::format("{}", dim.range)), dim.cores));
+  }
+  std::string text = fmt::format("  OpSpec(\n"
+                                 "    op={}, is_reduction={},\n"
+                                 "    iteration_space={{{}}},\n"
+                                 "    op_info={},\n"
+                                 "    args=[\n",
+                                 quoted(spec.op), spec.isReduction ? "True" : "False",
+                                 fmt::join(dims, ", "), opInfoText(spec));
+  for (const TensorArg &arg : spec.args) {
+    text += argText(arg);
+  }
+  return text + "    ]\n  ),\n";
+}
+
+} // namespace
+
+std::string writeOpSpecs(const std::vector<OpSpec> &specs) {
+  std::string text = "[\n";
+  for (const OpSpec &spec : specs) {
+    text += specText(spec);
+  }
+  return text + "]\n";
+}
+
+} // namespace spyre::spec

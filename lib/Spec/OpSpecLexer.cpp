@@ -1,0 +1,154 @@
+//===- OpSpecLexer.cpp - words of the OpSpec text -------------------------------------------------===//
+//
+// Total over any bytes: a byte that starts no word is an error with its position.
+//===----------------------------------------------------------------------------------------===//
+#include "OpSpecLexer.h"
+
+namespace spyre::spec {
+
+namespace {
+
+constexpr size_t kMaxTextBytes = size_t(64) << 20;
+constexpr size_t kMaxShownChars = 40;
+
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
+bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+class Lexer {
+public:
+  Lexer(const std::string &text, int line, int column) : text(text), line(line), column(column) {}
+
+  Expected<std::vector<Token>> run() {
+    std::vector<Token> tokens;
+    for (;;) {
+      skipBlanks();
+      Token token;
+      token.line = line;
+      token.column = column;
+      if (at >= text.size()) {
+        tokens.push_back(token);
+        return tokens;
+      }
+      SPYRE_RETURN_IF_ERROR(lexWord(token));
+      tokens.push_back(std::move(token));
+    }
+  }
+
+private:
+  char peek(size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
+
+  char take() {
+    const char c = text[at++];
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    } else {
+      ++column;
+    }
+    return c;
+  }
+
+  void skipBlanks() {
+    while (at < text.size()) {
+      const char c = peek();
+      if (c == '#') {
+        while (at < text.size() && peek() != '\n') {
+          take();
+        }
+      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+        take();
+      } else {
+        return;
+      }
+    }
+  }
+
+  Status lexWord(Token &token) {
+    const char c = peek();
+    if (isNameStart(c)) {
+      token.kind = Token::Kind::Name;
+      while (isNameStart(peek()) || isDigit(peek())) {
+        token.text += take();
+      }
+      return Status::success();
+    }
+    if (isDigit(c) || (c == '.' && isDigit(peek(1)))) {
+      token.kind = Token::Kind::Number;
+      lexNumber(token);
+      return Status::success();
+    }
+    if (c == '\'' || c == '"') {
+      token.kind = Token::Kind::String;
+      return lexString(token);
+    }
+    if (std::string("()[]{}:,=+-/.").find(c) != std::string::npos && c != '\0') {
+      token.kind = Token::Kind::Punctuation;
+      token.text = take();
+      return Status::success();
+    }
+    return error<1301>("line {}, column {}: byte 0x{:02x} starts no word of an OpSpec; remove it",
+                       line, column, static_cast<unsigned char>(c));
+  }
+
+  void lexNumber(Token &token) {
+    while (isDigit(peek()) || peek() == '.') {
+      token.text += take();
+    }
+    const bool exponent = peek() == 'e' || peek() == 'E';
+    const bool sign = peek(1) == '+' || peek(1) == '-';
+    if (exponent && isDigit(peek(sign ? 2 : 1))) {
+      token.text += take();
+      if (sign) {
+        token.text += take();
+      }
+      while (isDigit(peek())) {
+        token.text += take();
+      }
+    }
+  }
+
+  Status lexString(Token &token) {
+    const char quote = take();
+    while (at < text.size() && peek() != quote && peek() != '\n') {
+      char c = take();
+      if (c == '\\' && at < text.size()) {
+        c = take();
+        c = c == 'n' ? '\n' : c;
+      }
+      token.text += c;
+    }
+    if (at >= text.size() || peek() != quote) {
+      return error<1301>("line {}, column {}: the string is not closed on its line; add {}",
+                         token.line, token.column, quote);
+    }
+    take();
+    return Status::success();
+  }
+
+  const std::string &text;
+  size_t at = 0;
+  int line, column;
+};
+
+} // namespace
+
+Expected<std::vector<Token>> lexOpSpecText(const std::string &text, int line, int column) {
+  if (text.size() > kMaxTextBytes) {
+    return error<1301>("the text has {} bytes, the limit is {}; split it", text.size(),
+                       kMaxTextBytes);
+  }
+  return Lexer(text, line, column).run();
+}
+
+std::string positionText(const Token &token) {
+  return fmt::format("line {}, column {}", token.line, token.column);
+}
+
+std::string shownToken(const Token &token) {
+  if (token.kind == Token::Kind::End) {
+    return "end of text";
+  }
+  return fmt::format("'{}'", token.text.substr(0, kMaxShownChars));
+}
+
+} // namespace spyre::spec

@@ -1,0 +1,395 @@
+//===- OpSpecParser.cpp - reads the text form of OpSpecs ------------------------------------------===//
+//
+// Recursive descent over the words of OpSpecLexer. The grammar nests at most five levels, each with
+// its own function, so the depth of recursion does not depend on the input. Expressions may be bare
+// or inside sympify('...'); trailing commas and any blanks are accepted.
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Spec/OpSpec.h"
+
+#include "OpSpecLexer.h"
+
+#include <charconv>
+#include <functional>
+#include <limits>
+#include <set>
+
+namespace spyre::spec {
+
+namespace {
+
+class Parser {
+public:
+  explicit Parser(std::vector<Token> words) : tokens(std::move(words)) {}
+
+  Expected<std::vector<OpSpec>> parseFile() {
+    std::vector<OpSpec> specs;
+    SPYRE_RETURN_IF_ERROR(parseSequence('[', ']', [&] {
+      OpSpec spec;
+      SPYRE_RETURN_IF_ERROR(parseOpSpec(spec));
+      specs.push_back(std::move(spec));
+      return Status::success();
+    }));
+    SPYRE_RETURN_IF_ERROR(expectEnd());
+    return specs;
+  }
+
+  /// floor(c1/64) + 2, Mod(c1, 64), c0 + 5, 7: at most one symbol, any number of integers.
+  Expected<Coordinate> parseCoordinate() {
+    Coordinate result;
+    bool negative = acceptMark('-');
+    do {
+      if (peek().kind == Token::Kind::Number) {
+        SPYRE_ASSIGN_OR_RETURN(int64_t value, parseUnsigned());
+        const bool overflow = negative ? __builtin_sub_overflow(result.offset, value, &result.offset)
+                                       : __builtin_add_overflow(result.offset, value, &result.offset);
+        if (overflow) {
+          return fault("an expression within 64 bits");
+        }
+      } else {
+        if (negative || result.kind != Coordinate::Kind::Constant) {
+          return fault("an integer (a coordinate has one symbol, with factor 1)");
+        }
+        SPYRE_RETURN_IF_ERROR(parseSymbolTerm(result));
+      }
+      negative = peek().kind == Token::Kind::Punctuation && peek().text == "-";
+    } while (acceptMark('+') || acceptMark('-'));
+    return result;
+  }
+
+  Expected<int64_t> parseInteger() {
+    const bool negative = acceptMark('-');
+    SPYRE_ASSIGN_OR_RETURN(int64_t value, parseUnsigned());
+    return negative ? -value : value;
+  }
+
+  Expected<std::string> parseName() {
+    if (peek().kind != Token::Kind::Name) {
+      return fault("a name");
+    }
+    return next().text;
+  }
+
+  Status expectEnd() {
+    return peek().kind == Token::Kind::End ? Status::success() : fault("end of text");
+  }
+
+private:
+  const Token &peek() const { return tokens[at]; }
+  const Token &next() { return tokens[at + 1 < tokens.size() ? at++ : at]; }
+
+  Status fault(const std::string &expected) const {
+    return error<1301>("{}: expected {}, found {}", positionText(peek()), expected,
+                       shownToken(peek()));
+  }
+
+  Status unknownField(const char *owner, const std::string &key) const {
+    return error<1301>("{}: {} has no field '{}'; remove it", positionText(peek()), owner,
+                       key.substr(0, 40));
+  }
+
+  bool acceptMark(char mark) {
+    if (peek().kind != Token::Kind::Punctuation || peek().text[0] != mark) {
+      return false;
+    }
+    next();
+    return true;
+  }
+
+  Status expectMark(char mark) {
+    return acceptMark(mark) ? Status::success() : fault(fmt::format("'{}'", mark));
+  }
+
+  Status expectName(const std::string &name) {
+    if (peek().kind != Token::Kind::Name || peek().text != name) {
+      return fault(fmt::format("'{}'", name));
+    }
+    next();
+    return Status::success();
+  }
+
+  Status parseSequence(char open, char close, const std::function<Status()> &item) {
+    SPYRE_RETURN_IF_ERROR(expectMark(open));
+    while (!acceptMark(close)) {
+      SPYRE_RETURN_IF_ERROR(item());
+      if (!acceptMark(',')) {
+        return expectMark(close);
+      }
+    }
+    return Status::success();
+  }
+
+  /// name(key=value, ...); \p field reads the value of a key it knows. Duplicates are refused.
+  Status parseCall(const std::string &name, const std::vector<std::string> &required,
+                   const std::function<Status(const std::string &)> &field) {
+    const Token start = peek();
+    SPYRE_RETURN_IF_ERROR(expectName(name));
+    std::set<std::string> seen;
+    SPYRE_RETURN_IF_ERROR(parseSequence('(', ')', [&] {
+      const Token keyToken = peek();
+      SPYRE_ASSIGN_OR_RETURN(std::string key, parseName());
+      if (!seen.insert(key).second) {
+        return error<1301>("{}: {} is given twice; keep one", positionText(keyToken),
+                           shownToken(keyToken));
+      }
+      SPYRE_RETURN_IF_ERROR(expectMark('='));
+      return field(key);
+    }));
+    for (const std::string &key : required) {
+      if (!seen.count(key)) {
+        return error<1301>("{}: {} without '{}'; add {}=...", positionText(start), name, key, key);
+      }
+    }
+    return Status::success();
+  }
+
+  Expected<int64_t> parseUnsigned() {
+    if (peek().kind != Token::Kind::Number) {
+      return fault("an integer");
+    }
+    const std::string &text = peek().text;
+    int64_t value = 0;
+    auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc() || end != text.data() + text.size()) {
+      return fault("an integer of 64 bits");
+    }
+    next();
+    return value;
+  }
+
+  Expected<double> parseDouble() {
+    const bool negative = acceptMark('-');
+    double value = 0;
+    if (peek().kind == Token::Kind::Name && (peek().text == "inf" || peek().text == "nan")) {
+      value = peek().text == "inf" ? std::numeric_limits<double>::infinity()
+                                   : std::numeric_limits<double>::quiet_NaN();
+    } else if (peek().kind == Token::Kind::Number) {
+      const std::string &text = peek().text;
+      auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (failure != std::errc() || end != text.data() + text.size()) {
+        return fault("a number");
+      }
+    } else {
+      return fault("a number");
+    }
+    next();
+    return negative ? -value : value;
+  }
+
+  Expected<bool> parseBool() {
+    if (peek().kind != Token::Kind::Name || (peek().text != "True" && peek().text != "False")) {
+      return fault("True or False");
+    }
+    return next().text == "True";
+  }
+
+  Expected<std::string> parseString() {
+    if (peek().kind != Token::Kind::String) {
+      return fault("a quoted string");
+    }
+    return next().text;
+  }
+
+  /// Calls \p read on a parser of what stands inside sympify('...'), or on this one.
+  template <typename T>
+  Expected<T> parseExpression(Expected<T> (Parser::*read)()) {
+    if (peek().kind != Token::Kind::Name || peek().text != "sympify") {
+      return (this->*read)();
+    }
+    next();
+    SPYRE_RETURN_IF_ERROR(expectMark('('));
+    const Token quoted = peek();
+    SPYRE_ASSIGN_OR_RETURN(std::string text, parseString());
+    SPYRE_ASSIGN_OR_RETURN(std::vector<Token> inner,
+                           lexOpSpecText(text, quoted.line, quoted.column + 1));
+    Parser parser(std::move(inner));
+    SPYRE_ASSIGN_OR_RETURN(T value, (parser.*read)());
+    SPYRE_RETURN_IF_ERROR(parser.expectEnd());
+    SPYRE_RETURN_IF_ERROR(expectMark(')'));
+    return value;
+  }
+
+  Status parseSymbolTerm(Coordinate &result) {
+    SPYRE_ASSIGN_OR_RETURN(std::string name, parseName());
+    if ((name != "floor" && name != "Mod") || !acceptMark('(')) {
+      result.kind = Coordinate::Kind::Symbol;
+      result.symbol = std::move(name);
+      return Status::success();
+    }
+    const bool isFloor = name == "floor";
+    SPYRE_ASSIGN_OR_RETURN(result.symbol, parseName());
+    SPYRE_RETURN_IF_ERROR(expectMark(isFloor ? '/' : ','));
+    SPYRE_ASSIGN_OR_RETURN(result.divisor, parseUnsigned());
+    result.kind = isFloor ? Coordinate::Kind::Floor : Coordinate::Kind::Mod;
+    return expectMark(')');
+  }
+
+  Expected<std::vector<int64_t>> parseIntegerList() {
+    std::vector<int64_t> values;
+    SPYRE_RETURN_IF_ERROR(parseSequence('[', ']', [&] {
+      SPYRE_ASSIGN_OR_RETURN(int64_t value, parseExpression(&Parser::parseInteger));
+      values.push_back(value);
+      return Status::success();
+    }));
+    return values;
+  }
+
+  Status parseIterationSpace(OpSpec &spec) {
+    return parseSequence('{', '}', [&] {
+      IterationDim dim;
+      SPYRE_ASSIGN_OR_RETURN(dim.symbol, parseExpression(&Parser::parseName));
+      SPYRE_RETURN_IF_ERROR(expectMark(':'));
+      SPYRE_RETURN_IF_ERROR(expectMark('('));
+      SPYRE_ASSIGN_OR_RETURN(dim.range, parseExpression(&Parser::parseInteger));
+      SPYRE_RETURN_IF_ERROR(expectMark(','));
+      SPYRE_ASSIGN_OR_RETURN(dim.cores, parseExpression(&Parser::parseInteger));
+      acceptMark(',');
+      spec.iterationSpace.push_back(std::move(dim));
+      return expectMark(')');
+    });
+  }
+
+  Status parseConstants(OpSpec &spec) {
+    return parseSequence('{', '}', [&] {
+      SPYRE_ASSIGN_OR_RETURN(std::string name, parseString());
+      SPYRE_RETURN_IF_ERROR(expectMark(':'));
+      SPYRE_ASSIGN_OR_RETURN(double value, parseDouble());
+      spec.constants.emplace_back(std::move(name), value);
+      return Status::success();
+    });
+  }
+
+  Status parseOpInfo(OpSpec &spec) {
+    return parseSequence('{', '}', [&] {
+      if (peek().kind != Token::Kind::String || peek().text != "constants" ||
+          !spec.constants.empty()) {
+        return fault("'constants', once (no other op_info is known)");
+      }
+      next();
+      SPYRE_RETURN_IF_ERROR(expectMark(':'));
+      return parseConstants(spec);
+    });
+  }
+
+  Status parseAllocation(TensorArg &arg) {
+    SPYRE_RETURN_IF_ERROR(expectMark('{'));
+    if (peek().kind != Token::Kind::String) {
+      return fault("'hbm', 'pool' or 'lx'");
+    }
+    const std::string &key = peek().text;
+    if (key == "hbm") {
+      arg.residency = Residency::Hbm;
+    } else if (key == "pool") {
+      arg.residency = Residency::Pool;
+    } else if (key == "lx") {
+      arg.residency = Residency::Lx;
+    } else {
+      return fault("'hbm', 'pool' or 'lx'");
+    }
+    next();
+    SPYRE_RETURN_IF_ERROR(expectMark(':'));
+    SPYRE_ASSIGN_OR_RETURN(arg.address, parseInteger());
+    acceptMark(',');
+    return expectMark('}');
+  }
+
+  Status parseFormatName(TensorArg &arg) {
+    if (peek().kind == Token::Kind::Name && peek().text == "DataFormats") {
+      next();
+      SPYRE_RETURN_IF_ERROR(expectMark('.'));
+    }
+    Expected<numerics::DataFormat> format = numerics::parseFormat(peek().text);
+    if (peek().kind != Token::Kind::Name || !format) {
+      return fault("the name of a device format (SEN169_FP16, IEEE_FP32, ...)");
+    }
+    arg.deviceDtype = *format;
+    next();
+    return Status::success();
+  }
+
+  Status parseCoordinates(TensorArg &arg) {
+    return parseSequence('[', ']', [&] {
+      SPYRE_ASSIGN_OR_RETURN(Coordinate coordinate, parseExpression(&Parser::parseCoordinate));
+      arg.deviceCoordinates.push_back(std::move(coordinate));
+      return Status::success();
+    });
+  }
+
+  Status parseArgField(TensorArg &arg, const std::string &key) {
+    if (key == "is_input") {
+      SPYRE_ASSIGN_OR_RETURN(arg.isInput, parseBool());
+    } else if (key == "arg_index") {
+      SPYRE_ASSIGN_OR_RETURN(arg.argIndex, parseInteger());
+    } else if (key == "device_dtype") {
+      return parseFormatName(arg);
+    } else if (key == "device_size") {
+      SPYRE_ASSIGN_OR_RETURN(arg.deviceSize, parseIntegerList());
+    } else if (key == "device_coordinates") {
+      return parseCoordinates(arg);
+    } else if (key == "allocation") {
+      return parseAllocation(arg);
+    } else if (key == "stride_map") {
+      if (peek().kind == Token::Kind::Name && peek().text == "None") {
+        next();
+        return Status::success();
+      }
+      SPYRE_ASSIGN_OR_RETURN(arg.strideMap, parseIntegerList());
+    } else if (key == "per_tile_fixed") {
+      return expectName("False");
+    } else if (key == "name") {
+      return expectName("None");
+    } else {
+      return unknownField("TensorArg", key);
+    }
+    return Status::success();
+  }
+
+  Status parseArgs(OpSpec &spec) {
+    return parseSequence('[', ']', [&] {
+      TensorArg arg;
+      SPYRE_RETURN_IF_ERROR(parseCall(
+          "TensorArg",
+          {"is_input", "device_dtype", "device_size", "device_coordinates", "allocation"},
+          [&](const std::string &key) { return parseArgField(arg, key); }));
+      spec.args.push_back(std::move(arg));
+      return Status::success();
+    });
+  }
+
+  Status parseOpSpec(OpSpec &spec) {
+    return parseCall("OpSpec", {"op", "iteration_space", "args"}, [&](const std::string &key) {
+      if (key == "op") {
+        SPYRE_ASSIGN_OR_RETURN(spec.op, parseString());
+        return Status::success();
+      }
+      if (key == "is_reduction") {
+        SPYRE_ASSIGN_OR_RETURN(spec.isReduction, parseBool());
+        return Status::success();
+      }
+      if (key == "iteration_space") {
+        return parseIterationSpace(spec);
+      }
+      if (key == "op_info") {
+        return parseOpInfo(spec);
+      }
+      if (key == "args") {
+        return parseArgs(spec);
+      }
+      if (key == "tiled_symbols") { // Counted loops: only the empty list is known.
+        return parseSequence('[', ']', [&] { return fault("an empty list"); });
+      }
+      return unknownField("OpSpec", key);
+    });
+  }
+
+  std::vector<Token> tokens;
+  size_t at = 0;
+};
+
+} // namespace
+
+Expected<std::vector<OpSpec>> parseOpSpecs(const std::string &text) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<Token> tokens, lexOpSpecText(text));
+  return Parser(std::move(tokens)).parseFile();
+}
+
+} // namespace spyre::spec

@@ -1,0 +1,272 @@
+//===- OpSpecVerifier.cpp - the invariants of an aligned OpSpec -----------------------------------===//
+//
+// Emission and the evaluator rely on what is checked here: after it, every coordinate is inside its
+// tensor for every point of the iteration space, and no size overflows.
+// [spec: codegen-and-backend 1.1-1.3, 3.3]
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Base/Math.h"
+#include "spyre/Spec/OpSpec.h"
+
+#include <cmath>
+#include <set>
+
+namespace spyre::spec {
+
+namespace {
+
+constexpr size_t kMaxSymbols = 8;
+constexpr size_t kMaxArgs = 64;
+constexpr int64_t kMaxCores = 1024;
+/// Above any virtual address (128 GiB) and low enough that sums stay far from overflow.
+constexpr int64_t kMaxBytes = int64_t(1) << 47;
+constexpr int64_t kStickBytes = 128;
+
+bool isIdentifier(const std::string &text) {
+  if (text.empty() || text.size() > 64 || (text[0] >= '0' && text[0] <= '9')) {
+    return false;
+  }
+  for (char c : text) {
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) {
+      return false;
+    }
+  }
+  return true;
+}
+
+class Verifier {
+public:
+  explicit Verifier(const OpSpec &spec) : spec(spec) {}
+
+  Status run() {
+    SPYRE_RETURN_IF_ERROR(checkHeader());
+    for (size_t i = 0; i < spec.args.size(); ++i) {
+      SPYRE_RETURN_IF_ERROR(checkArg(i));
+    }
+    SPYRE_RETURN_IF_ERROR(checkCores());
+    return checkSymbolUse();
+  }
+
+private:
+  template <typename... Args>
+  Status fault(fmt::format_string<Args...> format, Args &&...args) const {
+    return error<1302>("op '{}': {}", spec.op.substr(0, 64),
+                       fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  const IterationDim *findSymbol(const std::string &name) const {
+    for (const IterationDim &dim : spec.iterationSpace) {
+      if (dim.symbol == name) {
+        return &dim;
+      }
+    }
+    return nullptr;
+  }
+
+  Status checkHeader() const {
+    if (!isIdentifier(spec.op)) {
+      return error<1302>("the op name is empty or not an identifier; give the device op's name");
+    }
+    if (spec.iterationSpace.size() > kMaxSymbols) {
+      return fault("{} iteration symbols, the limit is {}; merge dimensions",
+                   spec.iterationSpace.size(), kMaxSymbols);
+    }
+    if (spec.args.size() < 2 || spec.args.size() > kMaxArgs) {
+      return fault("{} arguments; an op has at least one input, one output, and at most {}",
+                   spec.args.size(), kMaxArgs);
+    }
+    if (isMatmul(spec) && !spec.isReduction) {
+      return fault("is_reduction is False; a matmul is a reduction");
+    }
+    for (const auto &[name, value] : spec.constants) {
+      if (name.empty() || name.size() > 64 || !std::isfinite(value)) {
+        return fault("constant '{}' = {}; names are 1 to 64 bytes, values finite",
+                     name.substr(0, 64), value);
+      }
+    }
+    return checkIterationSpace();
+  }
+
+  Status checkIterationSpace() const {
+    std::set<std::string> seen;
+    int64_t cores = 1;
+    for (const IterationDim &dim : spec.iterationSpace) {
+      if (!isIdentifier(dim.symbol) || !seen.insert(dim.symbol).second) {
+        return fault("symbol '{}' is not an identifier or appears twice; rename it",
+                     dim.symbol.substr(0, 64));
+      }
+      if (dim.range < 1 || dim.range > kMaxBytes) {
+        return fault("symbol {} has range {}; it must be in 1..{}", dim.symbol, dim.range,
+                     kMaxBytes);
+      }
+      if (dim.cores < 1 || dim.cores > kMaxCores || (cores *= dim.cores) > kMaxCores) {
+        return fault("symbol {} is split over {} cores; the whole split must be in 1..{}",
+                     dim.symbol, dim.cores, kMaxCores);
+      }
+    }
+    return Status::success();
+  }
+
+  Status checkArg(size_t index) const {
+    const TensorArg &arg = spec.args[index];
+    const bool last = index + 1 == spec.args.size();
+    if (arg.isInput == last) {
+      return fault("argument {}: is_input={}; exactly the last argument is the output", index,
+                   arg.isInput ? "True" : "False");
+    }
+    const size_t rank = spec.args.front().deviceSize.size();
+    if (arg.deviceSize.empty() || arg.deviceSize.size() != rank || rank > 2 * kMaxSymbols ||
+        arg.deviceCoordinates.size() != rank) {
+      return fault("argument {}: {} sizes and {} coordinates; all arguments have the rank of the "
+                   "first, {} (at most {})",
+                   index, arg.deviceSize.size(), arg.deviceCoordinates.size(), rank,
+                   2 * kMaxSymbols);
+    }
+    if (!arg.strideMap.empty() && arg.strideMap.size() != rank) {
+      return fault("argument {}: stride_map has {} entries, the rank is {}", index,
+                   arg.strideMap.size(), rank);
+    }
+    SPYRE_RETURN_IF_ERROR(checkMemory(index, arg));
+    return checkCoordinates(index, arg);
+  }
+
+  Status checkMemory(size_t index, const TensorArg &arg) const {
+    const int64_t lanes = numerics::elemsPerStick(arg.deviceDtype);
+    const int64_t elementBytes = numerics::elementBytes(arg.deviceDtype);
+    if (lanes <= 0 || elementBytes <= 0) {
+      return fault("argument {}: format {} has no stick of whole bytes", index,
+                   numerics::formatName(arg.deviceDtype));
+    }
+    if (arg.deviceSize.back() != lanes) {
+      return fault("argument {}: the last device size is {}; it must be the {} elements of a stick",
+                   index, arg.deviceSize.back(), lanes);
+    }
+    int64_t elements = 0;
+    bool positive = true;
+    for (int64_t size : arg.deviceSize) {
+      positive = positive && size >= 1;
+    }
+    if (!positive || !checkedProduct(arg.deviceSize, elements) ||
+        elements > kMaxBytes / elementBytes) {
+      return fault("argument {}: device_size [{}] is not positive or above {} bytes", index,
+                   fmt::join(arg.deviceSize, ", "), kMaxBytes);
+    }
+    if (arg.address < 0 || arg.address > kMaxBytes || arg.address % kStickBytes != 0) {
+      return fault("argument {}: address {} is not a multiple of {} in 0..{}", index, arg.address,
+                   kStickBytes, kMaxBytes);
+    }
+    if (arg.argIndex < -1 || (arg.argIndex >= 0) != (arg.residency == Residency::Hbm)) {
+      return fault("argument {}: arg_index {}; tensors of the call (hbm) have one, pool and LX "
+                   "tensors have -1",
+                   index, arg.argIndex);
+    }
+    return Status::success();
+  }
+
+  Status checkCoordinates(size_t index, const TensorArg &arg) const {
+    const Coordinate &lane = arg.deviceCoordinates.back();
+    const int64_t lanes = arg.deviceSize.back();
+    const bool dense = lane.kind == Coordinate::Kind::Mod;
+    if (lane.offset != 0 || (dense ? lane.divisor != lanes || !findSymbol(lane.symbol)
+                                   : lane.kind != Coordinate::Kind::Constant)) {
+      return fault("argument {}: the last coordinate is {}; it must be Mod(symbol, {}) or 0", index,
+                   lane.toString().substr(0, 160), lanes);
+    }
+    std::set<std::string> seen;
+    for (size_t j = 0; j + 1 < arg.deviceCoordinates.size(); ++j) {
+      const Coordinate &coordinate = arg.deviceCoordinates[j];
+      SPYRE_RETURN_IF_ERROR(checkOuterCoordinate(index, arg, j));
+      if (!coordinate.symbol.empty() && !seen.insert(coordinate.symbol).second) {
+        return fault("argument {}: symbol {} appears in two outer coordinates", index,
+                     coordinate.symbol);
+      }
+    }
+    if (dense && !seen.count(lane.symbol) && findSymbol(lane.symbol)->range > lanes) {
+      return fault("argument {}: no coordinate floor({}/{}), but {} covers more than one stick",
+                   index, lane.symbol, lanes, lane.symbol);
+    }
+    return Status::success();
+  }
+
+  Status checkOuterCoordinate(size_t index, const TensorArg &arg, size_t j) const {
+    const Coordinate &coordinate = arg.deviceCoordinates[j];
+    const Coordinate &lane = arg.deviceCoordinates.back();
+    int64_t extent = 1;
+    if (coordinate.kind != Coordinate::Kind::Constant) {
+      const IterationDim *dim = findSymbol(coordinate.symbol);
+      const bool isStick = lane.kind == Coordinate::Kind::Mod && lane.symbol == coordinate.symbol;
+      const bool isFloor = coordinate.kind == Coordinate::Kind::Floor;
+      if (!dim || coordinate.kind == Coordinate::Kind::Mod || isFloor != isStick ||
+          (isFloor && coordinate.divisor != lane.divisor)) {
+        return fault("argument {}, dimension {}: {} is neither a constant, a known symbol that is "
+                     "not the stick's, nor the tile index of the stick",
+                     index, j, coordinate.toString().substr(0, 160));
+      }
+      extent = isFloor ? ceilDiv(dim->range, coordinate.divisor) : dim->range;
+    } else if (!coordinate.symbol.empty()) {
+      return fault("argument {}, dimension {}: a constant coordinate with a symbol", index, j);
+    }
+    if (coordinate.offset < 0 || extent > arg.deviceSize[j] ||
+        coordinate.offset > arg.deviceSize[j] - extent) {
+      return fault("argument {}, dimension {}: {} reaches outside the device size {}", index, j,
+                   coordinate.toString(), arg.deviceSize[j]);
+    }
+    return Status::success();
+  }
+
+  /// Cores get whole elements, and whole sticks of a symbol that is a stick anywhere in the op.
+  Status checkCores() const {
+    for (const IterationDim &dim : spec.iterationSpace) {
+      int64_t pieces = dim.range;
+      const char *unit = "elements";
+      for (const TensorArg &arg : spec.args) {
+        const Coordinate &lane = arg.deviceCoordinates.back();
+        if (lane.kind == Coordinate::Kind::Mod && lane.symbol == dim.symbol) {
+          pieces = std::min(pieces, ceilDiv(dim.range, lane.divisor));
+          unit = "sticks";
+        }
+      }
+      if (pieces % dim.cores != 0) {
+        return fault("symbol {}: {} cores do not divide its {} {}", dim.symbol, dim.cores, pieces,
+                     unit);
+      }
+    }
+    return Status::success();
+  }
+
+  static bool uses(const TensorArg &arg, const std::string &symbol) {
+    for (const Coordinate &coordinate : arg.deviceCoordinates) {
+      if (coordinate.kind != Coordinate::Kind::Constant && coordinate.symbol == symbol) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Status checkSymbolUse() const {
+    for (const IterationDim &dim : spec.iterationSpace) {
+      if (dim.range == 1 || uses(spec.args.back(), dim.symbol)) {
+        continue;
+      }
+      if (!spec.isReduction) {
+        return fault("symbol {} is not in the output's coordinates; only a reduction may drop one",
+                     dim.symbol);
+      }
+      bool used = false;
+      for (const TensorArg &arg : spec.args) {
+        used = used || uses(arg, dim.symbol);
+      }
+      if (!used) {
+        return fault("symbol {} is in no coordinate; remove it", dim.symbol);
+      }
+    }
+    return Status::success();
+  }
+
+  const OpSpec &spec;
+};
+
+} // namespace
+
+Status verifyOpSpec(const OpSpec &spec) { return Verifier(spec).run(); }
+
+} // namespace spyre::spec

@@ -1,0 +1,489 @@
+//===- SuperDscEmitter.cpp - OpSpec -> SuperDSC in twelve steps -----------------------------------===//
+//
+// Steps as numbered in codegen-and-backend 2.1. Extents, gaps and start addresses are computed from
+// the device strides of the coordinates, not from positions, so that the address rule of SuperDsc.h
+// holds for permuted tensors and constant slices too; on tensors without constant slices the numbers
+// are those of the documented formulas.
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Base/Math.h"
+#include "spyre/Spec/SuperDsc.h"
+
+#include "SuperDscNormalize.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace spyre::spec {
+
+namespace {
+
+constexpr int64_t kStickBytes = 128;
+constexpr const char *kMatmulLabels[] = {"ki", "kj", "y", "x", "mb", "out", "in"};
+constexpr const char *kOtherLabels[] = {"mb", "x", "y", "i", "j", "ki", "kj"};
+constexpr size_t kLabelCount = 7;
+
+struct Dim {
+  std::string symbol; ///< empty for the virtual stick
+  std::string label;
+  int64_t range = 1;
+  int64_t size = 1; ///< range, padded
+  int64_t slices = 1;
+};
+
+/// An argument in terms of the op's dims.
+struct ArgPlan {
+  const TensorArg *arg = nullptr;
+  int64_t lanes = 0;
+  int64_t stick = -1;                ///< dim of the lane coordinate; -1: one value per stick
+  int64_t layoutStick = -1;          ///< stick of its layout, also when the tensor lacks it
+  std::vector<int64_t> deviceDim;    ///< per dim: the device dimension it walks, or -1
+  std::vector<int64_t> strideSticks; ///< per device dimension
+  std::vector<size_t> order;         ///< dims inner to outer; the tensor's own first
+  size_t ownDims = 0;                ///< how many of order are the tensor's own
+};
+
+class Emitter {
+public:
+  Emitter(const OpSpec &source, int64_t index)
+      : spec(normalizeForEmission(source)), opClass(classifyOp(spec)) {
+    dsc.index = index;
+  }
+
+  Expected<SuperDsc> run() {
+    SPYRE_RETURN_IF_ERROR(nameDims());
+    planArgs();
+    SPYRE_RETURN_IF_ERROR(addVirtualStick());
+    SPYRE_RETURN_IF_ERROR(opClass == OpClass::Matmul       ? checkMatmul()
+                          : opClass == OpClass::Restickify ? checkRestickify()
+                                                           : checkSameStick());
+    SPYRE_RETURN_IF_ERROR(padSizes());
+    completeOrders();
+    dsc.format = relabel(spec.args.front().deviceDtype);
+    mapCores();
+    for (size_t i = 0; i < args.size(); ++i) {
+      SPYRE_RETURN_IF_ERROR(emitTensor(i));
+    }
+    emitMasking();
+    nameOp();
+    return dsc;
+  }
+
+private:
+  template <typename... Args>
+  Status fault(fmt::format_string<Args...> format, Args &&...values) const {
+    return error<5001>("op '{}': {}", spec.op,
+                       fmt::format(format, std::forward<Args>(values)...));
+  }
+
+  bool isMatmulOp() const { return opClass == OpClass::Matmul; }
+  /// Step 3: whose order and stick define the op's.
+  ArgPlan &reference() { return spec.isReduction ? args.front() : args.back(); }
+
+  // Steps 1 and 2.
+  Status nameDims() {
+    const size_t count = spec.iterationSpace.size();
+    if (count > kLabelCount + (isMatmulOp() ? 0 : 1)) {
+      return fault("{} dimensions; the interface has names for {}", count,
+                   kLabelCount + (isMatmulOp() ? 0 : 1));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const IterationDim &from = spec.iterationSpace[i];
+      const char *label = isMatmulOp()     ? kMatmulLabels[kLabelCount - count + i]
+                          : i + 1 == count ? "out"
+                                           : kOtherLabels[i];
+      dims.push_back({from.symbol, label, from.range, from.range, from.cores});
+    }
+    return Status::success();
+  }
+
+  int64_t findDimOf(const std::string &symbol) const {
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].symbol == symbol) {
+        return int64_t(d);
+      }
+    }
+    return -1;
+  }
+
+  void planArgs() {
+    for (const TensorArg &arg : spec.args) {
+      ArgPlan plan;
+      plan.arg = &arg;
+      plan.lanes = arg.deviceSize.back();
+      plan.deviceDim.assign(dims.size(), -1);
+      const size_t outer = arg.deviceSize.size() - 1;
+      plan.strideSticks.assign(outer, 1);
+      int64_t stride = 1;
+      for (size_t j = outer; j-- > 0;) {
+        plan.strideSticks[j] = stride;
+        stride *= arg.deviceSize[j];
+        const Coordinate &coordinate = arg.deviceCoordinates[j];
+        if (coordinate.kind != Coordinate::Kind::Constant) {
+          const int64_t dim = findDimOf(coordinate.symbol);
+          plan.deviceDim[size_t(dim)] = int64_t(j);
+          plan.order.push_back(size_t(dim));
+        }
+      }
+      const Coordinate &lane = arg.deviceCoordinates.back();
+      if (lane.kind == Coordinate::Kind::Mod) {
+        plan.stick = findDimOf(lane.symbol);
+        // One stick and no dimension that could be its tile index.
+        if (std::find(plan.order.begin(), plan.order.end(), size_t(plan.stick)) ==
+            plan.order.end()) {
+          plan.order.push_back(size_t(plan.stick));
+        }
+      }
+      plan.ownDims = plan.order.size();
+      args.push_back(std::move(plan));
+    }
+  }
+
+  // Step 4: an op on tensors that all hold one value per stick still works on whole sticks.
+  Status addVirtualStick() {
+    opStick = reference().stick;
+    if (opStick >= 0 || isMatmulOp()) {
+      return Status::success();
+    }
+    if (dims.size() >= kLabelCount) {
+      return fault("{} dimensions and no stick; the interface has no name for one more",
+                   dims.size());
+    }
+    const int64_t lanes = args.front().lanes;
+    opStick = int64_t(dims.size());
+    dims.push_back({"", kOtherLabels[dims.size()], lanes, lanes, 1});
+    for (ArgPlan &plan : args) {
+      plan.deviceDim.push_back(-1);
+    }
+    return Status::success();
+  }
+
+  Status checkMatmul() const {
+    if (args.size() != 3 || dims.size() < 2) {
+      return fault("{} arguments and {} dimensions; a matmul has two inputs, one output, and at "
+                   "least N and K",
+                   args.size(), dims.size());
+    }
+    const int64_t k = int64_t(dims.size()) - 1, n = k - 1;
+    if (args[0].stick != k || args[1].stick != n || args[2].stick != n) {
+      return fault("the sticks must be K ({}) for the first input and N ({}) for the second input "
+                   "and the output; restickify the operands",
+                   dims[size_t(k)].symbol, dims[size_t(n)].symbol);
+    }
+    if (args[1].deviceDim[size_t(k)] < 0 || args[2].deviceDim[size_t(k)] >= 0) {
+      return fault("K ({}) must be a dimension of the second input and not of the output",
+                   dims[size_t(k)].symbol);
+    }
+    return Status::success();
+  }
+
+  Status checkRestickify() const {
+    if (args.size() != 2 || args[0].stick < 0 || args[1].stick < 0) {
+      return fault("a restickify has one input and one output, each with one stick symbol");
+    }
+    return args[0].lanes == args[1].lanes
+               ? Status::success()
+               : fault("input and output have {} and {} elements per stick; convert first",
+                       args[0].lanes, args[1].lanes);
+  }
+
+  Status checkSameStick() const {
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].stick >= 0 && args[i].stick != opStick) {
+        return fault("argument {} has stick {}, the op works on sticks of {}; restickify it", i,
+                     dims[size_t(args[i].stick)].symbol,
+                     dims[size_t(opStick)].symbol.empty() ? "single values"
+                                                          : dims[size_t(opStick)].symbol);
+      }
+      if (opClass != OpClass::Conversion && args[i].lanes != args[0].lanes) {
+        return fault("argument {} has {} elements per stick, argument 0 has {}; convert it", i,
+                     args[i].lanes, args[0].lanes);
+      }
+    }
+    return Status::success();
+  }
+
+  // Steps 5 and 7. For a matmul all sticks are padded, and K is the stick of the first input.
+  Status padSizes() {
+    for (size_t i = 0; i < args.size(); ++i) {
+      const bool chosen = opClass == OpClass::Reduction   ? i == 0
+                          : opClass == OpClass::Pointwise ? i + 1 == args.size()
+                                                          : true;
+      if (chosen && args[i].stick >= 0) {
+        Dim &dim = dims[size_t(args[i].stick)];
+        dim.size = roundUp(dim.size, args[i].lanes);
+      }
+    }
+    for (Dim &dim : dims) {
+      if (opClass == OpClass::Restickify && dim.size != dim.range) {
+        dim.slices = 1; // The padded tail cannot be cut.
+      }
+    }
+    for (const ArgPlan &plan : args) {
+      if (plan.stick < 0) {
+        continue;
+      }
+      const Dim &dim = dims[size_t(plan.stick)];
+      if (dim.size % (dim.slices * plan.lanes) != 0) {
+        return fault("{} cores do not get whole sticks of {} elements from {} = {}", dim.slices,
+                     plan.lanes, dim.symbol, dim.size);
+      }
+    }
+    return Status::success();
+  }
+
+  // Step 6, first bullet: what a tensor lacks is appended outermost, in the op's order.
+  void completeOrders() {
+    std::vector<size_t> opOrder = reference().order;
+    if (size_t(opStick) + 1 == dims.size() && dims.back().symbol.empty()) {
+      opOrder.push_back(size_t(opStick));
+    }
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (std::find(opOrder.begin(), opOrder.end(), d) == opOrder.end()) {
+        opOrder.push_back(d);
+      }
+    }
+    for (ArgPlan &plan : args) {
+      plan.layoutStick = plan.stick >= 0 ? plan.stick : opStick;
+      if (isMatmulOp()) {
+        continue;
+      }
+      for (size_t d : opOrder) {
+        if (std::find(plan.order.begin(), plan.order.end(), d) == plan.order.end()) {
+          plan.order.push_back(d);
+        }
+      }
+    }
+  }
+
+  // Step 11. With K first, the cores that share an output slice have consecutive numbers.
+  void mapCores() {
+    const bool kFirst = isMatmulOp() && dims.size() >= 3 && dims.back().slices > 1;
+    std::vector<size_t> fastFirst;
+    if (kFirst) {
+      fastFirst.push_back(dims.size() - 1);
+    }
+    dsc.cores = 1;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (!kFirst || d + 1 < dims.size()) {
+        fastFirst.push_back(d);
+      }
+      dsc.cores *= dims[d].slices;
+      dsc.slices.emplace_back(dims[d].label, dims[d].slices);
+      dsc.size.emplace_back(dims[d].label, dims[d].size);
+      dsc.perCoreSize.emplace_back(dims[d].label, dims[d].size / dims[d].slices);
+    }
+    for (int64_t core = 0; core < dsc.cores; ++core) {
+      DimMap<int64_t> slice;
+      int64_t rest = core;
+      for (size_t d : fastFirst) {
+        slice.emplace_back(dims[d].label, rest % dims[d].slices);
+        rest /= dims[d].slices;
+      }
+      dsc.coreSlice.push_back(std::move(slice));
+    }
+  }
+
+  /// Elements of memory between two steps of the next outer dimension, in units of this one.
+  int64_t memoryExtent(const ArgPlan &plan, size_t position) const {
+    const size_t dim = plan.order[position];
+    const int64_t deviceDim = plan.deviceDim[dim];
+    const int64_t unit = int64_t(dim) == plan.stick ? plan.lanes : 1;
+    if (deviceDim < 0) {
+      return unit; // One stick without a tile dimension.
+    }
+    int64_t extent = plan.arg->deviceSize[size_t(deviceDim)];
+    if (position + 1 < plan.ownDims) {
+      const int64_t next = plan.deviceDim[plan.order[position + 1]];
+      if (next >= 0) {
+        extent = plan.strideSticks[size_t(next)] / plan.strideSticks[size_t(deviceDim)];
+      }
+    }
+    return extent * unit;
+  }
+
+  // Step 6, gaps, and their reversed meaning in step 7 for a restickify.
+  Status emitGaps(size_t index, DscTensor &tensor) const {
+    const ArgPlan &plan = args[index];
+    for (size_t position = 0; position < plan.ownDims; ++position) {
+      const size_t d = plan.order[position];
+      const Dim &dim = dims[d];
+      const int64_t memory = memoryExtent(plan, position);
+      int64_t gap = memory - dim.size;
+      if (opClass == OpClass::Restickify) {
+        gap = -gap;
+        if (int64_t(d) != plan.stick && dim.size != dim.range && memory != dim.range) {
+          return fault("argument {}: {} = {} is not a whole number of sticks and a slice of {}; "
+                       "copy the slice first",
+                       index, dim.symbol, dim.range, memory);
+        }
+      } else if (gap < 0) {
+        return fault("argument {}: {} covers {} elements after padding, the tensor has {}; give "
+                     "it the padded size",
+                     index, dim.symbol, dim.size, memory);
+      }
+      const bool paddedTail = opClass == OpClass::Restickify && gap > 0;
+      if (tensor.inLx && gap != 0 && !paddedTail) {
+        return fault("argument {}: a slice of a tensor in LX cannot be expressed; use the whole "
+                     "tensor or move it to the pool",
+                     index);
+      }
+      if (gap != 0) {
+        tensor.backGap.emplace_back(dim.label, gap);
+      }
+    }
+    return Status::success();
+  }
+
+  // Per core: base + offset of the slice view + offset of the core's own slice.
+  Status emitStarts(size_t index, DscTensor &tensor) const {
+    const ArgPlan &plan = args[index];
+    int64_t offsetSticks = 0;
+    for (size_t j = 0; j < plan.strideSticks.size(); ++j) {
+      offsetSticks += plan.arg->deviceCoordinates[j].offset * plan.strideSticks[j];
+    }
+    if (tensor.inLx && offsetSticks != 0) {
+      return fault("argument {}: an offset into a tensor in LX cannot be expressed; use the whole "
+                   "tensor or move it to the pool",
+                   index);
+    }
+    for (int64_t core = 0; core < dsc.cores; ++core) {
+      int64_t sticks = offsetSticks;
+      for (size_t d = 0; d < dims.size() && !tensor.inLx; ++d) {
+        if (plan.deviceDim[d] >= 0) {
+          const int64_t unit = int64_t(d) == plan.stick ? plan.lanes : 1;
+          const int64_t slice = *findDim(dsc.coreSlice[size_t(core)], dims[d].label);
+          sticks += slice * (dims[d].size / dims[d].slices / unit) *
+                    plan.strideSticks[size_t(plan.deviceDim[d])];
+        }
+      }
+      tensor.startAddress.push_back(plan.arg->address + kStickBytes * sticks);
+    }
+    return Status::success();
+  }
+
+  int64_t scaleOf(const ArgPlan &plan, size_t dim) const {
+    const auto ownEnd = plan.order.begin() + int64_t(plan.ownDims);
+    if (std::find(plan.order.begin(), ownEnd, dim) != ownEnd) {
+      return 1;
+    }
+    return plan.stick < 0 && int64_t(dim) == opStick ? -2 : -1;
+  }
+
+  std::vector<std::string> labels(const std::vector<size_t> &order) const {
+    std::vector<std::string> names;
+    for (size_t d : order) {
+      names.push_back(dims[d].label);
+    }
+    return names;
+  }
+
+  // Step 6, layout label: the first layout with the same stick and the same set of dims, or a new one.
+  Expected<const DscLayout *> findLayout(const ArgPlan &plan) {
+    DscLayout layout{"", labels(plan.order), {dims[size_t(plan.layoutStick)].label}, {plan.lanes}};
+    for (const DscLayout &known : dsc.layouts) {
+      if (known.stickDims == layout.stickDims && known.stickSizes == layout.stickSizes &&
+          known.dimOrder.size() == layout.dimOrder.size() &&
+          std::is_permutation(known.dimOrder.begin(), known.dimOrder.end(),
+                              layout.dimOrder.begin())) {
+        return &known;
+      }
+    }
+    static constexpr const char *kMatmulNames[] = {"INPUT", "KERNEL", "OUTPUT", "KERNEL_IDX"};
+    static constexpr const char *kOtherNames[] = {"OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"};
+    const size_t next = dsc.layouts.size();
+    if (next >= 4) {
+      return fault("more than 4 different layouts; restickify operands to fewer");
+    }
+    layout.label = isMatmulOp() ? kMatmulNames[next] : kOtherNames[next];
+    dsc.layouts.push_back(std::move(layout));
+    return &dsc.layouts.back();
+  }
+
+  /// Copies of integers travel as fp32 words, bits untouched.
+  numerics::DataFormat relabel(numerics::DataFormat format) const {
+    return spec.op == "identity" && format == numerics::DataFormat::IeeeInt32
+               ? numerics::DataFormat::IeeeFp32
+               : format;
+  }
+
+  Status emitTensor(size_t index) {
+    const ArgPlan &plan = args[index];
+    DscTensor tensor;
+    tensor.name = fmt::format("Tensor{}", index);
+    tensor.inLx = plan.arg->residency == Residency::Lx;
+    tensor.dimOrder = labels(plan.order);
+    tensor.format = relabel(plan.arg->deviceDtype);
+    SPYRE_ASSIGN_OR_RETURN(const DscLayout *layout, findLayout(plan));
+    tensor.layout = layout->label;
+    for (const std::string &label : layout->dimOrder) {
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (dims[d].label == label) {
+          tensor.scale.emplace_back(label, scaleOf(plan, d));
+        }
+      }
+    }
+    SPYRE_RETURN_IF_ERROR(emitGaps(index, tensor));
+    SPYRE_RETURN_IF_ERROR(emitStarts(index, tensor));
+    dsc.tensors.push_back(std::move(tensor));
+    return Status::success();
+  }
+
+  /// The reduced dim is the one in the sticks. A virtual stick is never reduced.
+  bool isStickReduction() const {
+    return opClass == OpClass::Reduction && args.front().stick >= 0 && args.back().stick < 0;
+  }
+
+  // Step 8, and our own rule that a matmul says where its padded K begins.
+  void emitMasking() {
+    for (const auto &[name, value] : spec.constants) {
+      dsc.constants.push_back({name, dsc.format, numerics::encodeConstant(value, dsc.format)});
+    }
+    if (!isStickReduction() && !isMatmulOp()) {
+      return;
+    }
+    const Dim &dim = dims[size_t(args.front().stick)];
+    if (dim.size == dim.range) {
+      return;
+    }
+    dsc.masking.emplace_back(dim.label, std::pair(dim.range, dim.size - dim.range));
+    // The format's own largest value: DLFloat16 has no infinity and saturates.
+    const double largest = std::numeric_limits<float>::max();
+    const double mask = spec.op == "max" ? -largest : spec.op == "min" ? largest : 0.0;
+    dsc.constants.push_back(
+        {"samv-maskvalue", dsc.format, numerics::encodeConstant(mask, dsc.format)});
+  }
+
+  // Steps 9, 10 and 12.
+  void nameOp() {
+    dsc.op = spec.op;
+    dsc.exUnit = isMatmulOp() ? "pt" : "sfp";
+    if (opClass == OpClass::Reduction && !isStickReduction()) {
+      dsc.op += "nonstick";
+    }
+    dsc.output = int64_t(args.size()) - 1;
+    // A reduction lists its output as an input too: it is the accumulator.
+    const int64_t inputs = opClass == OpClass::Reduction ? dsc.output + 1 : dsc.output;
+    for (int64_t i = 0; i < inputs; ++i) {
+      dsc.inputs.push_back(i);
+    }
+  }
+
+  const OpSpec spec;
+  const OpClass opClass;
+  std::vector<Dim> dims;
+  std::vector<ArgPlan> args;
+  int64_t opStick = -1;
+  SuperDsc dsc;
+};
+
+} // namespace
+
+Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index) {
+  SPYRE_RETURN_IF_ERROR(verifyOpSpec(spec));
+  if (index < 0) {
+    return error<5001>("op '{}': index {} is negative; number the ops from 0", spec.op, index);
+  }
+  return Emitter(spec, index).run();
+}
+
+} // namespace spyre::spec

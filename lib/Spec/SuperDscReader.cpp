@@ -1,0 +1,552 @@
+//===- SuperDscReader.cpp - JSON -> SuperDsc -------------------------------------------------------===//
+//
+// Strict: a field nobody knows is refused, since ignoring it could change what the operation means.
+// Fields whose content follows from others (folds, coordinates) are checked for shape; what the
+// interface knows but this reader cannot carry (symbolic addresses, indirect access) is refused by
+// name. [spec: codegen-and-backend 2.2-2.7]
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Spec/SuperDsc.h"
+
+#include "JsonText.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace spyre::spec {
+
+namespace {
+
+constexpr int64_t kMaxCores = 1024;
+constexpr int64_t kMaxSize = int64_t(1) << 47;
+constexpr size_t kMaxDims = 16;
+
+template <typename... Args>
+Status fault(const JsonReader &at, fmt::format_string<Args...> format, Args &&...args) {
+  return error<5002>("{}: {}", at.path(), fmt::format(format, std::forward<Args>(args)...));
+}
+
+Status expectInt(const JsonReader &object, const char *key, int64_t low, int64_t high) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
+  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] int64_t value, field.asInt(low, high));
+  return Status::success();
+}
+
+Status expectText(const JsonReader &object, const char *key, const std::string &text) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
+  SPYRE_ASSIGN_OR_RETURN(std::string value, field.asString());
+  return value == text ? Status::success()
+                       : fault(field, "\"{}\"; only \"{}\" is accepted", value.substr(0, 40), text);
+}
+
+Expected<int64_t> intField(const JsonReader &object, const char *key, int64_t low, int64_t high) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
+  return field.asInt(low, high);
+}
+
+Expected<std::string> textField(const JsonReader &object, const char *key) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
+  return field.asString();
+}
+
+/// {"factor_": n, "label_": "core"}
+Status checkFactor(const JsonReader &object, int64_t low, int64_t high) {
+  SPYRE_RETURN_IF_ERROR(object.onlyFields({"factor_", "label_"}));
+  SPYRE_RETURN_IF_ERROR(expectInt(object, "factor_", low, high));
+  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] std::string label, textField(object, "label_"));
+  return Status::success();
+}
+
+/// A fold: equally many functions and factors; \p hasData adds data_.
+Status checkFold(const JsonReader &fold, bool hasData) {
+  SPYRE_RETURN_IF_ERROR(fold.onlyFields(
+      hasData ? std::vector<std::string>{"dim_prop_func", "dim_prop_attr", "data_"}
+              : std::vector<std::string>{"dim_prop_func", "dim_prop_attr"}));
+  SPYRE_ASSIGN_OR_RETURN(JsonReader functions, fold.field("dim_prop_func"));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> functionList, functions.elements());
+  for (const JsonReader &function : functionList) {
+    SPYRE_RETURN_IF_ERROR(function.onlyFields({"Affine", "Map", "Const"}));
+  }
+  SPYRE_ASSIGN_OR_RETURN(JsonReader factors, fold.field("dim_prop_attr"));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> factorList, factors.elements());
+  for (const JsonReader &entry : factorList) {
+    SPYRE_RETURN_IF_ERROR(checkFactor(entry, 0, kMaxSize));
+  }
+  return functionList.size() == factorList.size()
+             ? Status::success()
+             : fault(fold, "{} functions for {} factors", functionList.size(), factorList.size());
+}
+
+/// {"name_": .., "mb_": 4, ...}; the suffix and the name are optional parts of the convention.
+Expected<DimMap<int64_t>> readDims(const JsonReader &object, const char *name, bool suffixed,
+                                   int64_t low) {
+  DimMap<int64_t> out;
+  if (name) {
+    SPYRE_RETURN_IF_ERROR(expectText(object, "name_", name));
+  }
+  SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+  for (const auto &[key, value] : members) {
+    if (name && key == "name_") {
+      continue;
+    }
+    std::string dim = key;
+    if (suffixed) {
+      if (dim.size() < 2 || dim.back() != '_') {
+        return fault(value, "a size field is named <dim>_");
+      }
+      dim.pop_back();
+    }
+    if (dim.empty() || dim.size() > 32 || out.size() >= kMaxDims) {
+      return fault(object, "more than {} dimensions, or a name that is empty or too long", kMaxDims);
+    }
+    SPYRE_ASSIGN_OR_RETURN(int64_t number, value.asInt(low, kMaxSize));
+    out.emplace_back(std::move(dim), number);
+  }
+  return out;
+}
+
+/// The value of a number printed in full, so that "007" or "1x" is not a core id.
+Expected<int64_t> parseId(const JsonReader &at, const std::string &text) {
+  int64_t value = -1;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size() || value < 0 ||
+      std::to_string(value) != text) {
+    return fault(at, "\"{}\" is not a number", text.substr(0, 40));
+  }
+  return value;
+}
+
+/// Calls \p read(core, value) for the keys "0".."cores-1", each of which must be present.
+template <typename Fn>
+Status readPerCore(const JsonReader &parent, const char *key, int64_t cores, Fn &&read) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader object, parent.field(key));
+  SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+  if (int64_t(members.size()) != cores) {
+    return fault(object, "{} entries for {} cores", members.size(), cores);
+  }
+  for (const auto &[name, value] : members) {
+    SPYRE_ASSIGN_OR_RETURN(int64_t core, parseId(value, name));
+    if (core >= cores) {
+      return fault(value, "core {} of {}", core, cores);
+    }
+    SPYRE_RETURN_IF_ERROR(read(core, value));
+  }
+  return Status::success();
+}
+
+class Reader {
+public:
+  Expected<SuperDsc> run(const JsonReader &file) {
+    SPYRE_ASSIGN_OR_RETURN(auto members, file.members());
+    if (members.size() != 1) {
+      return fault(file, "{} entries; a SuperDSC has one, \"<index>_<op>\"", members.size());
+    }
+    const auto &[title, body] = members.front();
+    const size_t cut = title.find('_');
+    if (cut == std::string::npos || cut + 1 == title.size() || title.size() > 160) {
+      return fault(body, "the name must be \"<index>_<op>\"");
+    }
+    SPYRE_ASSIGN_OR_RETURN(dsc.index, parseId(body, title.substr(0, cut)));
+    dsc.op = title.substr(cut + 1);
+    SPYRE_RETURN_IF_ERROR(readBody(body));
+    return std::move(dsc);
+  }
+
+private:
+  Status readBody(const JsonReader &body) {
+    SPYRE_RETURN_IF_ERROR(body.onlyFields(
+        {"sdscFoldProps_", "sdscFolds_", "coreFoldProp_", "coreletFoldProp_", "numCoresUsed_",
+         "coreIdToDsc_", "numWkSlicesPerDim_", "coreIdToWkSlice_", "coreIdToDscSchedule",
+         "dscs_"}));
+    SPYRE_ASSIGN_OR_RETURN(dsc.cores, intField(body, "numCoresUsed_", 1, kMaxCores));
+    SPYRE_RETURN_IF_ERROR(readTopFolds(body));
+    SPYRE_RETURN_IF_ERROR(readPerCore(
+        body, "coreIdToDsc_", dsc.cores, [](int64_t, const JsonReader &value) -> Status {
+          SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] int64_t which, value.asInt(0, 0));
+          return Status::success();
+        }));
+    SPYRE_RETURN_IF_ERROR(readPerCore(body, "coreIdToDscSchedule", dsc.cores,
+                                      [](int64_t, const JsonReader &value) -> Status {
+                                        return value.elements().status();
+                                      }));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader slices, body.field("numWkSlicesPerDim_"));
+    SPYRE_ASSIGN_OR_RETURN(dsc.slices, readDims(slices, nullptr, false, 1));
+    dsc.coreSlice.resize(size_t(dsc.cores));
+    SPYRE_RETURN_IF_ERROR(readPerCore(
+        body, "coreIdToWkSlice_", dsc.cores, [&](int64_t core, const JsonReader &value) -> Status {
+          SPYRE_ASSIGN_OR_RETURN(dsc.coreSlice[size_t(core)], readDims(value, nullptr, false, 0));
+          return Status::success();
+        }));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader list, body.field("dscs_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
+    if (entries.size() != 1) {
+      return fault(list, "{} entries; one is accepted", entries.size());
+    }
+    SPYRE_RETURN_IF_ERROR(entries.front().onlyFields({dsc.op}));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader config, entries.front().field(dsc.op));
+    return readConfig(config);
+  }
+
+  Status readTopFolds(const JsonReader &body) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader props, body.field("sdscFoldProps_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> propList, props.elements());
+    for (const JsonReader &prop : propList) {
+      SPYRE_RETURN_IF_ERROR(checkFactor(prop, 1, 1));
+    }
+    SPYRE_ASSIGN_OR_RETURN(JsonReader folds, body.field("sdscFolds_"));
+    SPYRE_RETURN_IF_ERROR(checkFold(folds, /*hasData=*/true));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader core, body.field("coreFoldProp_"));
+    SPYRE_RETURN_IF_ERROR(checkFactor(core, dsc.cores, dsc.cores));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader corelet, body.field("coreletFoldProp_"));
+    return checkFactor(corelet, 1, 2);
+  }
+
+  Status readConfig(const JsonReader &config) {
+    SPYRE_RETURN_IF_ERROR(config.onlyFields(
+        {"numCoresUsed_", "numCoreletsUsed_", "coreIdsUsed_", "N_", "coordinateMasking_",
+         "maskingConstId_", "dataStageParam_", "primaryDsInfo_", "scheduleTree_", "labeledDs_",
+         "constantInfo_", "computeOp_"}));
+    SPYRE_RETURN_IF_ERROR(expectInt(config, "numCoresUsed_", dsc.cores, dsc.cores));
+    SPYRE_RETURN_IF_ERROR(expectInt(config, "numCoreletsUsed_", 1, 2));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader ids, config.field("coreIdsUsed_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> coreIds, ids.asIntList());
+    for (size_t i = 0; i < coreIds.size(); ++i) {
+      if (coreIds[i] != int64_t(i) || int64_t(coreIds.size()) != dsc.cores) {
+        return fault(ids, "must be 0..{}", dsc.cores - 1);
+      }
+    }
+    SPYRE_ASSIGN_OR_RETURN(JsonReader sizes, config.field("N_"));
+    SPYRE_ASSIGN_OR_RETURN(dsc.size, readDims(sizes, "n", true, 1));
+    SPYRE_RETURN_IF_ERROR(readStage(config));
+    SPYRE_RETURN_IF_ERROR(readMasking(config));
+    SPYRE_RETURN_IF_ERROR(readLayouts(config));
+    SPYRE_RETURN_IF_ERROR(readTensors(config));
+    SPYRE_RETURN_IF_ERROR(readNodes(config));
+    SPYRE_RETURN_IF_ERROR(readConstants(config));
+    return readComputeOp(config);
+  }
+
+  Status readStage(const JsonReader &config) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader stages, config.field("dataStageParam_"));
+    SPYRE_RETURN_IF_ERROR(stages.onlyFields({"0"}));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader stage, stages.field("0"));
+    SPYRE_RETURN_IF_ERROR(stage.onlyFields({"ss_", "el_"}));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader steady, stage.field("ss_"));
+    SPYRE_ASSIGN_OR_RETURN(dsc.perCoreSize, readDims(steady, "core", true, 1));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader epilogue, stage.field("el_"));
+    SPYRE_ASSIGN_OR_RETURN(DimMap<int64_t> last, readDims(epilogue, "core", true, 1));
+    return last == dsc.perCoreSize
+               ? Status::success()
+               : fault(epilogue, "epilogue sizes that differ from ss_ are not accepted yet");
+  }
+
+  Status readMasking(const JsonReader &config) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader object, config.field("coordinateMasking_"));
+    SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+    for (const auto &[dim, ranges] : members) {
+      SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> list, ranges.elements());
+      if (list.size() != 1) {
+        return fault(ranges, "{} ranges; one is accepted", list.size());
+      }
+      SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> range, list.front().asIntList(0, kMaxSize));
+      if (range.size() != 2) {
+        return fault(list.front(), "a range is [start, count]");
+      }
+      dsc.masking.emplace_back(dim, std::pair(range[0], range[1]));
+    }
+    // The number is not always the mask's [spec: codegen-and-backend 2.3]; the name is.
+    return expectInt(config, "maskingConstId_", -1, 255);
+  }
+
+  Status readLayouts(const JsonReader &config) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader object, config.field("primaryDsInfo_"));
+    SPYRE_RETURN_IF_ERROR(object.onlyFields({"INPUT", "KERNEL", "OUTPUT", "KERNEL_IDX"}));
+    SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+    for (const auto &[label, value] : members) {
+      SPYRE_RETURN_IF_ERROR(
+          value.onlyFields({"layoutDimOrder_", "stickDimOrder_", "stickSize_"}));
+      DscLayout layout;
+      layout.label = label;
+      SPYRE_ASSIGN_OR_RETURN(JsonReader order, value.field("layoutDimOrder_"));
+      SPYRE_ASSIGN_OR_RETURN(layout.dimOrder, order.asStringList());
+      SPYRE_ASSIGN_OR_RETURN(JsonReader sticks, value.field("stickDimOrder_"));
+      SPYRE_ASSIGN_OR_RETURN(layout.stickDims, sticks.asStringList());
+      SPYRE_ASSIGN_OR_RETURN(JsonReader stickSizes, value.field("stickSize_"));
+      SPYRE_ASSIGN_OR_RETURN(layout.stickSizes, stickSizes.asIntList(1, 1024));
+      if (layout.dimOrder.size() > kMaxDims ||
+          layout.stickDims.size() != layout.stickSizes.size()) {
+        return fault(value, "too many dimensions, or stick names and sizes of unequal number");
+      }
+      dsc.layouts.push_back(std::move(layout));
+    }
+    return Status::success();
+  }
+
+  const DscLayout *findLayout(const std::string &label) const {
+    for (const DscLayout &layout : dsc.layouts) {
+      if (layout.label == label) {
+        return &layout;
+      }
+    }
+    return nullptr;
+  }
+
+  Status readTensors(const JsonReader &config) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader list, config.field("labeledDs_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
+    for (size_t i = 0; i < entries.size(); ++i) {
+      SPYRE_RETURN_IF_ERROR(readTensor(entries[i], int64_t(i)));
+    }
+    return Status::success();
+  }
+
+  Status readTensor(const JsonReader &entry, int64_t index) {
+    SPYRE_RETURN_IF_ERROR(entry.onlyFields({"ldsIdx_", "dsName_", "dsType_", "scale_",
+                                            "wordLength", "dataFormat_", "memOrg_"}));
+    SPYRE_RETURN_IF_ERROR(expectInt(entry, "ldsIdx_", index, index));
+    DscTensor tensor;
+    SPYRE_ASSIGN_OR_RETURN(tensor.name, textField(entry, "dsName_"));
+    SPYRE_ASSIGN_OR_RETURN(tensor.layout, textField(entry, "dsType_"));
+    const DscLayout *layout = findLayout(tensor.layout);
+    if (!layout) {
+      return fault(entry, "dsType_ \"{}\" is not in primaryDsInfo_", tensor.layout.substr(0, 40));
+    }
+    SPYRE_ASSIGN_OR_RETURN(std::string format, textField(entry, "dataFormat_"));
+    Expected<numerics::DataFormat> parsed = numerics::parseFormat(format);
+    if (!parsed) {
+      return fault(entry, "dataFormat_: {}", parsed.status().text());
+    }
+    tensor.format = *parsed;
+    const int64_t word = numerics::elementBytes(tensor.format);
+    SPYRE_RETURN_IF_ERROR(expectInt(entry, "wordLength", word, word));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader scales, entry.field("scale_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> scaleList, scales.elements());
+    if (scaleList.size() != layout->dimOrder.size()) {
+      return fault(scales, "{} scales for the {} dimensions of {}", scaleList.size(),
+                   layout->dimOrder.size(), tensor.layout);
+    }
+    for (size_t i = 0; i < scaleList.size(); ++i) {
+      // The interface calls them doubles.
+      SPYRE_ASSIGN_OR_RETURN(double scale, scaleList[i].asNumber());
+      if (scale != 1 && scale != -1 && scale != -2) {
+        return fault(scaleList[i], "{} is not 1, -1 or -2", scale);
+      }
+      tensor.scale.emplace_back(layout->dimOrder[i], int64_t(scale));
+    }
+    SPYRE_ASSIGN_OR_RETURN(JsonReader memory, entry.field("memOrg_"));
+    SPYRE_RETURN_IF_ERROR(memory.onlyFields({"hbm", "lx"}));
+    tensor.inLx = !memory.has("hbm");
+    dsc.tensors.push_back(std::move(tensor));
+    return Status::success();
+  }
+
+  Status readNodes(const JsonReader &config) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader list, config.field("scheduleTree_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
+    if (entries.size() != dsc.tensors.size()) {
+      return fault(list, "{} allocate nodes for {} tensors", entries.size(), dsc.tensors.size());
+    }
+    for (size_t i = 0; i < entries.size(); ++i) {
+      SPYRE_RETURN_IF_ERROR(readNode(entries[i], i));
+    }
+    return Status::success();
+  }
+
+  Status refuseUnsupported(const JsonReader &node) {
+    if (node.has("isStartAddrSymbolic_")) {
+      return fault(node, "isStartAddrSymbolic_: symbolic start addresses are not accepted yet; "
+                         "write the bundle with baked addresses");
+    }
+    SPYRE_ASSIGN_OR_RETURN(std::string indirect, textField(node, "indirectAllocType_"));
+    if (indirect != "no_indirection") {
+      return fault(node, "indirectAllocType_ \"{}\": indirect access is not accepted yet",
+                   indirect.substr(0, 40));
+    }
+    return Status::success();
+  }
+
+  Status readNode(const JsonReader &node, size_t index) {
+    SPYRE_RETURN_IF_ERROR(refuseUnsupported(node));
+    SPYRE_RETURN_IF_ERROR(node.onlyFields(
+        {"nodeType_", "name_", "prev_", "ldsIdx_", "component_", "layoutDimOrder_", "maxDimSizes_",
+         "indirectAllocType_", "startAddressCoreCorelet_", "backGapCore_", "coordinates_"}));
+    DscTensor &tensor = dsc.tensors[index];
+    SPYRE_RETURN_IF_ERROR(expectText(node, "nodeType_", "allocate"));
+    SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] std::string name, textField(node, "name_"));
+    SPYRE_RETURN_IF_ERROR(expectText(node, "prev_", ""));
+    SPYRE_RETURN_IF_ERROR(expectInt(node, "ldsIdx_", int64_t(index), int64_t(index)));
+    SPYRE_RETURN_IF_ERROR(expectText(node, "component_", tensor.inLx ? "lx" : "hbm"));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader order, node.field("layoutDimOrder_"));
+    SPYRE_ASSIGN_OR_RETURN(tensor.dimOrder, order.asStringList());
+    SPYRE_ASSIGN_OR_RETURN(JsonReader limits, node.field("maxDimSizes_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> limitList, limits.asIntList(-1, -1));
+    if (limitList.size() != tensor.scale.size() || tensor.dimOrder.size() > kMaxDims) {
+      return fault(limits, "{} entries for the {} dimensions of {}", limitList.size(),
+                   tensor.scale.size(), tensor.layout);
+    }
+    SPYRE_RETURN_IF_ERROR(readStarts(node, tensor));
+    SPYRE_RETURN_IF_ERROR(readGaps(node, tensor));
+    return checkCoordinates(node, tensor);
+  }
+
+  Status readStarts(const JsonReader &node, DscTensor &tensor) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader fold, node.field("startAddressCoreCorelet_"));
+    SPYRE_RETURN_IF_ERROR(checkFold(fold, /*hasData=*/true));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader data, fold.field("data_"));
+    SPYRE_RETURN_IF_ERROR(data.members().status());
+    if (int64_t(data.json().size()) != dsc.cores) {
+      return fault(data, "{} start addresses for {} cores", data.json().size(), dsc.cores);
+    }
+    for (int64_t core = 0; core < dsc.cores; ++core) {
+      SPYRE_ASSIGN_OR_RETURN(JsonReader start, data.field(fmt::format("[{}, 0, 0]", core)));
+      SPYRE_ASSIGN_OR_RETURN(int64_t address, start.asDecimalString(0, kMaxSize));
+      tensor.startAddress.push_back(address);
+    }
+    return Status::success();
+  }
+
+  Status readGaps(const JsonReader &node, DscTensor &tensor) {
+    if (!node.has("backGapCore_")) {
+      return Status::success();
+    }
+    SPYRE_ASSIGN_OR_RETURN(JsonReader object, node.field("backGapCore_"));
+    SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+    if (members.empty()) {
+      return fault(object, "is empty; leave it out");
+    }
+    for (const auto &[dim, perCore] : members) {
+      // One number for the whole memory, or the same number for each core's own scratchpad.
+      SPYRE_ASSIGN_OR_RETURN(auto gaps, perCore.members());
+      if (int64_t(gaps.size()) != (tensor.inLx ? dsc.cores : 1)) {
+        return fault(perCore, "{} gaps", gaps.size());
+      }
+      SPYRE_ASSIGN_OR_RETURN(int64_t gap, gaps.front().second.asDecimalString(-kMaxSize, kMaxSize));
+      for (size_t i = 0; i < gaps.size(); ++i) {
+        SPYRE_ASSIGN_OR_RETURN(int64_t other, gaps[i].second.asDecimalString(-kMaxSize, kMaxSize));
+        const std::string key = tensor.inLx ? std::to_string(i) : "-1";
+        if (gaps[i].first != key || other != gap) {
+          return fault(perCore, "expected the same gap under each key, \"-1\" (hbm) or the core");
+        }
+      }
+      tensor.backGap.emplace_back(dim, gap);
+    }
+    return Status::success();
+  }
+
+  Status checkCoordinates(const JsonReader &node, const DscTensor &tensor) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader coordinates, node.field("coordinates_"));
+    SPYRE_RETURN_IF_ERROR(coordinates.onlyFields({"coordInfo", "coreIdToWkSlice_"}));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader mapping, coordinates.field("coreIdToWkSlice_"));
+    SPYRE_RETURN_IF_ERROR(mapping.onlyFields({}));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader info, coordinates.field("coordInfo"));
+    std::vector<std::string> known;
+    for (const auto &entry : tensor.scale) {
+      known.push_back(entry.first);
+    }
+    SPYRE_RETURN_IF_ERROR(info.onlyFields(known));
+    for (const std::string &dim : known) {
+      SPYRE_ASSIGN_OR_RETURN(JsonReader entry, info.field(dim));
+      SPYRE_RETURN_IF_ERROR(
+          entry.onlyFields({"spatial", "temporal", "elemArr", "padding", "folds"}));
+      SPYRE_RETURN_IF_ERROR(expectInt(entry, "spatial", 3, 3));
+      SPYRE_RETURN_IF_ERROR(expectInt(entry, "temporal", 0, 0));
+      SPYRE_RETURN_IF_ERROR(expectInt(entry, "elemArr", 1, 2));
+      SPYRE_RETURN_IF_ERROR(expectText(entry, "padding", "nopad"));
+      SPYRE_ASSIGN_OR_RETURN(JsonReader folds, entry.field("folds"));
+      SPYRE_RETURN_IF_ERROR(checkFold(folds, /*hasData=*/false));
+    }
+    return Status::success();
+  }
+
+  Status readConstants(const JsonReader &config) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader object, config.field("constantInfo_"));
+    if (object.json().is_string()) {
+      SPYRE_ASSIGN_OR_RETURN(std::string text, object.asString());
+      return text == "{}" ? Status::success() : fault(object, "the only string accepted is \"{{}}\"");
+    }
+    SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+    for (size_t i = 0; i < members.size(); ++i) {
+      SPYRE_ASSIGN_OR_RETURN(JsonReader entry, object.field(std::to_string(i)));
+      SPYRE_RETURN_IF_ERROR(entry.onlyFields({"dataFormat_", "name_", "data_"}));
+      DscConstant constant;
+      SPYRE_ASSIGN_OR_RETURN(constant.name, textField(entry, "name_"));
+      SPYRE_ASSIGN_OR_RETURN(std::string format, textField(entry, "dataFormat_"));
+      SPYRE_ASSIGN_OR_RETURN(constant.format, numerics::parseFormat(format));
+      SPYRE_ASSIGN_OR_RETURN(JsonReader fold, entry.field("data_"));
+      SPYRE_RETURN_IF_ERROR(checkFold(fold, /*hasData=*/true));
+      SPYRE_ASSIGN_OR_RETURN(JsonReader data, fold.field("data_"));
+      SPYRE_RETURN_IF_ERROR(data.onlyFields({"[0, 0, 0]"}));
+      SPYRE_ASSIGN_OR_RETURN(JsonReader values, data.field("[0, 0, 0]"));
+      SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> bits, values.asIntList(0, UINT32_MAX));
+      if (bits.size() != 1) {
+        return fault(values, "{} values; a constant has one", bits.size());
+      }
+      constant.bits = uint32_t(bits.front());
+      dsc.constants.push_back(std::move(constant));
+    }
+    return Status::success();
+  }
+
+  /// "Tensor3-idx3" -> 3
+  Expected<int64_t> readOperand(const JsonReader &entry) {
+    SPYRE_ASSIGN_OR_RETURN(std::string text, entry.asString());
+    for (size_t i = 0; i < dsc.tensors.size(); ++i) {
+      if (text == fmt::format("{}-idx{}", dsc.tensors[i].name, i)) {
+        return int64_t(i);
+      }
+    }
+    return fault(entry, "\"{}\" is no tensor of labeledDs_", text.substr(0, 40));
+  }
+
+  Status readComputeOp(const JsonReader &config) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader list, config.field("computeOp_"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
+    if (entries.size() != 1) {
+      return fault(list, "{} entries; one is accepted", entries.size());
+    }
+    const JsonReader &op = entries.front();
+    SPYRE_RETURN_IF_ERROR(op.onlyFields({"exUnit", "opFuncName", "attributes_", "location",
+                                         "inputLabeledDs", "outputLabeledDs"}));
+    SPYRE_ASSIGN_OR_RETURN(dsc.exUnit, textField(op, "exUnit"));
+    if (dsc.exUnit != "pt" && dsc.exUnit != "sfp") {
+      return fault(op, "exUnit \"{}\" is neither pt nor sfp", dsc.exUnit.substr(0, 40));
+    }
+    SPYRE_RETURN_IF_ERROR(expectText(op, "opFuncName", dsc.op));
+    SPYRE_RETURN_IF_ERROR(expectText(op, "location", "Inner"));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader attributes, op.field("attributes_"));
+    SPYRE_RETURN_IF_ERROR(attributes.onlyFields({"dataFormat_", "fidelity_"}));
+    SPYRE_RETURN_IF_ERROR(expectText(attributes, "fidelity_", "regular"));
+    SPYRE_ASSIGN_OR_RETURN(std::string format, textField(attributes, "dataFormat_"));
+    SPYRE_ASSIGN_OR_RETURN(dsc.format, numerics::parseFormat(format));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader inputs, op.field("inputLabeledDs"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> inputList, inputs.elements());
+    for (const JsonReader &input : inputList) {
+      SPYRE_ASSIGN_OR_RETURN(int64_t index, readOperand(input));
+      dsc.inputs.push_back(index);
+    }
+    SPYRE_ASSIGN_OR_RETURN(JsonReader outputs, op.field("outputLabeledDs"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> outputList, outputs.elements());
+    if (outputList.size() != 1) {
+      return fault(outputs, "{} outputs; one is accepted", outputList.size());
+    }
+    SPYRE_ASSIGN_OR_RETURN(dsc.output, readOperand(outputList.front()));
+    return Status::success();
+  }
+
+  SuperDsc dsc;
+};
+
+} // namespace
+
+Expected<SuperDsc> readSuperDsc(const std::string &text) {
+  Expected<Json> json = parseJson(text);
+  if (!json) {
+    return recode<5002>(json.status());
+  }
+  Expected<SuperDsc> dsc = Reader().run(JsonReader(*json));
+  if (!dsc) {
+    return recode<5002>(dsc.status());
+  }
+  return dsc;
+}
+
+} // namespace spyre::spec

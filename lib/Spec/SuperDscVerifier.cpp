@@ -1,0 +1,251 @@
+//===- SuperDscVerifier.cpp - is a SuperDSC consistent, and does it fit the machine ---------------===//
+//
+// What a back end may rely on after reading somebody else's file: names resolve, sizes divide,
+// every stick a core can touch lies inside the memory it names.
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/Base/Math.h"
+#include "spyre/Spec/SuperDsc.h"
+
+#include <algorithm>
+#include <set>
+
+namespace spyre::spec {
+
+namespace {
+
+class Verifier {
+public:
+  Verifier(const SuperDsc &dsc, const arch::DeviceDesc &device) : dsc(dsc), device(device) {}
+
+  Status run() {
+    SPYRE_RETURN_IF_ERROR(checkSizes());
+    SPYRE_RETURN_IF_ERROR(checkCoreMap());
+    for (const DscLayout &layout : dsc.layouts) {
+      SPYRE_RETURN_IF_ERROR(checkLayout(layout));
+    }
+    for (const DscTensor &tensor : dsc.tensors) {
+      SPYRE_RETURN_IF_ERROR(checkTensor(tensor));
+    }
+    SPYRE_RETURN_IF_ERROR(checkMasking());
+    return checkOperands();
+  }
+
+private:
+  template <typename... Args>
+  Status fault(fmt::format_string<Args...> format, Args &&...args) const {
+    return error<5003>("{}_{}: {}", dsc.index, dsc.op.substr(0, 64),
+                       fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  Status checkSizes() const {
+    if (dsc.cores < 1 || dsc.cores > device.cores) {
+      return fault("{} cores are used, the machine has {}", dsc.cores, device.cores);
+    }
+    if (dsc.size.size() != dsc.slices.size() || dsc.size.size() != dsc.perCoreSize.size()) {
+      return fault("N_, numWkSlicesPerDim_ and ss_ name {}, {} and {} dimensions; they must agree",
+                   dsc.size.size(), dsc.slices.size(), dsc.perCoreSize.size());
+    }
+    std::set<std::string> seen;
+    int64_t cores = 1, points = 1;
+    for (const auto &[dim, size] : dsc.size) {
+      const int64_t *slices = findDim(dsc.slices, dim);
+      const int64_t *perCore = findDim(dsc.perCoreSize, dim);
+      if (!seen.insert(dim).second || !slices || !perCore) {
+        return fault("dimension '{}' of N_ is repeated, or not in numWkSlicesPerDim_ and ss_",
+                     dim.substr(0, 40));
+      }
+      if (size < 1 || *slices < 1 || *perCore < 1 || size % *slices != 0 ||
+          size / *slices != *perCore) {
+        return fault("dimension '{}': size {} is not {} slices of {}", dim.substr(0, 40), size,
+                     *slices, *perCore);
+      }
+      if (__builtin_mul_overflow(points, size, &points) ||
+          __builtin_mul_overflow(cores, *slices, &cores)) {
+        return fault("the iteration space does not fit 64 bits");
+      }
+    }
+    return cores == dsc.cores ? Status::success()
+                              : fault("the slices make {} pieces for {} cores", cores, dsc.cores);
+  }
+
+  Status checkCoreMap() const {
+    if (int64_t(dsc.coreSlice.size()) != dsc.cores) {
+      return fault("coreIdToWkSlice_ has {} entries for {} cores", dsc.coreSlice.size(), dsc.cores);
+    }
+    std::set<std::vector<int64_t>> taken;
+    for (size_t core = 0; core < dsc.coreSlice.size(); ++core) {
+      std::vector<int64_t> position;
+      for (const auto &[dim, slices] : dsc.slices) {
+        const int64_t *slice = findDim(dsc.coreSlice[core], dim);
+        if (!slice || *slice < 0 || *slice >= slices) {
+          return fault("core {} has no slice in 0..{} of '{}'", core, slices - 1, dim);
+        }
+        position.push_back(*slice);
+      }
+      if (dsc.coreSlice[core].size() != dsc.slices.size() || !taken.insert(position).second) {
+        return fault("core {} has a slice of an unknown dimension, or that of another core", core);
+      }
+    }
+    return Status::success();
+  }
+
+  Status checkLayout(const DscLayout &layout) const {
+    std::set<std::string> dims;
+    for (const std::string &dim : layout.dimOrder) {
+      if (!dims.insert(dim).second || !findDim(dsc.size, dim)) {
+        return fault("layout {}: dimension '{}' is repeated or not in N_", layout.label,
+                     dim.substr(0, 40));
+      }
+    }
+    if (layout.stickDims.size() != 1 || layout.stickSizes.size() != 1 ||
+        !dims.count(layout.stickDims.front())) {
+      return fault("layout {}: the stick must be one of its dimensions (one, not {})", layout.label,
+                   layout.stickDims.size());
+    }
+    return Status::success();
+  }
+
+  const DscLayout *findLayout(const std::string &label) const {
+    for (const DscLayout &layout : dsc.layouts) {
+      if (layout.label == label) {
+        return &layout;
+      }
+    }
+    return nullptr;
+  }
+
+  Status checkTensor(const DscTensor &tensor) const {
+    const DscLayout *layout = findLayout(tensor.layout);
+    if (!layout) {
+      return fault("{}: no layout '{}'", tensor.name, tensor.layout);
+    }
+    const int64_t lanes = layout->stickSizes.front();
+    if (lanes < 1 || lanes != numerics::elemsPerStick(tensor.format)) {
+      return fault("{}: sticks of {} elements do not fit format {}", tensor.name, lanes,
+                   numerics::formatName(tensor.format));
+    }
+    std::vector<std::string> own = tensor.dimOrder, shared = layout->dimOrder;
+    std::sort(own.begin(), own.end());
+    std::sort(shared.begin(), shared.end());
+    if (own != shared || tensor.scale.size() != shared.size()) {
+      return fault("{}: its dimensions or scales are not those of layout {}", tensor.name,
+                   layout->label);
+    }
+    for (const auto &[dim, scale] : tensor.scale) {
+      const bool isStick = dim == layout->stickDims.front();
+      if (!std::binary_search(shared.begin(), shared.end(), dim) ||
+          (scale != 1 && scale != -1 && !(isStick && scale == -2))) {
+        return fault("{}: scale {} of '{}'; it is 1, -1, or -2 for the stick", tensor.name, scale,
+                     dim.substr(0, 40));
+      }
+    }
+    for (const auto &[dim, gap] : tensor.backGap) {
+      const int64_t *scale = findDim(tensor.scale, dim);
+      if (!scale || *scale != 1 || gap == 0) {
+        return fault("{}: a gap of {} in '{}', which the tensor does not have", tensor.name, gap,
+                     dim.substr(0, 40));
+      }
+    }
+    return checkAddresses(tensor, *layout);
+  }
+
+  /// Sticks between the first and the last one a core touches, both included, by the address rule.
+  Expected<int64_t> spanSticks(const DscTensor &tensor, const DscLayout &layout) const {
+    const int64_t lanes = layout.stickSizes.front();
+    int64_t stride = 1, span = 1;
+    for (const std::string &dim : tensor.dimOrder) {
+      if (*findDim(tensor.scale, dim) < 0) {
+        continue;
+      }
+      const bool isStick = dim == layout.stickDims.front();
+      const int64_t *foundGap = findDim(tensor.backGap, dim);
+      const int64_t gap = foundGap ? *foundGap : 0;
+      int64_t perCore = *findDim(dsc.perCoreSize, dim);
+      if (isStick && perCore % lanes != 0) {
+        return fault("{}: a core has {} elements of '{}', not whole sticks of {}", tensor.name,
+                     perCore, dim, lanes);
+      }
+      const bool reversed = dsc.op == "ReStickifyOpHBM";
+      int64_t extent = tensor.inLx ? perCore : *findDim(dsc.size, dim);
+      const bool overflow = reversed ? __builtin_sub_overflow(extent, gap, &extent)
+                                     : __builtin_add_overflow(extent, gap, &extent);
+      if (overflow || extent < 1 || (gap < 0 && !reversed)) {
+        return fault("{}: gap {} of '{}' leaves no memory", tensor.name, gap, dim);
+      }
+      // The padded tail of a restickify has no memory.
+      perCore = std::min(perCore, extent);
+      if (isStick) {
+        perCore = ceilDiv(perCore, lanes);
+        extent = extent / lanes + (extent % lanes != 0);
+      }
+      int64_t reach = 0;
+      if (__builtin_mul_overflow(perCore - 1, stride, &reach) ||
+          __builtin_add_overflow(span, reach, &span) ||
+          __builtin_mul_overflow(stride, extent, &stride)) {
+        return fault("{}: its extent does not fit 64 bits", tensor.name);
+      }
+    }
+    return span;
+  }
+
+  Status checkAddresses(const DscTensor &tensor, const DscLayout &layout) const {
+    SPYRE_ASSIGN_OR_RETURN(int64_t sticks, spanSticks(tensor, layout));
+    if (int64_t(tensor.startAddress.size()) != dsc.cores) {
+      return fault("{}: {} start addresses for {} cores", tensor.name, tensor.startAddress.size(),
+                   dsc.cores);
+    }
+    const int64_t limit = tensor.inLx ? device.lxStagingBegin()
+                                      : device.segmentBase(device.programSegment());
+    for (int64_t start : tensor.startAddress) {
+      if (start < 0 || start % device.stickBytes != 0 || start > limit ||
+          sticks > (limit - start) / device.stickBytes) {
+        return fault("{}: {} sticks from address {}; they must start at a multiple of {} and end "
+                     "at {} in {}",
+                     tensor.name, sticks, start, device.stickBytes, limit,
+                     tensor.inLx ? "the planner's part of LX" : "the data segments");
+      }
+    }
+    return Status::success();
+  }
+
+  Status checkMasking() const {
+    for (const auto &[dim, range] : dsc.masking) {
+      const int64_t *size = findDim(dsc.size, dim);
+      if (!size || range.first < 0 || range.second < 1 || range.first > *size ||
+          range.second != *size - range.first) {
+        return fault("coordinateMasking_ of '{}' is [{}, {}]; it must be the tail of a dimension",
+                     dim.substr(0, 40), range.first, range.second);
+      }
+    }
+    const bool named = std::any_of(dsc.constants.begin(), dsc.constants.end(),
+                                   [](const DscConstant &c) { return c.name == "samv-maskvalue"; });
+    return dsc.masking.empty() || named
+               ? Status::success()
+               : fault("coordinateMasking_ without a constant 'samv-maskvalue'");
+  }
+
+  Status checkOperands() const {
+    const int64_t count = int64_t(dsc.tensors.size());
+    bool known = dsc.output >= 0 && dsc.output < count && !dsc.inputs.empty();
+    for (int64_t input : dsc.inputs) {
+      known = known && input >= 0 && input < count;
+    }
+    if (!known) {
+      return fault("computeOp_ needs inputs and an output among its {} tensors", count);
+    }
+    return dsc.exUnit == "pt" || dsc.exUnit == "sfp"
+               ? Status::success()
+               : fault("exUnit '{}' is neither pt nor sfp", dsc.exUnit.substr(0, 40));
+  }
+
+  const SuperDsc &dsc;
+  const arch::DeviceDesc &device;
+};
+
+} // namespace
+
+Status verifySuperDsc(const SuperDsc &dsc, const arch::DeviceDesc &device) {
+  return Verifier(dsc, device).run();
+}
+
+} // namespace spyre::spec

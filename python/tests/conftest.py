@@ -1,0 +1,76 @@
+"""Shared fixtures: every test that claims to run on the device proves it with the counters."""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+class DeviceProof:
+    """Counters of a region, and what they must say when the device did the work."""
+
+    def __init__(self):
+        self.counters = {}
+        self.sanitizer_checks = 0
+
+    def check(self, pt_macs=None, sfp_lane_ops=None):
+        c = self.counters
+        assert c["programs_launched"] > 0, c
+        assert c["fallback_ops"] == 0, torch.spyre.fallback_counts()
+        assert c["graph_fallback_nodes"] == 0, c
+        assert self.sanitizer_checks > 0, "the simulator ran without the LX sanitizer"
+        assert c["ddr_read_bytes"] > 0 and c["ddr_write_bytes"] > 0 and c["device_ns"] > 0, c
+        if pt_macs is not None:
+            assert c["pt_macs"] == pt_macs, c
+        if sfp_lane_ops is not None:
+            assert c["sfp_lane_ops"] == sfp_lane_ops, c
+
+
+@contextlib.contextmanager
+def _on_device(pt_macs=None, sfp_lane_ops=None):
+    import torch_spyre._C as extension
+
+    torch.spyre.reset_counters()
+    proof = DeviceProof()
+    yield proof
+    proof.counters = torch.spyre.counters()
+    proof.sanitizer_checks = extension.sanitizer_checks()
+    proof.check(pt_macs, sfp_lane_ops)
+
+
+@pytest.fixture
+def on_device():
+    """``with on_device(pt_macs=..., sfp_lane_ops=...):`` the block ran on the device, all of it."""
+    return _on_device
+
+
+@pytest.fixture(autouse=True)
+def _fresh_dynamo():
+    """No test depends on what another one compiled."""
+    yield
+    if "torch._dynamo" in sys.modules:
+        torch._dynamo.reset()
+
+
+def run_python(code, *, env=None, cwd=None, args=(), check=True):
+    """A fresh interpreter; returns its standard output."""
+    environment = {**os.environ, **(env or {})}
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [HERE, *filter(None, [environment.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, args)], env=environment, cwd=cwd, text=True,
+        capture_output=True, timeout=600)
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done if not check else done.stdout
+
+
+@pytest.fixture
+def python():
+    return run_python

@@ -1,0 +1,117 @@
+//===- spyre-compile.cpp - graph IR to a compiled model directory -----------------------------------------------------===//
+//
+//   spyre-compile graph.mlir -o dir                      everything
+//   spyre-compile graph.mlir --compile-to=division -o -  stop early, print the IR
+//   spyre-compile graph.mlir --dump-phases=phases -o dir also write every phase
+//   spyre-compile phases/2-layout.mlir --from=layout -o dir
+//   spyre-compile dir --from=opspec -o dir2              from an edited directory
+//===----------------------------------------------------------------------------------------===//
+#include "spyre/CAPI/Compiler.h"
+
+#include "CLI/CLI.hpp"
+
+#include <cstdlib>
+#include <iostream>
+
+namespace {
+
+using spyre::Artifacts;
+using spyre::Expected;
+using spyre::Status;
+
+struct Arguments {
+  std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
+  std::string dumpPhases, traceDecisions, dumpOpSpec;
+  int64_t cores = 0;
+};
+
+bool isTextPhase(const std::string &phase) {
+  return phase == "graph" || phase == "loop" || phase == "layout" || phase == "division";
+}
+
+/// Files below "phases/" go to their own directory, never into the model.
+Status writePhases(Artifacts &artifacts, const std::string &directory) {
+  Artifacts phases = spyre::subArtifacts(artifacts, "phases/");
+  std::erase_if(artifacts, [](const auto &entry) { return entry.first.rfind("phases/", 0) == 0; });
+  if (directory.empty()) {
+    return Status::success();
+  }
+  std::error_code code;
+  std::filesystem::create_directories(directory, code);
+  for (const auto &[name, contents] : phases) {
+    SPYRE_RETURN_IF_ERROR(spyre::writeFile(std::filesystem::path(directory) / name, contents));
+  }
+  return Status::success();
+}
+
+Status writeOpSpecs(const Artifacts &artifacts, const std::string &path) {
+  std::string text;
+  for (const auto &[name, contents] : artifacts) {
+    if (name.ends_with("/op_spec.txt")) {
+      text += "# " + name + "\n" + contents;
+    }
+  }
+  return spyre::writeFile(path, text);
+}
+
+Expected<spyre::capi::CompileResult> compile(const Arguments &arguments,
+                                             const spyre::capi::CompileOptions &options) {
+  if (isTextPhase(arguments.from)) {
+    SPYRE_ASSIGN_OR_RETURN(std::string text, spyre::readFile(arguments.input));
+    return spyre::capi::compileFromPhase(arguments.from, text, options);
+  }
+  SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, spyre::readDirectory(arguments.input));
+  return spyre::capi::compileFromArtifacts(arguments.from, artifacts, options);
+}
+
+Status run(const Arguments &arguments) {
+  spyre::capi::CompileOptions options;
+  SPYRE_ASSIGN_OR_RETURN(options.device, spyre::arch::DeviceDesc::load(arguments.device));
+  options.cores = arguments.cores;
+  options.compileTo = arguments.compileTo;
+  options.keepPhases = !arguments.dumpPhases.empty();
+  SPYRE_ASSIGN_OR_RETURN(spyre::capi::CompileResult result, compile(arguments, options));
+  SPYRE_RETURN_IF_ERROR(writePhases(result.artifacts, arguments.dumpPhases));
+  if (!arguments.traceDecisions.empty()) {
+    SPYRE_RETURN_IF_ERROR(spyre::writeFile(arguments.traceDecisions, result.decisionsJson));
+  }
+  if (!arguments.dumpOpSpec.empty()) {
+    SPYRE_RETURN_IF_ERROR(writeOpSpecs(result.artifacts, arguments.dumpOpSpec));
+  }
+  if (isTextPhase(arguments.compileTo)) {
+    return spyre::writeFile(arguments.output, result.artifacts.begin()->second);
+  }
+  return spyre::writeToDirectory(result.artifacts, arguments.output);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Arguments arguments;
+  CLI::App app("Compiles graph IR to a model directory that spyre-run executes.");
+  app.add_option("input", arguments.input, "IR text ('-' is standard input) or a directory")->required();
+  app.add_option("-o,--output", arguments.output, "Model directory, or a file for an early IR phase")
+      ->required();
+  app.add_option("--device", arguments.device, "Device preset (spyre, openspyre, tiny) or JSON file");
+  app.add_option("--cores", arguments.cores, "Cores to divide work over; 0 means all")
+      ->envname("SENCORES");
+  app.add_option("--from", arguments.from,
+                 "Phase of the input: graph, loop, layout, division, opspec, bundle");
+  app.add_option("--compile-to", arguments.compileTo,
+                 "Last phase: graph, loop, layout, division, opspec, bundle, code");
+  app.add_option("--dump-phases", arguments.dumpPhases, "Directory for the IR of every phase");
+  app.add_option("--dump-opspec", arguments.dumpOpSpec, "File for the OpSpecs ('-' prints them)");
+  app.add_option("--trace-decisions", arguments.traceDecisions, "File for the decision trace (JSON)");
+  app.footer("Exit codes: 0 done, 1 the input is at fault, 2 wrong usage or an internal fault.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &failure) {
+    return app.exit(failure) == 0 ? 0 : 2;
+  }
+  Status status = run(arguments);
+  if (!status.ok()) {
+    std::cerr << "spyre-compile: " << status.message() << "\n";
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,117 @@
+//===- Main.cpp - spyre-dis: prints a device program as text --------------------------------------------===//
+#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/Base/Artifacts.h"
+#include "spyre/Program/Program.h"
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+static constexpr const char *kHelp = R"(usage: spyre-dis [options] FILE|DIR|-
+
+Prints the disassembly of a device program.
+
+  FILE             a program binary ("SPYP...")
+  DIR              a spyreCodeDir, or a directory that holds one: its init.bin
+  -                read the binary from standard input
+
+options:
+  --device NAME    also verify the program for this machine: spyre, openspyre, tiny or a JSON file
+  -o FILE          write the text here instead of standard output
+  -h, --help       print this text
+
+exit codes: 0 ok, 1 error in the input or the command line, 2 internal error
+)";
+
+namespace {
+
+struct Options {
+  std::string input;
+  std::string device;
+  std::string output = "-";
+  bool help = false;
+  /// What is wrong with the command line; empty when nothing is.
+  std::string complaint;
+};
+
+} // namespace
+
+static Options parseOptions(const std::vector<std::string> &arguments) {
+  Options options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string &argument = arguments[i];
+    if (argument == "-h" || argument == "--help") {
+      options.help = true;
+      return options;
+    }
+    if (argument == "--device" || argument == "-o") {
+      if (i + 1 == arguments.size()) {
+        options.complaint = argument + " needs a value";
+        return options;
+      }
+      (argument == "-o" ? options.output : options.device) = arguments[++i];
+    } else if (argument.size() > 1 && argument[0] == '-') {
+      options.complaint = "unknown option " + argument;
+    } else if (!options.input.empty()) {
+      options.complaint = "more than one input";
+    } else {
+      options.input = argument;
+    }
+  }
+  if (options.input.empty() && options.complaint.empty()) {
+    options.complaint = "no input";
+  }
+  return options;
+}
+
+/// The program's file for a file, a spyreCodeDir or the directory around one.
+static std::filesystem::path programPath(const std::string &input) {
+  std::filesystem::path path = input;
+  std::error_code ignored;
+  if (input == "-" || !std::filesystem::is_directory(path, ignored)) {
+    return path;
+  }
+  std::filesystem::path nested = path / "spyreCodeDir";
+  return (std::filesystem::is_directory(nested, ignored) ? nested : path) / "init.bin";
+}
+
+static spyre::Status run(const Options &options) {
+  std::filesystem::path path = programPath(options.input);
+  SPYRE_ASSIGN_OR_RETURN(std::string bytes, spyre::readFile(path));
+  spyre::Expected<spyre::program::Program> program = spyre::program::readProgram(bytes);
+  if (!program) {
+    return program.status().withContext(path.string() + ": ");
+  }
+  SPYRE_RETURN_IF_ERROR(spyre::writeFile(options.output, spyre::program::disassemble(*program)));
+  if (options.device.empty()) {
+    return spyre::Status::success();
+  }
+  SPYRE_ASSIGN_OR_RETURN(spyre::arch::DeviceDesc device,
+                         spyre::arch::DeviceDesc::load(options.device));
+  return spyre::program::verifyProgram(*program, device).withContext(path.string() + ": ");
+}
+
+int main(int argc, char **argv) {
+  try {
+    Options options = parseOptions({argv + 1, argv + argc});
+    if (options.help) {
+      std::fputs(kHelp, stdout);
+      return 0;
+    }
+    if (!options.complaint.empty()) {
+      std::fprintf(stderr, "spyre-dis: %s; see spyre-dis --help\n", options.complaint.c_str());
+      return 1;
+    }
+    spyre::Status status = run(options);
+    if (!status.ok()) {
+      std::fprintf(stderr, "spyre-dis: %s\n", status.message().c_str());
+      return 1;
+    }
+    return 0;
+  } catch (const std::exception &exception) {
+    std::fprintf(stderr, "spyre-dis: internal error: %s\n", exception.what());
+    return 2;
+  }
+}

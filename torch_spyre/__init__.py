@@ -1,0 +1,61 @@
+"""PyTorch device ``spyre``: registration, user API and capture. The work is done in C++ (``_C``).
+
+``import torch`` alone is enough: torch calls :func:`_autoload` through the entry point group
+``torch.backends``. Nothing is printed and no device is started.
+"""
+
+import os
+
+from torch_spyre.constants import DEVICE_NAME
+
+__version__ = "0.1.0"
+
+_loaded = False
+
+
+def _autoload():
+    """Makes the device known to torch; called once, at the end of ``import torch``."""
+    global _loaded
+    if _loaded:
+        return
+    _loaded = True
+
+    import torch
+
+    torch.utils.rename_privateuse1_backend(DEVICE_NAME)
+    from torch_spyre import _C, device_module, tensor_patches
+    from torch_spyre._inductor import hooks
+    from torch_spyre.ops import fallbacks
+
+    torch._register_device_module(DEVICE_NAME, device_module)
+    torch.utils.generate_methods_for_privateuse1_backend(
+        unsupported_dtype=[torch.float64, torch.complex64, torch.complex128, torch.uint8])
+    if os.environ.get("TORCH_SPYRE_DOWNCAST_WARN", "1").lower() in ("0", "false", "off"):
+        _C.set_downcast_warning(False)
+    _C._set_fallback_hook(fallbacks.warn_fallback)
+    _C._set_cores_hook(_configured_cores)
+    tensor_patches.install()
+    hooks.install()
+
+
+def _configured_cores():
+    from torch_spyre._inductor import config
+
+    return config.sencores
+
+
+def last_compile():
+    """The last compilation of this process: ``name``, ``graph``, ``artifacts`` (path -> bytes),
+    ``decisions``, ``save(directory)``. None before the first."""
+    from torch_spyre import _C
+
+    return _C.last_compile()
+
+
+def save_artifacts(directory):
+    """Writes the artifacts of the last compilation: model.json, bundles, device programs."""
+    record = last_compile()
+    if record is None:
+        raise RuntimeError("nothing has been compiled in this process; call a compiled function first")
+    record.save(os.fspath(directory))
+    return directory

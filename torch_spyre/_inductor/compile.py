@@ -1,0 +1,234 @@
+"""From a Dynamo graph to a callable: AOTAutograd functionalises, the importer hands the nodes to C++.
+
+A graph is compiled at its first call, when the layouts of the inputs are known; a call with other
+layouts gets a program of its own. Sizes are fixed: a graph with symbolic sizes is specialised for
+each set of sizes it is called with.
+"""
+
+import itertools
+import operator
+import os
+import re
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from torch_spyre import _C
+from torch_spyre._inductor import config, errors, patches
+from torch_spyre.constants import DEVICE_NAME
+
+_names = itertools.count()
+_LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def _on_spyre(value):
+    if isinstance(value, torch.Tensor):
+        return value.device.type == DEVICE_NAME
+    if isinstance(value, torch.device):
+        return value.type == DEVICE_NAME
+    return False
+
+
+def _node_values(node):
+    value = node.meta.get("example_value", node.meta.get("val"))
+    return [] if value is None else tree_leaves(value)
+
+
+def is_spyre_graph(gm, example_inputs):
+    """An input, a constant or a result is on the device, or something is created there."""
+    if any(_on_spyre(value) for value in tree_leaves(list(example_inputs))):
+        return True
+    graph = getattr(gm, "graph", None)
+    if graph is None:
+        return False
+    if any(_on_spyre(tensor) for tensor in itertools.chain(gm.parameters(), gm.buffers())):
+        return True
+    for node in graph.nodes:
+        device = node.kwargs.get("device")
+        if device is not None and torch.device(device).type == DEVICE_NAME:
+            return True
+        if any(_on_spyre(value) for value in _node_values(node)):
+            return True
+    return False
+
+
+def compile_graph_module(gm, example_inputs):
+    """The backend: Dynamo's graph module in, callable out."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    with patches.enable_spyre_context():
+        return aot_autograd(
+            fw_compiler=_compile_aten, bw_compiler=_compile_aten, inference_compiler=_compile_aten,
+            decompositions=patches.spyre_decompositions(), keep_inference_input_mutations=False,
+        )(gm, example_inputs)
+
+
+def _compile_aten(gm, example_inputs):
+    from functorch.compile import make_boxed_func
+
+    symbolic = any(
+        isinstance(size, torch.SymInt)
+        for node in gm.graph.nodes for value in _node_values(node)
+        for size in ([value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]))
+    return make_boxed_func(_SpecialisedGraph(gm) if symbolic else _StaticGraph(gm))
+
+
+class _SpecialisedGraph:
+    """A graph with symbolic sizes: one static graph per set of sizes, made when it is called."""
+
+    def __init__(self, gm):
+        self._gm = gm
+        self._graphs = {}
+
+    def __call__(self, *args):
+        key = tuple(
+            (tuple(a.shape), a.stride(), a.dtype, a.device.type) if isinstance(a, torch.Tensor) else a
+            for a in args)
+        graph = self._graphs.get(key)
+        if graph is None:
+            graph = self._graphs[key] = _StaticGraph(self._specialise(args))
+        return graph(*args)
+
+    def _specialise(self, args):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
+        with mode:
+            fakes = [
+                torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
+                if isinstance(a, torch.Tensor) else a for a in args]
+        with torch.no_grad(), patches.enable_spyre_context():
+            return make_fx(self._gm, tracing_mode="real")(*fakes)
+
+
+class _StaticGraph:
+    """Calls the compiled graph with its tensors and puts back what needs no device."""
+
+    def __init__(self, gm):
+        importer = _Importer(gm)
+        importer.run()
+        self._constants = importer.constants
+        self._inputs = importer.inputs
+        self._outputs = importer.outputs
+        self._compiled = None
+        if importer.device_outputs:
+            self._compiled = _C.CompiledGraph(
+                importer.graph, f"graph_{next(_names)}", config.sencores)
+
+    def __call__(self, *args):
+        results = []
+        if self._compiled is not None:
+            tensors = [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
+            results = self._compiled(tensors)
+        place = {"result": results.__getitem__, "input": args.__getitem__, "value": lambda v: v}
+        return tuple(place[kind](index) for kind, index in self._outputs)
+
+
+class _Importer:
+    """Walks an ATen graph and hands every node to the C++ graph. ``outputs`` says, for each result,
+    whether it comes from the device, is one of the arguments, or is a plain value."""
+
+    def __init__(self, gm):
+        self.gm = gm
+        self.graph = _C.CapturedGraph()
+        self.inputs = []  # argument index, or -1 - index of a constant
+        self.constants = []
+        self.outputs = []
+        self.device_outputs = {}
+        self._values = {}
+        self._arguments = {}
+
+    def run(self):
+        nodes = list(self.gm.graph.nodes)
+        # Inputs are numbered first; constants of the module come after the arguments.
+        for index, node in enumerate(n for n in nodes if n.op == "placeholder"):
+            self._arguments[node] = index
+            if isinstance(node.meta.get("val"), torch.Tensor) and node.users:
+                self._add_input(node, node.meta["val"], index)
+        for node in nodes:
+            if node.op == "get_attr":
+                self._add_constant(node)
+        for node in nodes:
+            if node.op == "call_function":
+                self._add_call(node)
+            elif node.op == "output":
+                self._add_outputs(node.args[0])
+
+    def _type(self, tensor):
+        return _C.CapturedType(tensor.dtype, [int(s) for s in tensor.shape], [int(s) for s in tensor.stride()])
+
+    def _add_input(self, node, tensor, index):
+        self._values[node] = self.graph.add_input(node.name, self._type(tensor))
+        self.inputs.append(index)
+
+    def _add_constant(self, node):
+        tensor = operator.attrgetter(node.target)(self.gm)
+        if not isinstance(tensor, torch.Tensor):
+            self._values[node] = tensor
+            return
+        if tensor.device.type != "cpu" or tensor.dim() > 0:
+            self.constants.append(tensor.detach().to(DEVICE_NAME))
+            self._add_input(node, self.constants[-1], -len(self.constants))
+        else:
+            self._values[node] = tensor.item()
+
+    def _argument(self, value):
+        if isinstance(value, torch.fx.Node):
+            return self._values[value] if value in self._values else value.meta.get("val")
+        if isinstance(value, (list, tuple)):
+            return [self._argument(item) for item in value]
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return value.node.hint
+        return value
+
+    def _add_call(self, node):
+        result = node.meta.get("val")
+        if node.target is operator.getitem:
+            # One of several results; which operations have them is the compiler's concern.
+            self._values[node] = self._argument(node.args[0])
+            return
+        if isinstance(result, (list, tuple)):
+            result = next((r for r in result if isinstance(r, torch.Tensor)), None)
+        if not isinstance(result, torch.Tensor):
+            self._values[node] = result
+            return
+        name, overload = _operator_name(node.target)
+        self._values[node] = self.graph.add_call(
+            name, overload, tuple(self._argument(a) for a in node.args),
+            {k: self._argument(v) for k, v in node.kwargs.items()}, self._type(result), _location(node))
+
+    def _add_outputs(self, results):
+        for result in results if isinstance(results, (list, tuple)) else [results]:
+            if not isinstance(result, torch.fx.Node):
+                self.outputs.append(("value", result))
+            elif result in self._arguments:
+                self.outputs.append(("input", self._arguments[result]))
+            elif not isinstance(self._values.get(result), _C.GraphValue):
+                self.outputs.append(("value", self._argument(result)))
+            else:
+                if result not in self.device_outputs:
+                    self.device_outputs[result] = len(self.device_outputs)
+                    self.graph.add_output(self._values[result])
+                self.outputs.append(("result", self.device_outputs[result]))
+
+
+def _operator_name(target):
+    """("aten::add", "Tensor"); other callables keep their Python name."""
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.name, target._overloadname
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order::{target.name()}", "default"
+    return f"python::{getattr(target, '__name__', target)}", "default"
+
+
+def _location(node):
+    """"file.py:12" of the user's line, without directories: artifacts do not depend on them."""
+    frames = _LOCATION.findall(node.meta.get("stack_trace") or "")
+    if not frames:
+        return ""
+    path, line = frames[-1]
+    return f"{os.path.basename(path)}:{line}"
+
+
+__all__ = ["compile_graph_module", "is_spyre_graph", "errors"]

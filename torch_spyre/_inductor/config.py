@@ -1,0 +1,51 @@
+"""Settings of the compiler; environment variables give the defaults. Changes hold from the next compile."""
+
+import os
+import sys
+
+from torch.utils._config_module import install_config_module
+
+
+def _flag(name, default):
+    text = os.environ.get(name)
+    if text is None or text == "":
+        return default
+    if text.lower() in ("1", "true", "on", "yes"):
+        return True
+    if text.lower() in ("0", "false", "off", "no"):
+        return False
+    raise ValueError(f"SPYRE-E6508: {name} is '{text}'; give 0 or 1")
+
+
+def _number(name, default, low, high):
+    text = os.environ.get(name)
+    if text is None or text == "":
+        return default
+    try:
+        value = type(default)(text)
+    except ValueError:
+        value = None
+    if value is None or not low <= value <= high:
+        raise ValueError(f"SPYRE-E6508: {name} is '{text}'; give a number from {low} to {high}")
+    return value
+
+
+lx_planning: bool = _flag("LX_PLANNING", True)
+co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", False)
+allow_all_ops_in_lx_planning: bool = False
+lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", False)
+dxp_lx_frac_avail: float = _number("DXP_LX_FRAC_AVAIL", 0.2, 0.0, 1.0)
+layout_solver: str = "exact"
+sencores: int = _number("SENCORES", 32, 1, 32)
+hbm_planning: bool = _flag("SPYRE_INDUCTOR_MEMORY_PLAN", True)
+chunk_large_tensors: bool = _flag("CHUNK_LARGE_TENSORS", False)
+global_stick_optimizer: bool = _flag("GLOBAL_STICK_OPTIMIZER", True)
+max_buckets: int = _number("MAX_BUCKETS", 32, 1, 1 << 20)
+min_default_granularity: int = _number("MIN_DEFAULT_GRANULARITY", 4, 1, 1 << 20)
+ignore_work_division_hints: bool = _flag("SPYRE_INDUCTOR_IGNORE_HINTS", False)
+core_id_k_fast_emission: bool = _flag("SPYRE_CORE_ID_K_FAST_EMISSION", True)
+bundle_symbolic_args: bool = _flag("BUNDLE_SYMBOLIC_ARGS", False)
+unroll_loops: bool = _flag("UNROLL_LOOPS", True)
+planner: str = os.environ.get("SPYRE_PLANNER", "best")
+
+install_config_module(sys.modules[__name__])

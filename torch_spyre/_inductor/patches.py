@@ -1,0 +1,26 @@
+"""The state of torch under which spyre graphs are captured."""
+
+import contextlib
+import functools
+from unittest import mock
+
+
+@functools.cache
+def spyre_decompositions():
+    """torch's core decompositions without the operations the compiler has itself."""
+    from torch._decomp import core_aten_decompositions
+
+    from torch_spyre import _C
+
+    own = set(_C.supported_operations())
+    return {op: fn for op, fn in core_aten_decompositions().items() if str(op) not in own}
+
+
+@contextlib.contextmanager
+def enable_spyre_context(*_args, **_kwargs):
+    """Half stays half: torch's decompositions compute fp16 in fp32 unless told otherwise, and the
+    device rounds once per operation anyway. Nesting is harmless."""
+    import torch._prims_common as prims
+
+    with mock.patch.dict(prims._computation_dtype_map, clear=True):
+        yield

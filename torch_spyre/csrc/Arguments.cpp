@@ -1,0 +1,98 @@
+//===- Arguments.cpp - the rule ---------------------------------------------------------------------===//
+#include "Arguments.h"
+
+#include "ATen/core/jit_type.h"
+#include "c10/core/ScalarType.h"
+
+namespace spyre::plugin {
+
+namespace {
+
+using c10::TypeKind;
+
+/// The type inside Optional, or the type itself.
+c10::TypePtr innerType(const c10::TypePtr &type) {
+  if (auto optional = type->cast<c10::OptionalType>()) {
+    return innerType(optional->getElementType());
+  }
+  return type;
+}
+
+bool isDtype(const c10::Argument &argument) {
+  return innerType(argument.real_type())->kind() == TypeKind::ScalarTypeType;
+}
+
+bool isTensor(const c10::Argument &argument) {
+  return innerType(argument.type())->kind() == TypeKind::TensorType;
+}
+
+} // namespace
+
+bool isPlacement(const c10::Argument &argument) {
+  TypeKind kind = innerType(argument.real_type())->kind();
+  return kind == TypeKind::DeviceObjType || kind == TypeKind::LayoutType ||
+         kind == TypeKind::MemoryFormatType || argument.name() == "pin_memory" ||
+         argument.name() == "non_blocking";
+}
+
+std::string dtypeName(c10::ScalarType type) { return std::string(c10::getDtypeNames(type).first); }
+
+std::optional<ArgumentValue> constantOf(const c10::Argument &argument, const c10::IValue &value) {
+  if (value.isNone()) {
+    return ArgumentValue();
+  }
+  if (value.isBool()) {
+    return capi::Attribute(value.toBool());
+  }
+  if (value.isInt()) {
+    return isDtype(argument)
+               ? capi::Attribute(dtypeName(static_cast<c10::ScalarType>(value.toInt())))
+               : capi::Attribute(value.toInt());
+  }
+  if (value.isDouble()) {
+    return capi::Attribute(value.toDouble());
+  }
+  if (value.isString()) {
+    return capi::Attribute(std::string(value.toStringRef()));
+  }
+  if (value.isIntList()) {
+    return capi::Attribute(value.toIntVector());
+  }
+  return std::nullopt;
+}
+
+void appendArgument(const c10::Argument &argument, size_t position, const ArgumentValue &value,
+                    CallArguments &call) {
+  if (std::holds_alternative<std::monostate>(value) || isPlacement(argument)) {
+    return;
+  }
+  if (const auto *tensor = std::get_if<GraphValue>(&value)) {
+    call.operands.push_back(tensor->id);
+    return;
+  }
+  if (const auto *tensors = std::get_if<std::vector<GraphValue>>(&value)) {
+    for (const GraphValue &tensor : *tensors) {
+      call.operands.push_back(tensor.id);
+    }
+    return;
+  }
+  const auto &attribute = std::get<capi::Attribute>(value);
+  if (isTensor(argument)) {
+    call.attributes.emplace_back(fmt::format("scalar{}", position), attribute);
+    return;
+  }
+  if (argument.default_value() && constantOf(argument, *argument.default_value()) == value) {
+    return;
+  }
+  call.attributes.emplace_back(argument.name(), attribute);
+}
+
+std::string operationName(const c10::OperatorName &name) {
+  const size_t colons = name.name.find("::");
+  const std::string space = colons == std::string::npos ? "" : name.name.substr(0, colons) + ".";
+  const std::string base = colons == std::string::npos ? name.name : name.name.substr(colons + 2);
+  return fmt::format("{}{}.{}", space, base,
+                     name.overload_name.empty() ? "default" : name.overload_name);
+}
+
+} // namespace spyre::plugin

@@ -1,0 +1,248 @@
+//===- Copy.cpp - transfers ---------------------------------------------------------------------------===//
+#include "Copy.h"
+
+#include "Errors.h"
+#include "Memory.h"
+#include "RuntimeState.h"
+#include "Types.h"
+
+#include "spyre/Layout/Transfer.h"
+
+#include "ATen/ops/empty.h"
+#include "ATen/ops/zeros.h"
+#include "c10/util/Exception.h"
+
+#include <atomic>
+#include <string>
+
+namespace spyre::plugin {
+
+using numerics::DataFormat;
+using numerics::HostType;
+
+namespace {
+
+std::atomic<bool> warnOnDowncast{true};
+
+layout::HostTensorRef hostRef(const at::Tensor &host, HostType type) {
+  layout::HostTensorRef ref;
+  ref.data = host.data_ptr();
+  ref.type = type;
+  ref.size = toVector(host.sizes());
+  ref.stride = toVector(host.strides());
+  return ref;
+}
+
+std::string readDevice(const at::Tensor &tensor) {
+  std::string bytes(size_t(geometryOf(tensor).layout.bytes()), '\0');
+  check(device()->copyToHost(bufferOf(tensor), 0, bytes.data(), bytes.size()));
+  hostCounters().d2hBytes += bytes.size();
+  return bytes;
+}
+
+void writeDevice(const at::Tensor &tensor, const std::string &bytes) {
+  check(device()->copyToDevice(bufferOf(tensor), 0, bytes.data(), bytes.size()));
+  hostCounters().h2dBytes += bytes.size();
+}
+
+layout::DeviceLayout rawLayout(const StorageGeometry &geometry, const RawType &raw) {
+  layout::DeviceLayout layout = geometry.layout;
+  layout.format = raw.format;
+  return layout;
+}
+
+void storeRawImage(const at::Tensor &tensor, const at::Tensor &image) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  const RawType raw = rawTypeOf(geometry.layout.format);
+  at::Tensor whole = image.as_strided(geometry.size, geometry.stride);
+  std::string bytes(size_t(geometry.layout.bytes()), '\0');
+  check(layout::packToDevice(hostRef(whole, raw.host), geometry.stride, rawLayout(geometry, raw),
+                             bytes.data()));
+  writeDevice(tensor, bytes);
+}
+
+/// Every element of the storage belongs to the tensor, once.
+bool coversStorage(const at::Tensor &tensor) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
+         tensor.numel() == hostExtent(geometry.size, geometry.stride);
+}
+
+bool isDl16Value(c10::ScalarType type) {
+  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
+}
+
+void warnAboutDowncast() {
+  static std::atomic<bool> warned{false};
+  if (warnOnDowncast && !warned.exchange(true)) {
+    TORCH_WARN("Spyre stores int64 as 32-bit integers: values outside that range wrap. "
+               "Set TORCH_SPYRE_DOWNCAST_WARN=0 to silence this warning.");
+  }
+}
+
+/// Device bits of host values, row-major.
+at::Tensor bitsOfValues(const at::Tensor &host, c10::ScalarType type, DataFormat format) {
+  const RawType raw = rawTypeOf(format);
+  at::Tensor bits = at::empty(host.sizes(), raw.scalar);
+  if (isDl16Value(type) && host.scalar_type() != type) {
+    // One rounding, straight to the device format.
+    at::Tensor values = host.to(c10::ScalarType::Float).contiguous();
+    numerics::floatToDevice(format, values.const_data_ptr<float>(), bits.data_ptr(), bits.numel());
+    return bits;
+  }
+  at::Tensor values = host.to(type).contiguous();
+  numerics::convertHostToDevice(requireHostType(type), values.const_data_ptr(), bits.data_ptr(),
+                                bits.numel());
+  return bits;
+}
+
+/// Values of device bits as \p target, without a detour over fp16 when target is wider.
+at::Tensor valuesOfBits(const at::Tensor &bits, c10::ScalarType type, DataFormat format,
+                        c10::ScalarType target) {
+  at::Tensor dense = bits.contiguous();
+  if (isDl16Value(type) && target != type) {
+    at::Tensor values = at::empty(bits.sizes(), c10::ScalarType::Float);
+    numerics::deviceToFloat(format, dense.const_data_ptr(), values.data_ptr<float>(),
+                            values.numel());
+    return values.to(target);
+  }
+  at::Tensor values = at::empty(bits.sizes(), type);
+  numerics::convertDeviceToHost(requireHostType(type), dense.const_data_ptr(), values.data_ptr(),
+                                values.numel());
+  return values.to(target);
+}
+
+/// The plain bits mean the same number in both types.
+bool sameBits(const at::Tensor &from, const at::Tensor &to) {
+  if (geometryOf(from).layout.format != geometryOf(to).layout.format) {
+    return false;
+  }
+  return from.scalar_type() == to.scalar_type() ||
+         (isDl16Value(from.scalar_type()) && isDl16Value(to.scalar_type()));
+}
+
+} // namespace
+
+at::Tensor rawImage(const at::Tensor &tensor) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  const RawType raw = rawTypeOf(geometry.layout.format);
+  at::Tensor image = at::empty({hostExtent(geometry.size, geometry.stride)}, raw.scalar);
+  at::Tensor whole = image.as_strided(geometry.size, geometry.stride);
+  std::string bytes = readDevice(tensor);
+  check(layout::unpackFromDevice(bytes.data(), rawLayout(geometry, raw), geometry.stride,
+                                 hostRef(whole, raw.host)));
+  return image;
+}
+
+at::Tensor viewOfImage(const at::Tensor &image, const at::Tensor &tensor) {
+  return image.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+}
+
+void storeBits(const at::Tensor &tensor, const at::Tensor &bits) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  at::Tensor image = coversStorage(tensor)
+                         ? at::empty({hostExtent(geometry.size, geometry.stride)}, bits.options())
+                         : rawImage(tensor);
+  viewOfImage(image, tensor).copy_(bits);
+  storeRawImage(tensor, image);
+}
+
+at::Tensor hostImage(const at::Tensor &tensor) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  if (geometry.layout.bytes() == 0) {
+    return at::empty({0}, tensor.scalar_type());
+  }
+  return valuesOfBits(rawImage(tensor), tensor.scalar_type(), geometry.layout.format,
+                      tensor.scalar_type());
+}
+
+void copyToDevice(const at::Tensor &host, const at::Tensor &tensor) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  const HostType type = requireHostType(tensor.scalar_type());
+  if (host.scalar_type() == c10::ScalarType::Long && type == HostType::Int64) {
+    warnAboutDowncast();
+  }
+  if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
+      geometry.layout.format == numerics::deviceFormat(type)) {
+    at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
+    std::string bytes(size_t(geometry.layout.bytes()), '\0');
+    check(layout::packToDevice(hostRef(source, type), geometry.stride, geometry.layout,
+                               bytes.data()));
+    writeDevice(tensor, bytes);
+    return;
+  }
+  storeBits(tensor, bitsOfValues(host, tensor.scalar_type(), geometry.layout.format));
+}
+
+void copyToHost(const at::Tensor &tensor, const at::Tensor &host) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  const HostType type = requireHostType(tensor.scalar_type());
+  if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
+      host.is_non_overlapping_and_dense() &&
+      geometry.layout.format == numerics::deviceFormat(type)) {
+    std::string bytes = readDevice(tensor);
+    check(layout::unpackFromDevice(bytes.data(), geometry.layout, geometry.stride,
+                                   hostRef(host, type)));
+    return;
+  }
+  at::Tensor bits = viewOfImage(rawImage(tensor), tensor);
+  host.copy_(
+      valuesOfBits(bits, tensor.scalar_type(), geometry.layout.format, host.scalar_type()));
+}
+
+void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
+  if (!sameBits(from, to)) {
+    at::Tensor bits = viewOfImage(rawImage(from), from);
+    copyToDevice(valuesOfBits(bits, from.scalar_type(), geometryOf(from).layout.format,
+                              to.scalar_type()),
+                 to);
+    return;
+  }
+  if (isWholeStorage(from) && isWholeStorage(to) && geometryOf(from) == geometryOf(to)) {
+    uint64_t bytes = uint64_t(geometryOf(from).layout.bytes());
+    check(device()->copyOnDevice(bufferOf(from), bufferOf(to), bytes));
+    hostCounters().d2dBytes += bytes;
+    return;
+  }
+  storeBits(to, viewOfImage(rawImage(from), from).contiguous());
+}
+
+void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
+  if (destination.numel() == 0) {
+    return;
+  }
+  at::Tensor from = source.sizes() == destination.sizes() ? source
+                                                          : source.expand(destination.sizes());
+  if (isSpyre(from) && isSpyre(destination)) {
+    copyOnDevice(from, destination);
+  } else if (isSpyre(from) && destination.is_cpu()) {
+    copyToHost(from, destination);
+  } else if (from.is_cpu() && isSpyre(destination)) {
+    copyToDevice(from, destination);
+  } else {
+    raise(error<6505>("a copy from {} to {} is not possible; go through the CPU",
+                      source.device().str(), destination.device().str()));
+  }
+}
+
+at::Tensor canonical(const at::Tensor &tensor) {
+  at::Tensor plain = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(), tensor.device());
+  if (tensor.numel() == 0 || (isWholeStorage(tensor) && geometryOf(tensor) == geometryOf(plain))) {
+    return tensor;
+  }
+  copyOnDevice(tensor, plain);
+  return plain;
+}
+
+at::Tensor toHost(const at::Tensor &tensor) {
+  at::Tensor host = at::empty(tensor.sizes(), tensor.options().device(c10::DeviceType::CPU));
+  if (tensor.numel() > 0) {
+    copyToHost(tensor, host);
+  }
+  return host;
+}
+
+bool downcastWarning() { return warnOnDowncast; }
+void setDowncastWarning(bool enabled) { warnOnDowncast = enabled; }
+
+} // namespace spyre::plugin

@@ -1,0 +1,34 @@
+//===- Eager.h - one torch operation on spyre tensors, without a captured graph --------------------------===//
+#pragma once
+
+#include "ATen/core/dispatch/Dispatcher.h"
+#include "ATen/core/stack.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace spyre::plugin {
+
+/// How an operation relates to the functional one that computes its result: itself, "foo.out" (the
+/// result goes to the out argument) or "foo_" (it goes to the first argument).
+struct FunctionalForm {
+  enum class Kind { Same, Out, InPlace };
+  Kind kind;
+  c10::OperatorHandle op;
+};
+/// Nullopt when there is no such operation or the operation has several results. Remembered.
+const std::optional<FunctionalForm> &functionalForm(const c10::OperatorHandle &op);
+
+/// Runs the operation as a one-op program when the compiler knows it; false when it does not, and
+/// then the stack is untouched.
+bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+/// Runs the operation on the CPU: arguments are copied there, results and changed arguments back.
+void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+
+/// Called with the operation's name before each fallback; may throw (a warning turned error).
+void setFallbackHook(std::function<void(const std::string &)> hook);
+/// Registers kernels for the operations of the compiler's table; called once, at import.
+void registerEagerKernels();
+
+} // namespace spyre::plugin

@@ -1,0 +1,43 @@
+//===- Errors.h - Status of the libraries becomes an exception at the torch border ---------------===//
+//
+// The libraries return Status; torch wants exceptions. The text, code included, stays the same. Out
+// of memory has its own torch type, and what the compiler cannot handle its own Python type.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Status.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace spyre::plugin {
+
+/// Becomes torch_spyre._inductor.errors.Unsupported in Python.
+class UnsupportedError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] void raise(const Status &status);
+
+inline void check(const Status &status) {
+  if (!status.ok()) [[unlikely]] {
+    raise(status);
+  }
+}
+
+template <typename T>
+T check(Expected<T> value) {
+  if (!value.ok()) [[unlikely]] {
+    raise(value.status());
+  }
+  return *std::move(value);
+}
+
+/// True for the errors with which the compiler says "I do not know this": operation, dtype, shape,
+/// arguments.
+inline bool isUnsupported(const Status &status) {
+  return status.code() >= 1002 && status.code() <= 1005;
+}
+
+} // namespace spyre::plugin

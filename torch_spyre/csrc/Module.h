@@ -1,0 +1,11 @@
+//===- Module.h - the parts of the Python module _C ----------------------------------------------------------===//
+#pragma once
+
+#include "pybind11/pybind11.h"
+
+namespace spyre::plugin {
+
+void bindLayout(pybind11::module_ &module);
+void bindGraph(pybind11::module_ &module);
+
+} // namespace spyre::plugin

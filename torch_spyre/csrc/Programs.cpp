@@ -1,0 +1,91 @@
+//===- Programs.cpp - compile, load, run ---------------------------------------------------------------===//
+#include "Programs.h"
+
+#include "Copy.h"
+#include "Errors.h"
+#include "Memory.h"
+#include "RuntimeState.h"
+#include "Types.h"
+
+#include <mutex>
+
+namespace spyre::plugin {
+
+namespace {
+
+struct Shared {
+  std::mutex mutex;
+  std::shared_ptr<const CompileRecord> last;
+  std::function<int64_t()> coresHook;
+};
+
+Shared &shared() {
+  static Shared *instance = new Shared();
+  return *instance;
+}
+
+} // namespace
+
+void setCoresHook(std::function<int64_t()> hook) { shared().coresHook = std::move(hook); }
+
+int64_t configuredCores() { return shared().coresHook ? shared().coresHook() : 0; }
+
+const std::vector<std::string> &supportedOperations() {
+  static const auto *table = new std::vector<std::string>(capi::supportedOperations());
+  return *table;
+}
+
+Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
+                                 int64_t cores) {
+  auto record = std::make_shared<CompileRecord>();
+  record->name = name;
+  record->graphText = graph.text();
+  capi::CompileOptions options;
+  options.device = deviceDesc();
+  // A request for more cores than the machine has means all of them: SENCORES defaults to 32.
+  options.cores = cores >= options.device.cores ? 0 : cores;
+  SPYRE_ASSIGN_OR_RETURN(record->result, capi::compileGraph(record->graphText, options));
+  SPYRE_ASSIGN_OR_RETURN(Program program,
+                         runtime::Executable::load(device(), record->result.artifacts));
+  hostCounters().programsCompiled += 1;
+  std::lock_guard<std::mutex> lock(shared().mutex);
+  shared().last = std::move(record);
+  return program;
+}
+
+std::shared_ptr<const CompileRecord> lastCompile() {
+  std::lock_guard<std::mutex> lock(shared().mutex);
+  return shared().last;
+}
+
+at::Tensor programInput(const at::Tensor &tensor) {
+  return isWholeStorage(tensor) ? tensor : canonical(tensor);
+}
+
+capi::TensorType tensorType(const at::Tensor &tensor) {
+  return {requireHostType(tensor.scalar_type()), toVector(tensor.sizes()),
+          toVector(tensor.strides())};
+}
+
+std::string signatureOf(const at::Tensor &input) {
+  return fmt::format("{}[{}]({}){}", c10::toString(input.scalar_type()), fmt::join(input.sizes(), ","),
+                     fmt::join(input.strides(), ","), geometryOf(input).layout.toString());
+}
+
+std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs) {
+  std::vector<runtime::BufferRef> inputBuffers, outputBuffers;
+  for (const at::Tensor &input : inputs) {
+    inputBuffers.push_back(bufferOf(input));
+  }
+  std::vector<at::Tensor> outputs;
+  for (const spec::TensorDesc &desc : program->model().outputs) {
+    outputs.push_back(makeTensor(desc.size, desc.stride, scalarTypeOf(desc.dtype),
+                                 c10::Device(c10::DeviceType::PrivateUse1, 0),
+                                 {desc.size, desc.stride, desc.layout}));
+    outputBuffers.push_back(bufferOf(outputs.back()));
+  }
+  check(program->run(inputBuffers, outputBuffers));
+  return outputs;
+}
+
+} // namespace spyre::plugin

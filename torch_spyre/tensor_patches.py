@@ -1,0 +1,91 @@
+"""What torch's own Python objects learn: ``device_layout=`` and readable printing.
+
+Each patch passes other devices straight through. All of them are in this file.
+"""
+
+import functools
+
+import torch
+
+from torch_spyre import _C
+from torch_spyre.constants import DEVICE_NAME
+
+
+def _is_spyre(tensor):
+    return tensor.device.type == DEVICE_NAME and not isinstance(
+        tensor, torch._subclasses.fake_tensor.FakeTensor)
+
+
+def device_tensor_layout(self):
+    """Device layout of the storage behind a spyre tensor; None on other devices."""
+    return _C.get_spyre_tensor_layout(self) if _is_spyre(self) else None
+
+
+def _target_dtype(tensor, args, kwargs):
+    for value in (*args[:2], kwargs.get("dtype"), kwargs.get("tensor"), kwargs.get("other")):
+        if isinstance(value, torch.dtype):
+            return value
+        if isinstance(value, torch.Tensor):
+            return value.dtype
+    return tensor.dtype
+
+
+def _to_with_layout(tensor, layout, args, kwargs):
+    dtype = _target_dtype(tensor, args, kwargs)
+    if _is_spyre(tensor) and dtype == tensor.dtype and not kwargs.get("copy", False):
+        if _C.get_spyre_tensor_layout(tensor) == layout:
+            return tensor
+    result = _C.spyre_empty_with_layout(tensor.size(), tensor.stride(), dtype, layout)
+    with torch.no_grad():
+        result.copy_(tensor)
+    return result
+
+
+def _wrap_to(original):
+    @functools.wraps(original)
+    def to(self, *args, device_layout=None, **kwargs):
+        if device_layout is None:
+            return original(self, *args, **kwargs)
+        return _to_with_layout(self, device_layout, args, kwargs)
+
+    return to
+
+
+def _wrap_empty(original):
+    @functools.wraps(original)
+    def empty(*args, device_layout=None, **kwargs):
+        if device_layout is None:
+            return original(*args, **kwargs)
+        size = kwargs.get("size", args)
+        if len(size) == 1 and not isinstance(size[0], int):
+            size = size[0]
+        return _C.empty_with_layout(
+            list(size), device_layout, kwargs.get("dtype"), kwargs.get("device"),
+            kwargs.get("pin_memory"), kwargs.get("memory_format"))
+
+    return empty
+
+
+def _wrap_repr(original):
+    @functools.wraps(original)
+    def __repr__(self, *, tensor_contents=None):
+        if tensor_contents is not None or not _is_spyre(self):
+            return original(self, tensor_contents=tensor_contents)
+        text = original(self.detach().cpu())
+        device = f"device='{self.device}'"
+        grad = f", grad_fn=<{type(self.grad_fn).__name__}>" if self.grad_fn is not None else (
+            ", requires_grad=True" if self.requires_grad else "")
+        return f"{text[:-1]}, {device}{grad})"
+
+    return __repr__
+
+
+def install():
+    """Once per process."""
+    if getattr(torch.Tensor, "_spyre_tensor_patched", False):
+        return
+    torch.Tensor.to = _wrap_to(torch.Tensor.to)
+    torch.Tensor.__repr__ = _wrap_repr(torch.Tensor.__repr__)
+    torch.Tensor.device_tensor_layout = device_tensor_layout
+    torch.empty = _wrap_empty(torch.empty)
+    torch.Tensor._spyre_tensor_patched = True

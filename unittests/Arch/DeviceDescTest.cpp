@@ -1,0 +1,132 @@
+//===- DeviceDescTest.cpp - presets and the strict reader of machine files ----------------------===//
+#include "spyre/Arch/DeviceDesc.h"
+
+#include "spyre/Base/Artifacts.h"
+#include "spyre/Base/Json.h"
+
+#include "gtest/gtest.h"
+
+#include <unistd.h>
+
+namespace spyre::arch {
+namespace {
+
+DeviceDesc preset(const std::string &name) {
+  Expected<DeviceDesc> desc = DeviceDesc::preset(name);
+  EXPECT_TRUE(desc.ok()) << desc.status().message();
+  return *desc;
+}
+
+TEST(DeviceDesc, SpyreHasTheDocumentedNumbers) {
+  DeviceDesc desc = preset("spyre");
+  EXPECT_EQ(desc.cores, 32);
+  EXPECT_EQ(desc.lxBytes, 2097152);
+  EXPECT_EQ(desc.lxPlannerBytes, 1677721);
+  EXPECT_EQ(desc.spanLimitBytes, 268435456);
+  EXPECT_EQ(desc.segmentBase(6), 0x1800000000);
+  EXPECT_EQ(desc.programSegment(), 7);
+  EXPECT_EQ(desc.segmentBase(desc.programSegment()), 0x1C00000000);
+  // 1677721 rounded up to a stick.
+  EXPECT_EQ(desc.lxStagingBegin(), 1677824);
+  EXPECT_EQ(desc.lxStagingBytes(), 2097152 - 1677824);
+  EXPECT_TRUE(desc.extensions.empty());
+}
+
+TEST(DeviceDesc, TinyIsSmallWithTheSameClock) {
+  DeviceDesc tiny = preset("tiny");
+  EXPECT_EQ(tiny.cores, 4);
+  EXPECT_EQ(tiny.lxBytes, 65536);
+  EXPECT_EQ(tiny.lxPlannerBytes, 49152);
+  EXPECT_EQ(tiny.spanLimitBytes, 1 << 20);
+  EXPECT_EQ(tiny.timing, preset("spyre").timing);
+}
+
+TEST(DeviceDesc, JsonRoundTripsAndHashIdentifies) {
+  std::vector<std::string> hashes;
+  for (const char *name : {"spyre", "openspyre", "tiny"}) {
+    DeviceDesc desc = preset(name);
+    Expected<DeviceDesc> read = DeviceDesc::fromJson(desc.toJson());
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, desc);
+    EXPECT_EQ(read->toJson(), desc.toJson());
+    EXPECT_EQ(read->hash(), desc.hash());
+    hashes.push_back(desc.hash());
+  }
+  EXPECT_NE(hashes[0], hashes[1]);
+  EXPECT_NE(hashes[0], hashes[2]);
+  DeviceDesc faster = preset("spyre");
+  faster.timing.ddrLatencyCycles += 0.125;
+  EXPECT_NE(faster.hash(), hashes[0]);
+}
+
+/// The preset's file with one field replaced.
+std::string withField(const std::string &pointer, const Json &value) {
+  Json json = *parseJson(preset("spyre").toJson());
+  json[Json::json_pointer(pointer)] = value;
+  return json.dump();
+}
+
+TEST(DeviceDesc, ReaderRefusesEachFieldOutOfRange) {
+  const std::pair<const char *, Json> faults[] = {
+      {"/version", 2},          {"/version", "1"},
+      {"/name", ""},            {"/name", std::string(65, 'n')},
+      {"/cores", 0},            {"/cores", 1025},
+      {"/cores", 1.5},          {"/coreletsPerCore", 0},
+      {"/stickBytes", 64},      {"/stickBytes", 256},
+      {"/lxBytes", 129},        {"/lxBytes", 0},
+      {"/lxPlannerBytes", -1},  {"/lxPlannerBytes", 2097153},
+      {"/spanLimitBytes", 0},   {"/ddrBytes", -5},
+      {"/ddrBytes", INT64_MAX}, {"/segments", 7},
+      {"/segmentBytes", 100},   {"/segmentBytes", 1000},
+      {"/extensions", 3},       {"/extensions", {"gather"}},
+      {"/timing", 1},           {"/extensions", {"x_a", "x_a"}},
+      {"/timing/clockGhz", 0},  {"/timing/clockGhz", "fast"},
+      {"/timing/clockGhz", -1}, {"/timing/ddrBytesPerCycle", 1e13},
+      {"/timing/typo", 1},      {"/timing/barrierCycles", -1},
+      {"/typo", 1},
+  };
+  for (const auto &[pointer, value] : faults) {
+    Expected<DeviceDesc> desc = DeviceDesc::fromJson(withField(pointer, value));
+    EXPECT_FALSE(desc.ok()) << pointer << " " << value;
+    EXPECT_EQ(desc.status().code(), 9201) << pointer << " " << value;
+  }
+  EXPECT_EQ(DeviceDesc::fromJson("{").status().code(), 9201);
+  EXPECT_EQ(DeviceDesc::fromJson("[]").status().code(), 9201);
+}
+
+TEST(DeviceDesc, ReaderAcceptsTheLimits) {
+  EXPECT_TRUE(DeviceDesc::fromJson(withField("/cores", 1024)).ok());
+  EXPECT_TRUE(DeviceDesc::fromJson(withField("/lxPlannerBytes", 2097152)).ok());
+  EXPECT_TRUE(DeviceDesc::fromJson(withField("/timing/barrierCycles", 0)).ok());
+  EXPECT_TRUE(DeviceDesc::fromJson(withField("/extensions", {"x_a", "x_b"})).ok());
+}
+
+TEST(DeviceDesc, ReaderRefusesEachMissingField) {
+  Json json = *parseJson(preset("tiny").toJson());
+  for (const auto &[key, value] : json.items()) {
+    Json without = json;
+    without.erase(key);
+    Status status = DeviceDesc::fromJson(without.dump()).status();
+    EXPECT_EQ(status.code(), 9201) << key;
+    EXPECT_NE(status.text().find(key), std::string::npos) << status.text();
+  }
+}
+
+TEST(DeviceDesc, LoadTakesAPresetOrAFile) {
+  EXPECT_EQ(*DeviceDesc::load("tiny"), preset("tiny"));
+  std::string path = fmt::format("{}/spyre-desc-{}.json", testing::TempDir(), getpid());
+  ASSERT_TRUE(writeFile(path, withField("/cores", 16)).ok());
+  Expected<DeviceDesc> desc = DeviceDesc::load(path);
+  ASSERT_TRUE(desc.ok()) << desc.status().message();
+  EXPECT_EQ(desc->cores, 16);
+  ASSERT_TRUE(writeFile(path, "{}").ok());
+  EXPECT_EQ(DeviceDesc::load(path).status().code(), 9201);
+  std::filesystem::remove(path);
+  Status status = DeviceDesc::load("sypre").status();
+  EXPECT_EQ(status.code(), 9202);
+  EXPECT_NE(status.text().find("spyre, openspyre, tiny"), std::string::npos);
+  EXPECT_EQ(DeviceDesc::preset("").status().code(), 9202);
+}
+
+} // namespace
+} // namespace spyre::arch

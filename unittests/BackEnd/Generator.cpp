@@ -1,0 +1,337 @@
+//===- Generator.cpp - see Generator.h ----------------------------------------------------------===//
+#include "Generator.h"
+
+#include "spyre/Base/Math.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace spyre::backend::test {
+
+using numerics::DataFormat;
+using spec::Coordinate;
+using spec::IterationDim;
+using spec::OpSpec;
+using spec::TensorArg;
+
+const std::vector<std::string> &generatedOps() {
+  static const std::vector<std::string> ops{"add", "mul",     "exp",
+                                            "where3", "identity", "ReStickifyOpHBM",
+                                            "sum", "max", "sumnonstick",
+                                            "maxnonstick", "batchmatmul"};
+  return ops;
+}
+
+namespace {
+
+class Builder {
+public:
+  Builder(Random &random, const arch::DeviceDesc &device, bool large)
+      : random(random), device(device), large(large) {}
+
+  RandomCase build(const std::string &op) {
+    result.spec.op = op == "sumnonstick" ? "sum" : op == "maxnonstick" ? "max" : op;
+    result.spec.isReduction = op == "batchmatmul" || op.substr(0, 3) == "sum" ||
+                              op.substr(0, 3) == "max";
+    format = op != "batchmatmul" && chance(4) ? DataFormat::IeeeFp32 : DataFormat::Sen169Fp16;
+    if (op == "identity" && chance(3)) {
+      static constexpr DataFormat kOthers[] = {DataFormat::IeeeInt32, DataFormat::SenInt8,
+                                               DataFormat::SenInt16, DataFormat::IeeeFp16};
+      format = kOthers[random.below(4)];
+    }
+    lanes = numerics::elemsPerStick(format);
+    if (op == "batchmatmul") {
+      buildMatmul();
+    } else if (op == "ReStickifyOpHBM") {
+      buildRestickify();
+    } else if (result.spec.isReduction) {
+      buildReduction(op.size() > 3);
+    } else {
+      buildPointwise(op == "where3" ? 3 : op == "add" || op == "mul" ? 2 : 1);
+    }
+    alignRanks();
+    placeInSegments();
+    result.memory = randomMemory(result.spec, random);
+    return std::move(result);
+  }
+
+private:
+  bool chance(uint64_t oneIn) { return random.below(oneIn) == 0; }
+  template <size_t n>
+  int64_t pick(const int64_t (&values)[n]) {
+    return values[random.below(n)];
+  }
+  int64_t elementSize() { return pick({1, 2, 3, 4, 5, 7, 8, 16}); }
+  int64_t stickDimSize() { return pick({1, 5, 31, 32, 63, 64, 65, 100, 128, 130, 192, 200}); }
+  const IterationDim &dim(const std::string &symbol) const {
+    return *std::find_if(result.spec.iterationSpace.begin(), result.spec.iterationSpace.end(),
+                         [&](const IterationDim &d) { return d.symbol == symbol; });
+  }
+  std::string addDim(int64_t range) {
+    std::string name = fmt::format("c{}", result.spec.iterationSpace.size());
+    result.spec.iterationSpace.push_back({name, range, 1});
+    return name;
+  }
+
+  /// Splits \p symbol over as many cores as its pieces and the machine still allow, sometimes.
+  void maybeSplit(const std::string &symbol, int64_t pieces) {
+    std::vector<int64_t> divisors;
+    for (int64_t d = 1; d <= pieces && d * usedCores <= device.cores; ++d) {
+      if (pieces % d == 0) {
+        divisors.push_back(d);
+      }
+    }
+    int64_t cores = divisors[random.below(divisors.size())];
+    usedCores *= cores;
+    for (IterationDim &d : result.spec.iterationSpace) {
+      if (d.symbol == symbol) {
+        d.cores = cores;
+      }
+    }
+  }
+
+  /// A tensor that holds \p symbols (and \p stick unless empty), in a random device order.
+  TensorArg tensor(std::vector<std::string> symbols, const std::string &stick, bool slices) {
+    TensorArg arg;
+    arg.deviceDtype = format;
+    if (!stick.empty()) {
+      symbols.push_back(stick);
+    }
+    for (size_t i = symbols.size(); i > 1; --i) {
+      std::swap(symbols[i - 1], symbols[random.below(i)]);
+    }
+    for (const std::string &symbol : symbols) {
+      bool isStick = symbol == stick;
+      int64_t extent = isStick ? ceilDiv(dim(symbol).range, lanes) : dim(symbol).range;
+      int64_t more = slices && chance(4) ? random.between(1, 3) : 0;
+      int64_t offset = random.between(0, more);
+      arg.deviceSize.push_back(extent + more);
+      arg.deviceCoordinates.push_back(isStick ? Coordinate::floorDiv(symbol, lanes, offset)
+                                              : Coordinate::var(symbol, offset));
+    }
+    arg.deviceSize.push_back(lanes);
+    arg.deviceCoordinates.push_back(stick.empty() ? Coordinate::constant(0)
+                                                  : Coordinate::mod(stick, lanes));
+    return arg;
+  }
+
+  void addArg(TensorArg arg, bool isInput) {
+    arg.isInput = isInput;
+    result.spec.args.push_back(std::move(arg));
+  }
+
+  static std::vector<std::string> without(std::vector<std::string> symbols,
+                                          const std::string &symbol) {
+    std::erase(symbols, symbol);
+    return symbols;
+  }
+
+  /// Points of the iteration space with \p stick counted in whole sticks of lanes.
+  uint64_t computedLanes(const std::string &stick) const {
+    uint64_t points = 1;
+    for (const IterationDim &d : result.spec.iterationSpace) {
+      points *= uint64_t(d.symbol == stick ? roundUp(d.range, lanes) : d.range);
+    }
+    // Tensors of single values are still computed stick by stick.
+    return stick.empty() ? points * uint64_t(lanes) : points;
+  }
+
+  void buildPointwise(size_t inputs) {
+    std::vector<std::string> symbols;
+    size_t rank = size_t(random.between(1, 4));
+    bool sparse = chance(8);
+    for (size_t i = 0; i < rank; ++i) {
+      symbols.push_back(addDim(large && i == 0 ? random.between(1500, 4000) : elementSize()));
+    }
+    // The stick symbol anywhere in the iteration space, not only last.
+    std::string stick = sparse ? "" : symbols[random.below(rank)];
+    if (!sparse) {
+      int64_t size = large && rank == 1 ? random.between(90000, 140000) : stickDimSize();
+      if (large && dim(stick).range > 100 && rank > 1) {
+        size = dim(stick).range;
+      }
+      setRange(stick, size);
+    }
+    std::vector<std::string> others = without(symbols, stick);
+    for (const std::string &symbol : symbols) {
+      maybeSplit(symbol, symbol == stick ? ceilDiv(dim(symbol).range, lanes) : dim(symbol).range);
+    }
+    for (size_t i = 0; i < inputs; ++i) {
+      std::vector<std::string> held;
+      for (const std::string &symbol : others) {
+        if (!chance(4)) {
+          held.push_back(symbol);
+        }
+      }
+      addArg(tensor(held, chance(4) ? "" : stick, true), true);
+    }
+    addArg(tensor(others, stick, true), false);
+    result.laneOps = result.spec.op == "identity" ? 0 : computedLanes(stick);
+  }
+
+  void buildReduction(bool nonStick) {
+    std::vector<std::string> symbols;
+    size_t rank = size_t(random.between(nonStick ? 2 : 1, 4));
+    for (size_t i = 0; i < rank; ++i) {
+      symbols.push_back(addDim(elementSize()));
+    }
+    std::string reduced = symbols.back();
+    std::string stick = nonStick ? symbols[random.below(rank - 1)] : reduced;
+    setRange(stick, stickDimSize());
+    if (large) {
+      setRange(symbols[0], random.between(1500, 2500));
+    }
+    std::vector<std::string> kept = without(without(symbols, stick), reduced);
+    for (const std::string &symbol : symbols) {
+      if (symbol != reduced) {
+        maybeSplit(symbol, symbol == stick ? ceilDiv(dim(symbol).range, lanes) : dim(symbol).range);
+      }
+    }
+    addArg(tensor(without(symbols, stick), stick, true), true);
+    addArg(tensor(kept, nonStick ? stick : "", true), false);
+    result.laneOps = computedLanes(stick);
+  }
+
+  void buildRestickify() {
+    std::vector<std::string> symbols;
+    size_t rank = size_t(random.between(2, 4));
+    for (size_t i = 0; i < rank; ++i) {
+      symbols.push_back(addDim(elementSize()));
+    }
+    std::string from = symbols[random.below(rank)];
+    std::string to = from;
+    while (to == from) {
+      to = symbols[random.below(rank)];
+    }
+    setRange(from, stickDimSize());
+    setRange(to, large ? random.between(300, 600) : stickDimSize());
+    for (const std::string &symbol : symbols) {
+      bool isStick = symbol == from || symbol == to;
+      int64_t range = dim(symbol).range;
+      maybeSplit(symbol, isStick ? (range % lanes == 0 ? range / lanes : 1) : range);
+    }
+    addArg(tensor(without(symbols, from), from, false), true);
+    addArg(tensor(without(symbols, to), to, false), false);
+  }
+
+  void buildMatmul() {
+    std::vector<std::string> batch;
+    size_t batches = size_t(random.between(0, 2));
+    for (size_t i = 0; i < batches; ++i) {
+      batch.push_back(addDim(pick({1, 2, 3, 4})));
+    }
+    std::string m = addDim(large ? random.between(100, 300) : pick({1, 3, 8, 17, 24, 40}));
+    std::string n = addDim(pick({1, 40, 64, 100, 128, 192}));
+    std::string k = addDim(large ? random.between(300, 500) : pick({5, 64, 70, 128, 190}));
+    for (const std::string &symbol : batch) {
+      maybeSplit(symbol, dim(symbol).range);
+    }
+    maybeSplit(m, dim(m).range);
+    maybeSplit(n, ceilDiv(dim(n).range, lanes));
+    std::vector<std::string> aSymbols{m}, bSymbols{k}, cSymbols{m};
+    for (const std::string &symbol : batch) {
+      cSymbols.push_back(symbol);
+      bool inA = !chance(5), inB = !chance(3);
+      if (inA || !inB) {
+        aSymbols.push_back(symbol);
+      }
+      if (inB) {
+        bSymbols.push_back(symbol);
+      }
+    }
+    addArg(tensor(aSymbols, k, true), true);
+    TensorArg b = tensor(bSymbols, n, true);
+    for (size_t i = 0; i < b.deviceCoordinates.size(); ++i) {
+      if (b.deviceCoordinates[i].symbol == k) {
+        b.deviceSize[i] += roundUp(dim(k).range, lanes) - dim(k).range;
+      }
+    }
+    addArg(std::move(b), true);
+    addArg(tensor(cSymbols, n, true), false);
+    result.macs = uint64_t(dim(m).range * roundUp(dim(n).range, 64) * roundUp(dim(k).range, 64));
+    for (const std::string &symbol : batch) {
+      result.macs *= uint64_t(dim(symbol).range);
+    }
+  }
+
+  void setRange(const std::string &symbol, int64_t range) {
+    for (IterationDim &d : result.spec.iterationSpace) {
+      if (d.symbol == symbol) {
+        d.range = range;
+      }
+    }
+  }
+
+  /// Missing dimensions are added outermost with size 1 and coordinate 0.
+  void alignRanks() {
+    size_t rank = 2;
+    for (const TensorArg &arg : result.spec.args) {
+      rank = std::max(rank, arg.deviceSize.size());
+    }
+    for (TensorArg &arg : result.spec.args) {
+      size_t missing = rank - arg.deviceSize.size();
+      arg.deviceSize.insert(arg.deviceSize.begin(), missing, 1);
+      arg.deviceCoordinates.insert(arg.deviceCoordinates.begin(), missing, Coordinate::constant(0));
+    }
+  }
+
+  void placeInSegments() {
+    for (size_t i = 0; i < result.spec.args.size(); ++i) {
+      result.spec.args[i].argIndex = int64_t(i);
+      result.spec.args[i].address = device.segmentBase(int64_t(i));
+    }
+  }
+
+  Random &random;
+  const arch::DeviceDesc &device;
+  bool large;
+  DataFormat format = DataFormat::Sen169Fp16;
+  int64_t lanes = 64;
+  int64_t usedCores = 1;
+  RandomCase result;
+};
+
+void fillValues(const TensorArg &arg, std::vector<uint8_t> &bytes, Random &random) {
+  bool isHalf = arg.deviceDtype == DataFormat::Sen169Fp16;
+  bool isSingle = arg.deviceDtype == DataFormat::IeeeFp32;
+  int64_t width = numerics::elementBytes(arg.deviceDtype);
+  for (size_t at = 0; at < bytes.size(); at += size_t(width)) {
+    float value = random.uniform(-4, 4);
+    if (random.below(50) == 0) {
+      // Zeros for where, large numbers for saturation.
+      value = random.below(2) ? 0.0f : 3e9f;
+    }
+    uint64_t bits = isHalf     ? numerics::floatToDl16(value)
+                    : isSingle ? std::bit_cast<uint32_t>(value)
+                               : random.next();
+    std::memcpy(bytes.data() + at, &bits, size_t(width));
+  }
+}
+
+} // namespace
+
+evaluator::Memory randomMemory(const OpSpec &spec, Random &random) {
+  evaluator::Memory memory;
+  for (const TensorArg &arg : spec.args) {
+    if (arg.argIndex < 0) {
+      continue;
+    }
+    int64_t elements = 1;
+    for (int64_t size : arg.deviceSize) {
+      elements *= size;
+    }
+    size_t index = size_t(arg.argIndex);
+    memory.arguments.resize(std::max(memory.arguments.size(), index + 1));
+    memory.arguments[index].resize(size_t(elements * numerics::elementBytes(arg.deviceDtype)));
+    fillValues(arg, memory.arguments[index], random);
+  }
+  return memory;
+}
+
+RandomCase randomCase(const std::string &op, Random &random, const arch::DeviceDesc &device,
+                      bool large) {
+  return Builder(random, device, large).build(op);
+}
+
+} // namespace spyre::backend::test

@@ -1,0 +1,37 @@
+//===- Generator.h - random OpSpecs with random memory, from a seed -----------------------------===//
+//
+// Draws what planners may produce: every lowered operation, sizes that are no multiple of a stick,
+// broadcasts in the stick and beside it, device dimensions in any order, slices of larger buffers with
+// an offset, unit dimensions, and splits over the machine's cores.
+//===----------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/Base/Random.h"
+#include "spyre/Evaluator/Evaluator.h"
+#include "spyre/Spec/OpSpec.h"
+
+#include <string>
+#include <vector>
+
+namespace spyre::backend::test {
+
+struct RandomCase {
+  spec::OpSpec spec;
+  evaluator::Memory memory;
+  /// What the device must count: 64 x 64 per matmul point, lanes of every computed stick.
+  uint64_t macs = 0;
+  uint64_t laneOps = 0;
+};
+
+/// Names randomCase understands.
+const std::vector<std::string> &generatedOps();
+
+/// \p large draws sizes beyond one staging area of the default machine.
+RandomCase randomCase(const std::string &op, Random &random, const arch::DeviceDesc &device,
+                      bool large);
+
+/// Fills buffers of the right size for the call arguments of \p spec.
+evaluator::Memory randomMemory(const spec::OpSpec &spec, Random &random);
+
+} // namespace spyre::backend::test

@@ -1,0 +1,129 @@
+//===- BulkConversionsTest.cpp - the vectorised loops equal the scalar functions ----------------===//
+#include "spyre/Base/Random.h"
+#include "spyre/Numerics/Formats.h"
+
+#include "gtest/gtest.h"
+
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace spyre::numerics {
+namespace {
+
+std::vector<uint16_t> allPatterns() {
+  std::vector<uint16_t> patterns(0x10000);
+  std::iota(patterns.begin(), patterns.end(), 0);
+  return patterns;
+}
+
+TEST(BulkConversions, HalvesEqualTheScalarFunctionsForEveryPattern) {
+  std::vector<uint16_t> in = allPatterns(), out(in.size());
+  auto expect = [&](const char *what, auto scalar) {
+    for (size_t i = 0; i < in.size(); ++i) {
+      ASSERT_EQ(out[i], scalar(in[i])) << what << " " << i;
+    }
+  };
+  int64_t count = int64_t(in.size());
+  convertHostToDevice(HostType::Float16, in.data(), out.data(), count);
+  expect("half to device", [](uint16_t bits) { return floatToDl16(halfToFloat(bits)); });
+  convertDeviceToHost(HostType::Float16, in.data(), out.data(), count);
+  expect("half to host", [](uint16_t bits) { return floatToHalf(dl16ToFloat(bits)); });
+  convertHostToDevice(HostType::Bfloat16, in.data(), out.data(), count);
+  expect("bfloat16 to device", [](uint16_t bits) { return floatToDl16(bfloat16ToFloat(bits)); });
+  convertDeviceToHost(HostType::Bfloat16, in.data(), out.data(), count);
+  expect("bfloat16 to host", [](uint16_t bits) { return floatToBfloat16(dl16ToFloat(bits)); });
+}
+
+TEST(BulkConversions, FloatsEqualTheScalarFunctions) {
+  std::vector<uint16_t> patterns = allPatterns();
+  std::vector<float> floats(patterns.size());
+  deviceToFloat(DataFormat::Sen169Fp16, patterns.data(), floats.data(), int64_t(floats.size()));
+  for (size_t i = 0; i < floats.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(floats[i]),
+              std::bit_cast<uint32_t>(dl16ToFloat(uint16_t(i))));
+  }
+  Random random(3);
+  for (uint32_t upper = 0; upper < 0x10000; ++upper) {
+    floats[upper] = std::bit_cast<float>(upper << 16 | uint32_t(random.below(0x10000)));
+  }
+  floatToDevice(DataFormat::Sen169Fp16, floats.data(), patterns.data(), int64_t(floats.size()));
+  for (size_t i = 0; i < floats.size(); ++i) {
+    ASSERT_EQ(patterns[i], floatToDl16(floats[i])) << floats[i];
+  }
+  std::vector<float> copy(floats.size());
+  floatToDevice(DataFormat::IeeeFp32, floats.data(), copy.data(), int64_t(floats.size()));
+  EXPECT_EQ(std::memcmp(copy.data(), floats.data(), floats.size() * 4), 0);
+}
+
+TEST(BulkConversions, BoolIsOneOrZeroAndReadsAsNonZero) {
+  std::vector<uint8_t> in(256);
+  std::iota(in.begin(), in.end(), 0);
+  std::vector<uint16_t> out(in.size());
+  convertHostToDevice(HostType::Bool, in.data(), out.data(), 256);
+  for (size_t i = 0; i < in.size(); ++i) {
+    ASSERT_EQ(out[i], i == 0 ? 0 : 0x3E00);
+  }
+  std::vector<uint16_t> device = allPatterns();
+  std::vector<uint8_t> host(device.size());
+  convertDeviceToHost(HostType::Bool, device.data(), host.data(), int64_t(host.size()));
+  for (size_t i = 0; i < host.size(); ++i) {
+    ASSERT_EQ(host[i], (i & 0x7FFF) == 0 ? 0 : 1) << i;
+  }
+}
+
+TEST(BulkConversions, Int64NarrowsByWrapping) {
+  const int64_t host[] = {0, -1, 5, INT64_MIN, INT64_MAX, (int64_t(1) << 32) + 7, 1ll << 31};
+  const int32_t expected[] = {0, -1, 5, 0, -1, 7, INT32_MIN};
+  int32_t device[7];
+  convertHostToDevice(HostType::Int64, host, device, 7);
+  int64_t back[7];
+  convertDeviceToHost(HostType::Int64, device, back, 7);
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(device[i], expected[i]);
+    EXPECT_EQ(back[i], expected[i]);
+  }
+}
+
+TEST(BulkConversions, OtherTypesPassTheirBitsThrough) {
+  std::vector<uint8_t> in(256), device(256), host(256);
+  std::iota(in.begin(), in.end(), 0);
+  for (HostType type : {HostType::Float32, HostType::Int8, HostType::Int16, HostType::Int32,
+                        HostType::Float8E4m3fn, HostType::Float8E5m2fnuz}) {
+    int64_t count = 256 / hostTypeBytes(type);
+    std::fill(device.begin(), device.end(), 0xEE);
+    convertHostToDevice(type, in.data(), device.data(), count);
+    EXPECT_EQ(device, in) << hostTypeName(type);
+    convertDeviceToHost(type, device.data(), host.data(), count);
+    EXPECT_EQ(host, in) << hostTypeName(type);
+    convertHostToDevice(type, nullptr, nullptr, 0);
+  }
+}
+
+// Tails of the vector loops and host memory at any byte.
+TEST(BulkConversions, AnyCountAndAlignmentGivesTheSameBits) {
+  Random random(4);
+  std::vector<uint8_t> bytes(4096);
+  for (uint8_t &byte : bytes) {
+    byte = uint8_t(random.next());
+  }
+  for (HostType type : {HostType::Float16, HostType::Bfloat16, HostType::Bool, HostType::Int64}) {
+    int64_t hostBytes = hostTypeBytes(type), deviceBytes = elementBytes(deviceFormat(type));
+    std::vector<uint8_t> whole(4096), piece(4096);
+    convertHostToDevice(type, bytes.data() + 1, whole.data(), 100);
+    for (int64_t count = 0; count < 70; ++count) {
+      std::fill(piece.begin(), piece.end(), 0xEE);
+      int64_t first = int64_t(random.below(30));
+      convertHostToDevice(type, bytes.data() + 1 + first * hostBytes, piece.data() + 3, count);
+      ASSERT_EQ(std::memcmp(piece.data() + 3, whole.data() + first * deviceBytes,
+                            size_t(count * deviceBytes)),
+                0);
+      ASSERT_EQ(piece[2], 0xEE);
+      ASSERT_EQ(piece[size_t(3 + count * deviceBytes)], 0xEE);
+    }
+  }
+}
+
+} // namespace
+} // namespace spyre::numerics

@@ -1,0 +1,300 @@
+//===- ExecutableTest.cpp - compiled models from load to result -------------------------------===//
+#include "spyre/Runtime/Executable.h"
+
+#include "Runtime/TestModels.h"
+#include "gtest/gtest.h"
+
+#include <functional>
+#include <thread>
+
+using namespace spyre;
+using namespace spyre::runtime;
+using namespace spyre::test;
+
+namespace {
+
+class ExecutableTest : public testing::Test {
+protected:
+  void SetUp() override {
+    Expected<std::unique_ptr<Driver>> driver = createDriver("sim", desc, {2, true});
+    ASSERT_TRUE(driver.ok()) << driver.status().message();
+    device = Device::create(*std::move(driver));
+  }
+  std::shared_ptr<Executable> load(const Artifacts &artifacts) {
+    Expected<std::shared_ptr<Executable>> executable = Executable::load(device, artifacts);
+    EXPECT_TRUE(executable.ok()) << executable.status().message();
+    return executable.ok() ? *executable : nullptr;
+  }
+  void expectRefused(const Artifacts &artifacts, int code, const std::string &part) {
+    Expected<std::shared_ptr<Executable>> executable = Executable::load(device, artifacts);
+    ASSERT_FALSE(executable.ok()) << part;
+    EXPECT_EQ(executable.status().code(), code) << executable.status().message();
+    EXPECT_NE(executable.status().text().find(part), std::string::npos)
+        << executable.status().message();
+  }
+  BufferRef upload(std::vector<uint16_t> values) {
+    BufferRef buffer = *device->allocate(512);
+    const Status status = uploadTensor(buffer, tensorDesc("t"), host(values));
+    EXPECT_TRUE(status.ok()) << status.message();
+    return buffer;
+  }
+  std::vector<uint16_t> download(const BufferRef &buffer) {
+    std::vector<uint16_t> values(kTestElements);
+    const Status status = downloadTensor(buffer, tensorDesc("t"), host(values));
+    EXPECT_TRUE(status.ok()) << status.message();
+    return values;
+  }
+  static layout::HostTensorRef host(std::vector<uint16_t> &values) {
+    return {values.data(), numerics::HostType::Float16, kTestSize, rowMajorStrides(kTestSize)};
+  }
+
+  arch::DeviceDesc desc = tinyDevice();
+  std::shared_ptr<Device> device;
+};
+
+TEST_F(ExecutableTest, RunsStepsInOrder) {
+  auto executable = load(chainArtifacts(desc));
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(1), y = testValues(2);
+  BufferRef z = *device->allocate(512), w = *device->allocate(512);
+  const Status status = executable->run({upload(x), upload(y)}, {z, w});
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<uint16_t> zValues = download(z), wValues = download(w);
+  for (size_t i = 0; i < kTestElements; ++i) {
+    ASSERT_EQ(valueAt(zValues, i), valueAt(x, i) + valueAt(y, i)) << i;
+    ASSERT_EQ(valueAt(wValues, i), 2 * valueAt(x, i) + valueAt(y, i)) << i;
+  }
+  EXPECT_EQ(device->counters().launches, 2u);
+  EXPECT_EQ(device->counters().sfpLaneOps, 2 * kTestElements);
+}
+
+TEST_F(ExecutableTest, StepsOfOneDirectoryShareOneProgram) {
+  const uint64_t before = device->memoryStats().allocations;
+  auto executable = load(chainArtifacts(desc));
+  EXPECT_EQ(device->memoryStats().allocations, before + 1);
+  executable.reset();
+  EXPECT_EQ(device->memoryStats().allocations, before);
+}
+
+TEST_F(ExecutableTest, PoolTakesSegmentZeroAndIsKept) {
+  auto executable = load(poolArtifacts(desc, 3.5));
+  ASSERT_TRUE(executable);
+  const uint64_t loaded = device->memoryStats().allocations;
+  const std::vector<uint16_t> x = testValues(3), y = testValues(4);
+  BufferRef xBuffer = upload(x), yBuffer = upload(y), z = *device->allocate(512);
+  for (int round = 0; round < 2; ++round) {
+    const Status status = executable->run({xBuffer, yBuffer}, {z});
+    ASSERT_TRUE(status.ok()) << status.message();
+    const std::vector<uint16_t> zValues = download(z);
+    for (size_t i = 0; i < kTestElements; ++i) {
+      ASSERT_EQ(valueAt(zValues, i), valueAt(x, i) + valueAt(y, i) + 3.5f) << i;
+    }
+    EXPECT_EQ(device->memoryStats().allocations, loaded + 3 + 1) << "three tensors and the pool";
+  }
+}
+
+TEST_F(ExecutableTest, TwoInputsMayBeOneBuffer) {
+  auto executable = load(chainArtifacts(desc));
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(5);
+  BufferRef xBuffer = upload(x), z = *device->allocate(512), w = *device->allocate(512);
+  ASSERT_TRUE(executable->run({xBuffer, xBuffer}, {z, w}).ok());
+  EXPECT_EQ(valueAt(download(z), 17), 2 * valueAt(x, 17));
+}
+
+TEST_F(ExecutableTest, ChecksTheBuffersOfARun) {
+  auto executable = load(chainArtifacts(desc));
+  ASSERT_TRUE(executable);
+  BufferRef good = *device->allocate(512), small = *device->allocate(128);
+  EXPECT_EQ(executable->run({good}, {good, good}).code(), 6203);
+  EXPECT_EQ(executable->run({good, good}, {good}).code(), 6203);
+  EXPECT_EQ(executable->run({good, nullptr}, {good, good}).code(), 6203);
+  EXPECT_EQ(executable->run({good, good}, {small, good}).code(), 6203);
+  auto other = Device::create(*createDriver("null", desc));
+  EXPECT_EQ(executable->run({*other->allocate(512), good}, {good, good}).code(), 6203);
+  EXPECT_EQ(device->counters().launches, 0u);
+}
+
+TEST_F(ExecutableTest, RefusesAModelForAnotherMachine) {
+  arch::DeviceDesc other = desc;
+  other.cores = 2;
+  expectRefused(chainArtifacts(other), 6201, other.hash());
+  expectRefused(chainArtifacts(other), 6201, desc.hash());
+}
+
+TEST_F(ExecutableTest, RefusesDamagedArtifacts) {
+  const Artifacts good = chainArtifacts(desc);
+  const std::string code = "bundle_0/spyreCodeDir/spyrecode.json";
+  const std::string binary = "bundle_0/spyreCodeDir/init.bin";
+  Artifacts artifacts = good;
+  artifacts.erase("model.json");
+  expectRefused(artifacts, 9006, "model.json");
+  artifacts = good;
+  artifacts["model.json"] = "{";
+  EXPECT_FALSE(Executable::load(device, artifacts).ok());
+  artifacts = good;
+  artifacts.erase(code);
+  expectRefused(artifacts, 6202, "spyrecode.json not found");
+  artifacts = good;
+  artifacts[code] = "[]";
+  EXPECT_FALSE(Executable::load(device, artifacts).ok());
+  artifacts = good;
+  artifacts.erase(binary);
+  expectRefused(artifacts, 6202, "init.bin");
+  artifacts = good;
+  artifacts[binary] += '\0';
+  expectRefused(artifacts, 6202, "build the bundle again");
+  EXPECT_EQ(device->memoryStats().allocations, 0u) << "a failed load gives its memory back";
+}
+
+TEST_F(ExecutableTest, RefusesPlansThatLeaveTheAllocation) {
+  const std::string path = "bundle_0/spyreCodeDir/spyrecode.json";
+  Artifacts artifacts = chainArtifacts(desc);
+  const spec::SpyreCode good = *spec::readSpyreCode(artifacts[path]);
+  auto withCode = [&](const std::function<void(spec::SpyreCode &)> &change) {
+    spec::SpyreCode code = good;
+    change(code);
+    artifacts[path] = spec::writeSpyreCode(code);
+    return artifacts;
+  };
+  expectRefused(withCode([](spec::SpyreCode &code) { code.allocateBytes = 128; }), 5201,
+                "do not fit the allocation of 128 bytes");
+  expectRefused(withCode([](spec::SpyreCode &code) { code.transfers[0].devicePointer += 512; }),
+                5201, "do not fit the allocation");
+  expectRefused(
+      withCode([](spec::SpyreCode &code) { code.jobs[0] += code.transfers[0].sizeBytes; }), 6204,
+      "no transfer puts a program");
+  expectRefused(withCode([](spec::SpyreCode &code) { code.jobs.clear(); }), 6204, "starts no job");
+}
+
+TEST_F(ExecutableTest, ReportsThatTheProgramDoesNotFitIntoMemory) {
+  desc.ddrBytes = 1024;
+  SetUp();
+  expectRefused(chainArtifacts(desc), 6102, "bundle_0/spyreCodeDir/: out of device memory");
+}
+
+TEST_F(ExecutableTest, RefusesMoreArgumentsThanSegments) {
+  spec::Model model = chainModel(desc);
+  model.steps[0].arguments = {"x", "y", "x", "y", "x", "y", "x", "z"};
+  Artifacts artifacts = chainArtifacts(desc);
+  artifacts["model.json"] = spec::writeModel(model);
+  expectRefused(artifacts, 6002, "8 arguments");
+}
+
+// Two jobs that lie next to each other in one binary: each ends where the next begins.
+TEST_F(ExecutableTest, AdjacentJobsAreCutAtTheNextJob) {
+  std::string first = program::writeProgram(addProgram(desc, {0, 1, 2, kTestSticks, false}));
+  first.resize(size_t(roundUp(int64_t(first.size()), 128)));
+  const std::string second = program::writeProgram(addProgram(desc, {2, 0, 2, kTestSticks, false}));
+  spec::SpyreCode code;
+  const int64_t base = spec::kProgramOffsetBase;
+  code.allocateBytes = int64_t(first.size() + second.size());
+  code.transfers = {{"init.bin", base, code.allocateBytes}};
+  code.jobs = {base, base + int64_t(first.size())};
+  spec::Model model = chainModel(desc);
+  model.outputs.pop_back();
+  model.steps.pop_back();
+  Artifacts artifacts;
+  artifacts["model.json"] = spec::writeModel(model);
+  artifacts["bundle_0/spyreCodeDir/init.bin"] = first + second;
+  artifacts["bundle_0/spyreCodeDir/spyrecode.json"] = spec::writeSpyreCode(code);
+  auto executable = load(artifacts);
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(6), y = testValues(7);
+  BufferRef z = *device->allocate(512);
+  const Status status = executable->run({upload(x), upload(y)}, {z});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(device->counters().launches, 2u);
+  EXPECT_EQ(valueAt(download(z), 33), 2 * valueAt(x, 33) + valueAt(y, 33));
+}
+
+TEST_F(ExecutableTest, AFaultNamesTheStep) {
+  Artifacts artifacts = chainArtifacts(desc);
+  std::string &binary = artifacts["bundle_0/spyreCodeDir/init.bin"];
+  binary.assign(binary.size(), '\x5a');
+  auto executable = load(artifacts);
+  ASSERT_TRUE(executable);
+  BufferRef buffer = upload(testValues(1));
+  const Status status = executable->run({buffer, buffer}, {buffer, buffer});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.text().find("step 'bundle_0': "), 0u) << status.message();
+}
+
+TEST_F(ExecutableTest, TransfersCheckTypeSizeAndStrides) {
+  std::vector<uint16_t> values = testValues(1);
+  BufferRef buffer = *device->allocate(512);
+  layout::HostTensorRef tensor = host(values);
+  EXPECT_EQ(uploadTensor(nullptr, tensorDesc("t"), tensor).code(), 6105);
+  EXPECT_EQ(uploadTensor(*device->allocate(128), tensorDesc("t"), tensor).code(), 6203);
+  tensor.type = numerics::HostType::Bfloat16;
+  EXPECT_EQ(uploadTensor(buffer, tensorDesc("t"), tensor).code(), 6203);
+  tensor = host(values);
+  tensor.size = {64, 4};
+  EXPECT_EQ(downloadTensor(buffer, tensorDesc("t"), tensor).code(), 6203);
+  tensor = host(values);
+  tensor.stride = {1};
+  EXPECT_EQ(downloadTensor(buffer, tensorDesc("t"), tensor).code(), 6203);
+}
+
+// A transposed host tensor lands where its indices say, not where its memory lies.
+TEST_F(ExecutableTest, HostStridesMayDifferFromTheModel) {
+  const std::vector<uint16_t> rowMajor = testValues(9);
+  std::vector<uint16_t> columnMajor(kTestElements);
+  for (size_t row = 0; row < 4; ++row) {
+    for (size_t column = 0; column < 64; ++column) {
+      columnMajor[column * 4 + row] = rowMajor[row * 64 + column];
+    }
+  }
+  BufferRef buffer = *device->allocate(512);
+  const layout::HostTensorRef tensor{
+      columnMajor.data(), numerics::HostType::Float16, kTestSize, {1, 4}};
+  ASSERT_TRUE(uploadTensor(buffer, tensorDesc("t"), tensor).ok());
+  EXPECT_EQ(download(buffer), rowMajor);
+}
+
+TEST_F(ExecutableTest, ConstantsOfEveryTypeAreEncodedOrRefused) {
+  using numerics::HostType;
+  for (HostType type : {HostType::Float16, HostType::Bfloat16, HostType::Float32, HostType::Bool,
+                        HostType::Int32, HostType::Int64}) {
+    spec::Model model = chainModel(desc);
+    model.constants = {{tensorDesc("c", {1}, type), 1e300}};
+    Artifacts artifacts = chainArtifacts(desc);
+    artifacts["model.json"] = spec::writeModel(model);
+    EXPECT_TRUE(load(artifacts)) << numerics::hostTypeName(type);
+  }
+  spec::Model model = chainModel(desc);
+  model.constants = {{tensorDesc("c", {1}, HostType::Float8E4m3fn), 1}};
+  Artifacts artifacts = chainArtifacts(desc);
+  artifacts["model.json"] = spec::writeModel(model);
+  expectRefused(artifacts, 6205, "float8_e4m3fn");
+  model.constants = {{tensorDesc("c", {1024, 1024}), 1}};
+  artifacts["model.json"] = spec::writeModel(model);
+  EXPECT_FALSE(Executable::load(device, artifacts).ok());
+}
+
+// Runs of one executable share its pool; they must not see each other's intermediate values.
+TEST_F(ExecutableTest, ConcurrentRunsDoNotMix) {
+  auto executable = load(poolArtifacts(desc, 1));
+  ASSERT_TRUE(executable);
+  std::vector<std::thread> threads;
+  for (int id = 0; id < 4; ++id) {
+    threads.emplace_back([&, id] {
+      const std::vector<uint16_t> x = testValues(id), y = testValues(id + 10);
+      BufferRef xBuffer = upload(x), yBuffer = upload(y);
+      for (int round = 0; round < 8; ++round) {
+        BufferRef z = *device->allocate(512);
+        const Status status = executable->run({xBuffer, yBuffer}, {z});
+        ASSERT_TRUE(status.ok()) << status.message();
+        const std::vector<uint16_t> zValues = download(z);
+        for (size_t i = 0; i < kTestElements; ++i) {
+          ASSERT_EQ(valueAt(zValues, i), valueAt(x, i) + valueAt(y, i) + 1) << id << ' ' << i;
+        }
+      }
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+}
+
+} // namespace
