@@ -1,7 +1,7 @@
-//===- SimThroughput.cpp - how fast the simulated units run on this host ----------------------------------------===//
+//===- SimThroughput.cpp - how fast the simulated units run on this host -------------------===//
 //
-// One core on one host thread, operands in LX, the sanitizer on as in all tests. Counters: GMAC/s of
-// Matmul, GB/s of LX traffic of Vector, GB/s of DDR traffic of Load and Store.
+// One core on one host thread, operands in LX, the sanitizer on as in all tests. Counters: GMAC/s
+// of Matmul, GB/s of LX traffic of Vector, GB/s of DDR traffic of Load and Store.
 //===----------------------------------------------------------------------------------------===//
 #include "spyre/Program/Program.h"
 #include "spyre/Sim/SpyreSim.h"
@@ -53,7 +53,8 @@ std::vector<Instruction> repeated(int64_t trips, const Instruction &body) {
 }
 
 /// Launches \p instructions per iteration; returns the counters of one launch.
-spyre_sim_counters launchRepeatedly(benchmark::State &state, std::vector<Instruction> instructions) {
+spyre_sim_counters launchRepeatedly(benchmark::State &state,
+                                    std::vector<Instruction> instructions) {
   std::string device = spyre::arch::DeviceDesc::preset("spyre")->toJson();
   spyre_sim_config config{device.c_str(), 1, 1};
   spyre_sim *sim = spyre_sim_create(&config, nullptr);
@@ -84,10 +85,10 @@ void matmulRate(benchmark::State &state) {
   int64_t rows = state.range(0);
   constexpr int64_t kBlocks = 4, nBlocks = 4;
   // Levels rows, n, k: the accumulators follow B in LX.
-  Instruction matmul = make(Opcode::Matmul, Function::None, {1, rows, nBlocks, kBlocks},
-                            {at(0, kStick, 0, kBlocks * kStick),
-                             at(0x40000, 64 * kStick, kBlocks * 64 * kStick),
-                             at(0x80000, 0, 256, nBlocks * 256)});
+  Instruction matmul =
+      make(Opcode::Matmul, Function::None, {1, rows, nBlocks, kBlocks},
+           {at(0, kStick, 0, kBlocks * kStick), at(0x40000, 64 * kStick, kBlocks * 64 * kStick),
+            at(0x80000, 0, 256, nBlocks * 256)});
   matmul.validLanes = 64;
   matmul.parameter = kStick;
   spyre_sim_counters counters = launchRepeatedly(state, repeated(1024 / rows, matmul));
@@ -113,7 +114,8 @@ BENCHMARK_CAPTURE(vectorRate, addSplat, Function::Add, true)->Unit(benchmark::kM
 BENCHMARK_CAPTURE(vectorRate, exp, Function::Exp, false)->Unit(benchmark::kMillisecond);
 
 void accumulateRate(benchmark::State &state, Function function) {
-  Instruction body = make(Opcode::Accumulate, function, {1, 1, 1, 2048}, {at(0, kStick), at(0x80000)});
+  Instruction body =
+      make(Opcode::Accumulate, function, {1, 1, 1, 2048}, {at(0, kStick), at(0x80000)});
   body.validLanes = 64;
   spyre_sim_counters counters = launchRepeatedly(state, repeated(64, body));
   setRate(state, "GLane/s", counters.sfp_lane_ops);

@@ -31,8 +31,8 @@ def current_stream(device=None):
 
 
 def default_stream(device=None):
-    return torch.Stream(
-        stream_id=0, device_index=_device(device).index, device_type=torch._C._autograd.DeviceType.PrivateUse1)
+    current = current_stream(device)
+    return torch.Stream(stream_id=0, device_index=current.device_index, device_type=current.device_type)
 
 
 def synchronize(device=None):

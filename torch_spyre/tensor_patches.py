@@ -84,6 +84,10 @@ def install():
     """Once per process."""
     if getattr(torch.Tensor, "_spyre_tensor_patched", False):
         return
+    # ``with torch.device(...)`` knows constructors by identity: it must have seen the original empty.
+    from torch.utils._device import _device_constructors
+
+    _device_constructors()
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.Tensor.__repr__ = _wrap_repr(torch.Tensor.__repr__)
     torch.Tensor.device_tensor_layout = device_tensor_layout

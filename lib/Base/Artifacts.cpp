@@ -1,4 +1,4 @@
-//===- Artifacts.cpp - files and directories that are never half-written ------------------------===//
+//===- Artifacts.cpp - files and directories that are never half-written ------------------===//
 #include "spyre/Base/Artifacts.h"
 
 #include "fmt/ranges.h"
@@ -263,9 +263,8 @@ Expected<std::string> findArtifact(const Artifacts &artifacts, const std::string
   for (auto it = artifacts.begin(); it != artifacts.end() && names.size() < kListed; ++it) {
     names.push_back(it->first);
   }
-  return error<9006>("the file \"{}\" is missing; there are {} files: {}{}", path,
-                     artifacts.size(), fmt::join(names, ", "),
-                     artifacts.size() > kListed ? ", ..." : "");
+  return error<9006>("the file \"{}\" is missing; there are {} files: {}{}", path, artifacts.size(),
+                     fmt::join(names, ", "), artifacts.size() > kListed ? ", ..." : "");
 }
 
 std::string contentHash(const std::string &bytes) {

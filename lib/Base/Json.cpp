@@ -1,4 +1,4 @@
-//===- Json.cpp - a strict JSON reader on top of nlohmann-json ----------------------------------===//
+//===- Json.cpp - a strict JSON reader on top of nlohmann-json ----------------------------===//
 //
 // The library's own tree builder keeps the last of two equal keys, knows no nesting limit and
 // searches an object for each key it adds. StrictBuilder receives the parser's events instead: it
@@ -64,8 +64,8 @@ public:
   bool end_object() override {
     const auto &object = containers.back()->get_ref<const Json::object_t &>();
     if (const std::string *duplicate = findDuplicateKey(object)) {
-      return refuse(fmt::format("the key \"{}\" appears twice in one object; keep one",
-                                shorten(*duplicate)));
+      return refuse(
+          fmt::format("the key \"{}\" appears twice in one object; keep one", shorten(*duplicate)));
     }
     containers.pop_back();
     return true;
@@ -161,12 +161,11 @@ static std::string elementPath(const std::string &path, size_t index) {
 }
 
 static Status wrongType(const JsonReader &reader, const char *expected) {
-  return error<9103>("{}: expected {}, found {} {}", reader.path(), expected,
-                     reader.json().type_name(),
-                     reader.json().is_structured()
-                         ? std::string("value")
-                         : shorten(reader.json().dump(-1, ' ', false,
-                                                      Json::error_handler_t::replace)));
+  return error<9103>(
+      "{}: expected {}, found {} {}", reader.path(), expected, reader.json().type_name(),
+      reader.json().is_structured()
+          ? std::string("value")
+          : shorten(reader.json().dump(-1, ' ', false, Json::error_handler_t::replace)));
 }
 
 static Expected<int64_t> checkRange(const JsonReader &reader, int64_t value, int64_t low,

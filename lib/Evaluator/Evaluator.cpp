@@ -1,4 +1,4 @@
-//===- Evaluator.cpp - slow reference semantics of OpSpecs ------------------------------------------===//
+//===- Evaluator.cpp - slow reference semantics of OpSpecs ------------------------------------===//
 //
 // Element by element from the coordinates; core splits are ignored. Tensors in LX have no memory of
 // their own here: they are whole tensors named by their scratchpad address, which is enough to follow

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - matmul, sum and max with the documented order of operations ---------------===//
+//===- Reductions.cpp - matmul, sum and max with the documented order of operations -----------===//
 //
 // Order is part of the result (docs/numerics.md): a matmul adds products with one rounding each, k
 // ascending; a reduction along the stick keeps one accumulator per lane and folds the lanes in a

@@ -1,9 +1,9 @@
-//===- DeviceLayout.cpp - construction, text form and soundness of layouts ----------------------===//
+//===- DeviceLayout.cpp - construction, text form and soundness of layouts ----------------===//
 #include "spyre/Layout/DeviceLayout.h"
 
-#include "LayoutBuilder.h"
 #include "spyre/Base/Math.h"
 
+#include "LayoutBuilder.h"
 #include "fmt/ranges.h"
 
 #include <numeric>
@@ -62,8 +62,8 @@ std::string DeviceLayout::toString() const {
       "SpyreTensorLayout(device_size=[{}], stride_map =[{}], device_dtype=DataFormats.{}",
       fmt::join(deviceSize, ", "), fmt::join(strideMap, ", "), numerics::formatName(format));
   if (arrangement != ElementArrangement::Standard) {
-    text += fmt::format(", element_arrangement=ElementArrangement.{}",
-                        arrangementName(arrangement));
+    text +=
+        fmt::format(", element_arrangement=ElementArrangement.{}", arrangementName(arrangement));
   }
   return text + ")";
 }
@@ -90,9 +90,10 @@ size_t DeviceLayout::hash() const {
 Status DeviceLayout::verify() const {
   if (deviceSize.empty() || deviceSize.size() != strideMap.size() ||
       deviceSize.size() > kMaxDeviceRank) {
-    return error<2008>("the layout has {} sizes and {} strides; give as many strides as sizes, 1 to "
-                       "{}",
-                       deviceSize.size(), strideMap.size(), kMaxDeviceRank);
+    return error<2008>(
+        "the layout has {} sizes and {} strides; give as many strides as sizes, 1 to "
+        "{}",
+        deviceSize.size(), strideMap.size(), kMaxDeviceRank);
   }
   if (elemsPerStick() == 0) {
     return error<2008>("No device stick geometry for {}; choose a format that is stored in sticks",
@@ -130,8 +131,8 @@ static Status checkHostShape(const std::vector<int64_t> &hostSize,
   for (size_t i = 0; i < hostSize.size(); ++i) {
     if (hostSize[i] < 0 || hostSize[i] >= kMaxDeviceBytes || hostStride[i] < 0 ||
         hostStride[i] >= kMaxDeviceBytes) {
-      return error<2006>("host dimension {} has size {} and stride {}; both must be in [0, 2^47)", i,
-                         hostSize[i], hostStride[i]);
+      return error<2006>("host dimension {} has size {} and stride {}; both must be in [0, 2^47)",
+                         i, hostSize[i], hostStride[i]);
     }
   }
   return Status::success();
@@ -228,9 +229,10 @@ Expected<DeviceLayout> DeviceLayout::makeDefault(const std::vector<int64_t> &hos
   int64_t elems = 1;
   for (int64_t size : hostSize) {
     if (size > 0 && __builtin_mul_overflow(elems, size, &elems)) {
-      return error<2006>("a tensor of size [{}] has more elements than 64 bits count; use a smaller "
-                         "one",
-                         fmt::join(hostSize, ", "));
+      return error<2006>(
+          "a tensor of size [{}] has more elements than 64 bits count; use a smaller "
+          "one",
+          fmt::join(hostSize, ", "));
     }
   }
   std::vector<int64_t> order(hostSize.size());

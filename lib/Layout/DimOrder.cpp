@@ -1,18 +1,18 @@
-//===- DimOrder.cpp - find the dimension order behind a layout ----------------------------------===//
+//===- DimOrder.cpp - find the dimension order behind a layout ----------------------------===//
 //
-// Apart from the stick, a host dimension fills one slot with its own size and stride, so entries are
-// matched by that pair: dimensions with equal pairs are interchangeable, and no search is needed.
-// Only the stick is tried, at most once per host dimension.
+// Apart from the stick, a host dimension fills one slot with its own size and stride, so entries
+// are matched by that pair: dimensions with equal pairs are interchangeable, and no search is
+// needed. Only the stick is tried, at most once per host dimension.
 //===----------------------------------------------------------------------------------------===//
-#include "LayoutBuilder.h"
 #include "spyre/Layout/DeviceLayout.h"
 
+#include "LayoutBuilder.h"
 #include "fmt/ranges.h"
 
 namespace spyre::layout {
 
-/// Completes \p order, whose entries for the other dimensions are unset: each takes the first unused
-/// dimension that fits the entry's slot. False when an entry finds none.
+/// Completes \p order, whose entries for the other dimensions are unset: each takes the first
+/// unused dimension that fits the entry's slot. False when an entry finds none.
 static bool matchEntries(const DeviceLayout &layout, const std::vector<int64_t> &hostSize,
                          const std::vector<int64_t> &hostStride, size_t entriesToFill,
                          std::vector<bool> used, std::vector<int64_t> &order) {
@@ -34,8 +34,7 @@ static bool matchEntries(const DeviceLayout &layout, const std::vector<int64_t> 
 }
 
 static bool reproduces(const DeviceLayout &layout, const std::vector<int64_t> &hostSize,
-                       const std::vector<int64_t> &hostStride,
-                       const std::vector<int64_t> &order) {
+                       const std::vector<int64_t> &hostStride, const std::vector<int64_t> &order) {
   Expected<DeviceLayout> built = detail::buildLayout(hostSize, hostStride, layout.format, order);
   return built.ok() && built->deviceSize == layout.deviceSize &&
          built->strideMap == layout.strideMap;

@@ -1,4 +1,4 @@
-//===- LayoutBuilder.h - the slots of a dimension order, shared inside the library --------------===//
+//===- LayoutBuilder.h - the slots of a dimension order, shared inside the library --------===//
 //
 // A dimension order O of N entries gives N + 1 device dimensions ("slots"): O rotated left by one,
 // then the stick again. Entry 0 thus lies next to the stick, and the entry of the stick dimension

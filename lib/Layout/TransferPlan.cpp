@@ -1,9 +1,9 @@
-//===- TransferPlan.cpp - assign device dimensions to host dimensions ---------------------------===//
+//===- TransferPlan.cpp - assign device dimensions to host dimensions ---------------------===//
 #include "TransferPlan.h"
 
-#include "LayoutBuilder.h"
 #include "spyre/Base/Math.h"
 
+#include "LayoutBuilder.h"
 #include "fmt/ranges.h"
 
 #include <algorithm>
@@ -176,8 +176,7 @@ static std::vector<HostGroup> foldGroups(const std::vector<int64_t> &size,
   groupStride.clear();
   for (size_t dim : dims) {
     int64_t inner = 0;
-    bool dense = !groups.empty() &&
-                 !__builtin_mul_overflow(matchStride[dim], size[dim], &inner) &&
+    bool dense = !groups.empty() && !__builtin_mul_overflow(matchStride[dim], size[dim], &inner) &&
                  groupStride.back() == inner;
     if (!dense) {
       groups.emplace_back();

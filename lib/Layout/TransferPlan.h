@@ -1,4 +1,4 @@
-//===- TransferPlan.h - which host element each device position holds ---------------------------===//
+//===- TransferPlan.h - which host element each device position holds ---------------------===//
 //
 // Each host dimension of size S is written in a mixed radix: a device dimension that belongs to it
 // is a digit with a step, and

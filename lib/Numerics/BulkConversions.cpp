@@ -1,7 +1,8 @@
-//===- BulkConversions.cpp - whole runs of elements, vectorised by the compiler -----------------===//
-#include "ScalarConversions.h"
+//===- BulkConversions.cpp - whole runs of elements, vectorised by the compiler -----------===//
 #include "spyre/Base/TargetClones.h"
 #include "spyre/Numerics/Formats.h"
+
+#include "ScalarConversions.h"
 
 #include <cstring>
 

@@ -1,6 +1,7 @@
-//===- Conversions.cpp - the scalar interface of the number formats -----------------------------===//
-#include "ScalarConversions.h"
+//===- Conversions.cpp - the scalar interface of the number formats -----------------------===//
 #include "spyre/Numerics/Formats.h"
+
+#include "ScalarConversions.h"
 
 namespace spyre::numerics {
 

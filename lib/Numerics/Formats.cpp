@@ -1,4 +1,4 @@
-//===- Formats.cpp - names, widths and pairings of element formats ------------------------------===//
+//===- Formats.cpp - names, widths and pairings of element formats ------------------------===//
 #include "spyre/Numerics/Formats.h"
 
 #include "fmt/ranges.h"
@@ -28,25 +28,11 @@ struct HostTypeRow {
 
 // Row i describes the format with number i. [spec: device-and-layouts 2.2]
 static constexpr std::array<FormatRow, 19> kFormats = {{
-    {"SEN169_FP16", 16},
-    {"IEEE_FP32", 32},
-    {"INVALID", 0},
-    {"SEN143_FP8", 8},
-    {"SEN152_FP8", 8},
-    {"SEN153_FP9", 0},
-    {"SENINT2", 2},
-    {"SENINT4", 4},
-    {"SENINT8", 8},
-    {"SENINT16", 16},
-    {"SENINT24", 0},
-    {"IEEE_INT64", 64},
-    {"IEEE_INT32", 32},
-    {"SENUINT32", 32},
-    {"SENUINT2", 2},
-    {"IEEE_FP16", 16},
-    {"BOOL", 8},
-    {"BFLOAT16", 16},
-    {"SEN18F_FP24", 0},
+    {"SEN169_FP16", 16}, {"IEEE_FP32", 32}, {"INVALID", 0},     {"SEN143_FP8", 8},
+    {"SEN152_FP8", 8},   {"SEN153_FP9", 0}, {"SENINT2", 2},     {"SENINT4", 4},
+    {"SENINT8", 8},      {"SENINT16", 16},  {"SENINT24", 0},    {"IEEE_INT64", 64},
+    {"IEEE_INT32", 32},  {"SENUINT32", 32}, {"SENUINT2", 2},    {"IEEE_FP16", 16},
+    {"BOOL", 8},         {"BFLOAT16", 16},  {"SEN18F_FP24", 0},
 }};
 
 // Row i describes HostType i. [spec: device-and-layouts 2.3]
@@ -109,8 +95,7 @@ Expected<HostType> parseHostType(const std::string &name) {
       return HostType(i);
     }
   }
-  return error<2002>("unsupported element type \"{}\"; use one of {}", name,
-                     joinNames(kHostTypes));
+  return error<2002>("unsupported element type \"{}\"; use one of {}", name, joinNames(kHostTypes));
 }
 
 int64_t hostTypeBytes(HostType type) { return hostTypeRow(type).bytes; }

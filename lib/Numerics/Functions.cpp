@@ -1,4 +1,4 @@
-//===- Functions.cpp - transcendental functions of the vector unit ------------------------------===//
+//===- Functions.cpp - transcendental functions of the vector unit ------------------------===//
 //
 // e^x = 2^k * e^r with k = round(x / ln 2) and |r| <= ln 2 / 2. All in double, where the polynomial
 // and the few roundings lose less than 2^-33, then one rounding to float: the result is the nearest

@@ -1,4 +1,4 @@
-//===- ScalarConversions.h - number formats bit by bit, without branches ------------------------===//
+//===- ScalarConversions.h - number formats bit by bit, without branches ------------------===//
 //
 // Each function is one straight line of integer operations and selections, so that the same source
 // serves the scalar interface and the vectorised loops of BulkConversions.cpp: they cannot differ.
@@ -17,8 +17,8 @@ constexpr uint32_t kDl16Nan = 0x7FFF;
 constexpr uint32_t kFloatInfinity = 0x7F800000;
 constexpr uint32_t kFloatQuietNan = 0x7FC00000;
 
-/// Works on the magnitude: adding half a unit of the last kept place rounds ties away from zero, and
-/// a carry out of the fraction enters the exponent by itself. [spec: device-and-layouts 2.4]
+/// Works on the magnitude: adding half a unit of the last kept place rounds ties away from zero,
+/// and a carry out of the fraction enters the exponent by itself. [spec: device-and-layouts 2.4]
 inline uint16_t dl16FromFloat(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   uint32_t sign = (bits >> 16) & 0x8000u;
@@ -44,9 +44,9 @@ inline float floatFromDl16(uint16_t bits) {
 /// IEEE binary16, to nearest even. Subnormal results come from one float addition that aligns the
 /// last place of the half with the last place of the float.
 inline uint16_t halfFromFloat(float value) {
-  constexpr uint32_t kOverflow = 143u << 23;  // 2^16
-  constexpr uint32_t kSmallest = 113u << 23;  // 2^-14, the smallest normal half
-  constexpr uint32_t kAligner = 126u << 23;   // 2^-1: its last place is 2^-24
+  constexpr uint32_t kOverflow = 143u << 23; // 2^16
+  constexpr uint32_t kSmallest = 113u << 23; // 2^-14, the smallest normal half
+  constexpr uint32_t kAligner = 126u << 23;  // 2^-1: its last place is 2^-24
   uint32_t bits = std::bit_cast<uint32_t>(value);
   uint32_t sign = (bits >> 16) & 0x8000u;
   uint32_t magnitude = bits & 0x7FFFFFFFu;

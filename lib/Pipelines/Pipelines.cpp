@@ -128,7 +128,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createPadMatmulPass(options.trace));
     return;
   case Phase::Layout:
-    manager.addPass(loop::createDivideWorkPass(options.cores, options.trace));
+    manager.addPass(loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
     manager.addPass(loop::createPlanPoolPass(options.trace));
     return;
   default:

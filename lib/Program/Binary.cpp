@@ -1,13 +1,12 @@
-//===- Binary.cpp - device programs as bytes -----------------------------------------------------===//
+//===- Binary.cpp - device programs as bytes -----------------------------------------------===//
 //
-// The layout is docs/program-format.md. The writer puts every number in little-endian order whatever
-// the host; the reader checks each count against the bytes that are left before it allocates, so the
-// memory it takes is bounded by the size of its input. A binary that is read and written again gives
-// the same bytes: fields without meaning must be zero.
+// The layout is docs/program-format.md. The writer puts every number in little-endian order
+// whatever the host; the reader checks each count against the bytes that are left before it
+// allocates, so the memory it takes is bounded by the size of its input. A binary that is read and
+// written again gives the same bytes: fields without meaning must be zero.
 //===----------------------------------------------------------------------------------------===//
-#include "spyre/Program/Program.h"
-
 #include "spyre/Base/Math.h"
+#include "spyre/Program/Program.h"
 
 #include <algorithm>
 #include <string_view>
@@ -79,7 +78,8 @@ static bool allZero(std::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
 }
 
-//===- Writer ------------------------------------------------------------------------------------===//
+//===- Writer
+//------------------------------------------------------------------------------------===//
 
 static void putOperand(ByteWriter &out, const Operand &operand) {
   out.put(operand.base);
@@ -144,16 +144,18 @@ std::string writeProgram(const Program &program) {
   return std::move(out.bytes);
 }
 
-//===- Reader ------------------------------------------------------------------------------------===//
+//===- Reader
+//------------------------------------------------------------------------------------===//
 
 static Status truncated(const ByteReader &in, const char *what) {
-  return error<5102>("the program ends inside {} at byte {} ({} bytes left); was the file cut?", what,
-                     in.offset(), in.left());
+  return error<5102>("the program ends inside {} at byte {} ({} bytes left); was the file cut?",
+                     what, in.offset(), in.left());
 }
 
 static Status notZero(const ByteReader &in, const char *what) {
-  return error<5102>("{} before byte {} must be zero; the program is damaged or newer than this reader",
-                     what, in.offset());
+  return error<5102>(
+      "{} before byte {} must be zero; the program is damaged or newer than this reader", what,
+      in.offset());
 }
 
 static Expected<Operand> takeOperand(ByteReader &in) {
@@ -194,8 +196,8 @@ static Expected<Instruction> takeInstruction(ByteReader &in) {
     count = in.take<int64_t>();
   }
   if (instruction.operandCount > kMaxOperands) {
-    return error<5102>("the instruction before byte {} has {} operands, the most are {}", in.offset(),
-                       instruction.operandCount, kMaxOperands);
+    return error<5102>("the instruction before byte {} has {} operands, the most are {}",
+                       in.offset(), instruction.operandCount, kMaxOperands);
   }
   if (!in.has(instruction.operandCount, kOperandBytes)) {
     return truncated(in, "the operands of an instruction");
@@ -276,9 +278,10 @@ Expected<Program> readProgram(const std::string &bytes) {
     return truncated(header, "the header");
   }
   if (uint32_t version = header.take<uint32_t>(); version != kFormatVersion) {
-    return error<5101>("program version {} cannot be read, this reader knows version {}; compile the "
-                       "model again",
-                       version, kFormatVersion);
+    return error<5101>(
+        "program version {} cannot be read, this reader knows version {}; compile the "
+        "model again",
+        version, kFormatVersion);
   }
   uint64_t totalBytes = header.take<uint64_t>();
   uint32_t phases = header.take<uint32_t>();

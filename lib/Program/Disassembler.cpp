@@ -1,4 +1,4 @@
-//===- Disassembler.cpp - a device program as text for people -------------------------------------===//
+//===- Disassembler.cpp - a device program as text for people ------------------------------===//
 //
 //   phase 0 "0_add" cores 2
 //     table T0: 0 8192
@@ -108,7 +108,8 @@ static std::string instructionText(const Instruction &instruction) {
   if (operands > 0) {
     // The result is the last operand and is printed first, as in an assignment.
     bool isStore = instruction.opcode == Opcode::Store;
-    text += fmt::format(" {} <-", address(instruction, instruction.operands[operands - 1], isStore));
+    text +=
+        fmt::format(" {} <-", address(instruction, instruction.operands[operands - 1], isStore));
   }
   for (size_t i = 0; i + 1 < operands; ++i) {
     bool isLoad = instruction.opcode == Opcode::Load;

@@ -1,9 +1,9 @@
-//===- Verifier.cpp - static checks of a device program against a machine ------------------------===//
+//===- Verifier.cpp - static checks of a device program against a machine ------------------===//
 //
 // Nothing here runs the program. The lowest and highest address of an operand follow from its base,
 // the extremes of its core table and, per loop and level, 0 or stride * (count - 1): addresses are
-// affine, so the extremes are at corners and checking them checks every address in between. Sums are
-// formed in 128 bits, where no 64-bit input can overflow them.
+// affine, so the extremes are at corners and checking them checks every address in between. Sums
+// are formed in 128 bits, where no 64-bit input can overflow them.
 //===----------------------------------------------------------------------------------------===//
 #include "spyre/Program/Program.h"
 
@@ -76,7 +76,6 @@ private:
 };
 
 } // namespace
-
 
 /// Vector functions by their number of inputs; nullopt when \p function is none of them.
 static std::optional<size_t> vectorInputs(Function function) {
@@ -307,7 +306,8 @@ Status PhaseVerifier::checkOperands(const Instruction &instruction, const Roles 
   return Status::success();
 }
 
-Status PhaseVerifier::checkAlignment(const Instruction &instruction, size_t index, Role role) const {
+Status PhaseVerifier::checkAlignment(const Instruction &instruction, size_t index,
+                                     Role role) const {
   const Operand &operand = instruction.operands[index];
   int64_t alignment = role == Role::LxElement ? instruction.elementBytes : device.stickBytes;
   std::vector<int64_t> terms{operand.base};

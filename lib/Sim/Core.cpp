@@ -1,4 +1,4 @@
-//===- Core.cpp - loops, addresses, bounds and faults of a core ----------------------------------------===//
+//===- Core.cpp - loops, addresses, bounds and faults of a core ----------------------------===//
 #include "Core.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void Core::runPhase(const PlannedPhase &plannedPhase, const LaunchContext &launc
       if (++loops[depth - 1] < loop.source->parameter) {
         pc = planned.partner;
       } else {
-        loops[--depth] = 0;
+        --depth;
       }
     } else if (!execute(planned, loops)) {
       return;
@@ -89,9 +89,10 @@ bool Core::resolve(const PlannedInstruction &planned, const LoopIndices &loops,
 
 bool Core::checkLxRange(size_t operand, int64_t lowest, int64_t end) {
   if (lowest < 0 || uint64_t(end) > memory.bytes()) {
-    return fail(error<7002>("out-of-bounds: {} operand {} reaches LX {:#x}..{:#x}, but LX has {:#x} "
-                            "bytes",
-                            where(), operand, lowest, end, memory.bytes()));
+    return fail(
+        error<7002>("out-of-bounds: {} operand {} reaches LX {:#x}..{:#x}, but LX has {:#x} "
+                    "bytes",
+                    where(), operand, lowest, end, memory.bytes()));
   }
   return true;
 }
@@ -119,9 +120,10 @@ bool Core::checkWritten(size_t operand, const Access &access, int64_t sticks) {
   if (!stick) {
     return true;
   }
-  return fail(error<7003>("uninitialized-read: {} operand {} reads LX {:#x}, which this launch never "
-                          "wrote; load or fill it first",
-                          where(), operand, *stick));
+  return fail(
+      error<7003>("uninitialized-read: {} operand {} reads LX {:#x}, which this launch never "
+                  "wrote; load or fill it first",
+                  where(), operand, *stick));
 }
 
 bool Core::fail(Status status) {

@@ -1,4 +1,4 @@
-//===- Core.h - one core: its LX, its interpreter and its units ----------------------------------------===//
+//===- Core.h - one core: its LX, its interpreter and its units ----------------------------===//
 //
 // A core runs the instructions of a phase one after the other. Before an instruction executes, the
 // lowest and highest address of each operand are checked against LX or the mapped segment, for the
@@ -36,8 +36,8 @@ struct Run {
   int64_t count = 1;
 };
 
-/// Sticks a unit converts to fp32 at once: long enough to amortise calls, small enough for the host's
-/// first-level cache.
+/// Sticks a unit converts to fp32 at once: long enough to amortise calls, small enough for the
+/// host's first-level cache.
 constexpr int64_t kBatchSticks = 16;
 
 struct Scratch {

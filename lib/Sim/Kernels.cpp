@@ -1,9 +1,10 @@
-//===- Kernels.cpp - arithmetic loops, vectorised by the compiler --------------------------------------===//
+//===- Kernels.cpp - arithmetic loops, vectorised by the compiler --------------------------===//
 #include "Kernels.h"
 
-#include "Lx.h"
 #include "spyre/Base/TargetClones.h"
 #include "spyre/Numerics/Functions.h"
+
+#include "Lx.h"
 
 namespace spyre::sim {
 

@@ -1,4 +1,4 @@
-//===- Kernels.h - the arithmetic loops of the units on fp32 lanes -------------------------------------===//
+//===- Kernels.h - the arithmetic loops of the units on fp32 lanes -------------------------===//
 //
 // Each computes, lane by lane, what the scalar function of spyre/Numerics/Functions.h computes; the
 // loops are compiled for several hosts and all give the same bits.
@@ -21,7 +21,8 @@ void maxSticks(float *acc, const float *x, int64_t sticks, int64_t lanes);
 /// acc[n] <- fma(a[k], b[k][n], acc[n]), k ascending below \p rows; 64 lanes.
 void matmulRows(const float *a, const float *b, float *acc, int64_t rows);
 
-/// Halving tree over \p lanes (a power of two): lane i with lane i + n/2, and so on. Destroys values.
+/// Halving tree over \p lanes (a power of two): lane i with lane i + n/2, and so on. Destroys
+/// values.
 float treeSum(float *values, int64_t lanes);
 float treeMax(float *values, int64_t lanes);
 

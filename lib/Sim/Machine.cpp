@@ -1,4 +1,4 @@
-//===- Machine.cpp - host access, launches, barriers ------------------------------------------------------===//
+//===- Machine.cpp - host access, launches, barriers ---------------------------------------===//
 #include "Machine.h"
 
 #include <algorithm>
@@ -34,12 +34,14 @@ Expected<std::unique_ptr<Machine>> Machine::create(const spyre_sim_config &confi
                                               config.threads, config.sanitizer != 0));
 }
 
-//===- Host access -------------------------------------------------------------------------------===//
+//===- Host access
+//-------------------------------------------------------------------------------===//
 
 Status Machine::checkDdrRange(uint64_t address, uint64_t bytes) const {
   if (!ddr.contains(address, bytes)) {
-    return error<7002>("out-of-bounds: {} bytes at physical DDR address {:#x}, but DDR has {:#x} bytes",
-                       bytes, address, ddr.bytes());
+    return error<7002>(
+        "out-of-bounds: {} bytes at physical DDR address {:#x}, but DDR has {:#x} bytes", bytes,
+        address, ddr.bytes());
   }
   return Status::success();
 }
@@ -72,8 +74,8 @@ Status Machine::readLx(uint32_t core, uint64_t address, void *data, uint64_t byt
   }
   Lx &lx = cores[core].lx();
   if (address > lx.bytes() || bytes > lx.bytes() - address) {
-    return error<7002>("out-of-bounds: {} bytes at LX {:#x} of core {}, but LX has {:#x} bytes", bytes,
-                       address, core, lx.bytes());
+    return error<7002>("out-of-bounds: {} bytes at LX {:#x} of core {}, but LX has {:#x} bytes",
+                       bytes, address, core, lx.bytes());
   }
   if (bytes > 0) {
     std::memcpy(data, lx.at(int64_t(address)), bytes);
@@ -81,7 +83,8 @@ Status Machine::readLx(uint32_t core, uint64_t address, void *data, uint64_t byt
   return Status::success();
 }
 
-//===- Launch ------------------------------------------------------------------------------------===//
+//===- Launch
+//------------------------------------------------------------------------------------===//
 
 Status Machine::checkMapping(std::span<const Segment> segments) const {
   if (segments.size() > uint64_t(device.segments)) {
@@ -93,10 +96,10 @@ Status Machine::checkMapping(std::span<const Segment> segments) const {
     if (segment.sizeBytes > uint64_t(device.segmentBytes) ||
         !ddr.contains(segment.physicalBase, segment.sizeBytes) ||
         segment.physicalBase % kStickBytes != 0) {
-      return error<7007>("bad-mapping: segment {} maps {:#x} bytes at physical {:#x}; it must start at "
-                         "a stick, lie inside DDR ({:#x} bytes) and have at most {:#x} bytes",
-                         i, segment.sizeBytes, segment.physicalBase, ddr.bytes(),
-                         device.segmentBytes);
+      return error<7007>(
+          "bad-mapping: segment {} maps {:#x} bytes at physical {:#x}; it must start at "
+          "a stick, lie inside DDR ({:#x} bytes) and have at most {:#x} bytes",
+          i, segment.sizeBytes, segment.physicalBase, ddr.bytes(), device.segmentBytes);
     }
   }
   return Status::success();
@@ -109,9 +112,10 @@ Expected<program::Program> Machine::fetchProgram(uint64_t address, uint64_t byte
   Segment segment = index < segments.size() ? segments[index] : Segment();
   uint64_t offset = address - base;
   if (address < base || offset > segment.sizeBytes || bytes > segment.sizeBytes - offset) {
-    return error<7007>("bad-mapping: the program of {} bytes at {:#x} is not in the program segment "
-                       "{} ({:#x} mapped bytes at {:#x})",
-                       bytes, address, index, segment.sizeBytes, base);
+    return error<7007>(
+        "bad-mapping: the program of {} bytes at {:#x} is not in the program segment "
+        "{} ({:#x} mapped bytes at {:#x})",
+        bytes, address, index, segment.sizeBytes, base);
   }
   if (bytes > kMaxProgramBytes) {
     return error<7006>("bad-program: {} bytes, the most are {}", bytes, kMaxProgramBytes);
@@ -183,16 +187,18 @@ Status Machine::checkRaces(const PlannedPhase &phase, const LaunchContext &conte
     return Status::success();
   }
   if (race->bothWrite) {
-    return error<7004>("overlapping-write: core {} phase {} instruction {} and core {} instruction {} "
-                       "both write physical DDR {:#x} before a barrier; give each stick one owner",
-                       race->core, phase.name, race->instruction, race->otherCore,
-                       race->otherInstruction, race->address);
+    return error<7004>(
+        "overlapping-write: core {} phase {} instruction {} and core {} instruction {} "
+        "both write physical DDR {:#x} before a barrier; give each stick one owner",
+        race->core, phase.name, race->instruction, race->otherCore, race->otherInstruction,
+        race->address);
   }
-  return error<7005>("undefined-behavior: core {} phase {} instruction {} reads physical DDR {:#x}, "
-                     "which core {} instruction {} writes in the same phase; end the phase between "
-                     "them",
-                     race->core, phase.name, race->instruction, race->address, race->otherCore,
-                     race->otherInstruction);
+  return error<7005>(
+      "undefined-behavior: core {} phase {} instruction {} reads physical DDR {:#x}, "
+      "which core {} instruction {} writes in the same phase; end the phase between "
+      "them",
+      race->core, phase.name, race->instruction, race->address, race->otherCore,
+      race->otherInstruction);
 }
 
 void Machine::addToTotals(const Counters &launch, uint64_t programBytes) {

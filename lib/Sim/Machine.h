@@ -1,4 +1,4 @@
-//===- Machine.h - the simulated device behind the C interface ------------------------------------------===//
+//===- Machine.h - the simulated device behind the C interface -----------------------------===//
 //
 // Category words of the faults, each with its own number: configuration E7001, out-of-bounds E7002,
 // uninitialized-read E7003, overlapping-write E7004, undefined-behavior (racing read) E7005,
@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "Core.h"
 #include "spyre/Base/ThreadPool.h"
 #include "spyre/Sim/SpyreSim.h"
+
+#include "Core.h"
 
 #include <memory>
 

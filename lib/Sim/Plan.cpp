@@ -1,4 +1,4 @@
-//===- Plan.cpp - nests, order of matmul points, cost of instructions ---------------------------------===//
+//===- Plan.cpp - nests, order of matmul points, cost of instructions ----------------------===//
 #include "Plan.h"
 
 #include <algorithm>
@@ -36,10 +36,11 @@ uint64_t wholeCycles(double cycles) {
   return uint64_t(std::ceil(std::clamp(cycles, 0.0, kMostCycles)));
 }
 
-//===- Nests -------------------------------------------------------------------------------------===//
+//===- Nests
+//-------------------------------------------------------------------------------------===//
 
-/// True when all operands walk level \p outer of \p nest around level \p inner of \p inside like one
-/// long level.
+/// True when all operands walk level \p outer of \p nest around level \p inner of \p inside like
+/// one long level.
 static bool walksAsOne(const Nest &nest, size_t outer, const Nest &inside, size_t inner) {
   for (size_t op = 0; op < kMaxOperands; ++op) {
     if (nest.strides[op][outer] != inside.strides[op][inner] * inside.counts[inner]) {
@@ -96,8 +97,8 @@ static bool accumulatorsAreDistinct(const Nest &nest) {
   return true;
 }
 
-/// Moves the longest level that keeps B and changes the accumulator to the inside. Every accumulator
-/// still sees its own points in the same order, so no sum changes.
+/// Moves the longest level that keeps B and changes the accumulator to the inside. Every
+/// accumulator still sees its own points in the same order, so no sum changes.
 static Nest matmulOrder(const Nest &nest) {
   size_t chosen = kMaxLevels;
   for (size_t level = 0; level < kMaxLevels; ++level) {
@@ -119,7 +120,8 @@ static Nest matmulOrder(const Nest &nest) {
   return result;
 }
 
-//===- Cost --------------------------------------------------------------------------------------===//
+//===- Cost
+//--------------------------------------------------------------------------------------===//
 
 static void planTransfer(PlannedInstruction &planned, uint64_t points, int64_t activeCores,
                          const arch::Timing &timing) {
@@ -222,8 +224,7 @@ static PlannedInstruction planInstruction(const Instruction &source, int64_t act
 
 static std::string printable(const std::string &name) {
   std::string text = name.substr(0, 64);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < 0x20 || c >= 0x7f; }, '?');
+  std::replace_if(text.begin(), text.end(), [](char c) { return c < 0x20 || c >= 0x7f; }, '?');
   return text;
 }
 

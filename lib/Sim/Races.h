@@ -1,9 +1,9 @@
-//===- Races.h - which DDR bytes each core touched in a phase, and whether two of them clash ----------===//
+//===- Races.h - which DDR bytes each core touched in a phase, and whether two of them clash ===//
 //
 // Between two barriers nothing orders the cores. A stick that two cores write, or that one core
 // writes and another reads, has a value that depends on chance: on a real machine as well as here.
-// Cores record ranges of physical addresses while they run; the check happens at the barrier, so its
-// answer does not depend on host threads.
+// Cores record ranges of physical addresses while they run; the check happens at the barrier, so
+// its answer does not depend on host threads.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 

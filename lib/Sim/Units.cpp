@@ -1,12 +1,12 @@
-//===- Units.cpp - Load, Store, Fill and the vector unit ------------------------------------------------===//
+//===- Units.cpp - Load, Store, Fill and the vector unit -----------------------------------===//
 //
 // Points execute in order. A unit may work on many points at once only when no point reads what an
 // earlier point of the same run wrote; runs where that could happen are cut into single points.
 //===----------------------------------------------------------------------------------------===//
-#include "Core.h"
-
-#include "Kernels.h"
 #include "spyre/Numerics/Functions.h"
+
+#include "Core.h"
+#include "Kernels.h"
 
 #include <algorithm>
 #include <bit>
@@ -92,7 +92,8 @@ bool Core::runUnit(const Addresses &addresses) {
   SPYRE_CHECK(false, "loops are control, not unit work");
 }
 
-//===- DDR ---------------------------------------------------------------------------------------===//
+//===- DDR
+//---------------------------------------------------------------------------------------===//
 
 /// Source and destination are disjoint or the same.
 static void copySticks(const uint8_t *from, int64_t fromStride, uint8_t *to, int64_t toStride,
@@ -146,7 +147,8 @@ bool Core::store(const Run &run) {
   return true;
 }
 
-//===- Vector ------------------------------------------------------------------------------------===//
+//===- Vector
+//------------------------------------------------------------------------------------===//
 
 bool Core::fill(const Run &run) {
   const Access &to = run.operands[0];
@@ -252,7 +254,8 @@ void Core::vectorBatch(const Run &run, int64_t first, int64_t sticks) {
   }
 }
 
-//===- Accumulators ------------------------------------------------------------------------------===//
+//===- Accumulators
+//------------------------------------------------------------------------------===//
 
 /// Input sticks in fp32 with the masked lanes replaced.
 void Core::readMasked(const Access &access, int64_t first, int64_t sticks) {
@@ -322,7 +325,8 @@ bool Core::finish(const Run &run) {
   return true;
 }
 
-//===- Shuffle -----------------------------------------------------------------------------------===//
+//===- Shuffle
+//-----------------------------------------------------------------------------------===//
 
 template <typename Element>
 static void moveElements(const uint8_t *from, int64_t fromStride, uint8_t *to, int64_t toStride,

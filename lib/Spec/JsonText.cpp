@@ -1,4 +1,4 @@
-//===- JsonText.cpp - readable JSON ---------------------------------------------------------------===//
+//===- JsonText.cpp - readable JSON -----------------------------------------------------------===//
 //
 // nlohmann's printer opens either everything or nothing; a SuperDSC is readable only in between.
 //===----------------------------------------------------------------------------------------===//

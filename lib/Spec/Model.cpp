@@ -1,4 +1,4 @@
-//===- Model.cpp - model.json ----------------------------------------------------------------------===//
+//===- Model.cpp - model.json -----------------------------------------------------------------===//
 //
 // People open this file to see what a compiled graph needs, so short values stay on one line and
 // names are torch's.

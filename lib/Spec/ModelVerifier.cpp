@@ -1,4 +1,4 @@
-//===- ModelVerifier.cpp - can the runtime execute this model ---------------------------------------===//
+//===- ModelVerifier.cpp - can the runtime execute this model ---------------------------------===//
 //
 // Checked once at load time; after it the runtime indexes by name and sizes buffers by layout without
 // further checks.

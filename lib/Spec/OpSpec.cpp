@@ -1,4 +1,4 @@
-//===- OpSpec.cpp - the text form of OpSpecs -----------------------------------------------------===//
+//===- OpSpec.cpp - the text form of OpSpecs --------------------------------------------------===//
 //
 // The form is the Python that the documented front end generates, so that a dump can be compared
 // with one of theirs and pasted into a Python session.

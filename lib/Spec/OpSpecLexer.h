@@ -1,4 +1,4 @@
-//===- OpSpecLexer.h - words of the OpSpec text --------------------------------------------------===//
+//===- OpSpecLexer.h - words of the OpSpec text -----------------------------------------------===//
 //
 // Names, numbers, quoted strings and punctuation, each with its line and column. The same lexer
 // reads the expressions inside sympify('...'), whose positions are then those in the outer text.

@@ -1,4 +1,4 @@
-//===- OpSpecParser.cpp - reads the text form of OpSpecs ------------------------------------------===//
+//===- OpSpecParser.cpp - reads the text form of OpSpecs --------------------------------------===//
 //
 // Recursive descent over the words of OpSpecLexer. The grammar nests at most five levels, each with
 // its own function, so the depth of recursion does not depend on the input. Expressions may be bare

@@ -1,4 +1,4 @@
-//===- OpSpecVerifier.cpp - the invariants of an aligned OpSpec -----------------------------------===//
+//===- OpSpecVerifier.cpp - the invariants of an aligned OpSpec -------------------------------===//
 //
 // Emission and the evaluator rely on what is checked here: after it, every coordinate is inside its
 // tensor for every point of the iteration space, and no size overflows.

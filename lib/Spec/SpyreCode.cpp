@@ -1,4 +1,4 @@
-//===- SpyreCode.cpp - spyrecode.json ---------------------------------------------------------------===//
+//===- SpyreCode.cpp - spyrecode.json ---------------------------------------------------------===//
 //
 // Commands of program correction (ComputeOnHost, DataTransfer) belong to the interface; they are
 // refused by name, since a launch without them would run an unpatched program.

@@ -1,4 +1,4 @@
-//===- SuperDscEmitter.cpp - OpSpec -> SuperDSC in twelve steps -----------------------------------===//
+//===- SuperDscEmitter.cpp - OpSpec -> SuperDSC in twelve steps -------------------------------===//
 //
 // Steps as numbered in codegen-and-backend 2.1. Extents, gaps and start addresses are computed from
 // the device strides of the coordinates, not from positions, so that the address rule of SuperDsc.h

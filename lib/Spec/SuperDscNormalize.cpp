@@ -1,4 +1,4 @@
-//===- SuperDscNormalize.cpp - an OpSpec whose tensors the address rule can describe -------------===//
+//===- SuperDscNormalize.cpp - an OpSpec whose tensors the address rule can describe ----------===//
 //
 // See the header for the reason and an example.
 //===----------------------------------------------------------------------------------------===//

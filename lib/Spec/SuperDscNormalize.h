@@ -1,4 +1,4 @@
-//===- SuperDscNormalize.h - an OpSpec whose tensors the address rule can describe ---------------===//
+//===- SuperDscNormalize.h - an OpSpec whose tensors the address rule can describe ------------===//
 //
 // A SuperDSC gives no strides: a dimension's stride is the product of the extents inside it, starting
 // at one stick. Constant coordinates (a selected row, a strided walk) therefore must lie behind some

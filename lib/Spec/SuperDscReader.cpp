@@ -1,4 +1,4 @@
-//===- SuperDscReader.cpp - JSON -> SuperDsc -------------------------------------------------------===//
+//===- SuperDscReader.cpp - JSON -> SuperDsc --------------------------------------------------===//
 //
 // Strict: a field nobody knows is refused, since ignoring it could change what the operation means.
 // Fields whose content follows from others (folds, coordinates) are checked for shape; what the
@@ -217,6 +217,7 @@ private:
     SPYRE_ASSIGN_OR_RETURN(JsonReader sizes, config.field("N_"));
     SPYRE_ASSIGN_OR_RETURN(dsc.size, readDims(sizes, "n", true, 1));
     SPYRE_RETURN_IF_ERROR(readStage(config));
+    SPYRE_RETURN_IF_ERROR(checkSameDims(config));
     SPYRE_RETURN_IF_ERROR(readMasking(config));
     SPYRE_RETURN_IF_ERROR(readLayouts(config));
     SPYRE_RETURN_IF_ERROR(readTensors(config));
@@ -239,11 +240,29 @@ private:
                : fault(epilogue, "epilogue sizes that differ from ss_ are not accepted yet");
   }
 
+  /// A misspelt dimension must not pass as one more.
+  Status checkSameDims(const JsonReader &config) const {
+    const auto differs = [&](const DimMap<int64_t> &map) {
+      return map.size() != dsc.size.size() ||
+             std::any_of(map.begin(), map.end(),
+                         [&](const auto &entry) { return !findDim(dsc.size, entry.first); });
+    };
+    if (differs(dsc.slices) || differs(dsc.perCoreSize) ||
+        std::any_of(dsc.coreSlice.begin(), dsc.coreSlice.end(), differs)) {
+      return fault(config, "N_, ss_, numWkSlicesPerDim_ and coreIdToWkSlice_ must name the same "
+                           "dimensions");
+    }
+    return Status::success();
+  }
+
   Status readMasking(const JsonReader &config) {
     SPYRE_ASSIGN_OR_RETURN(JsonReader object, config.field("coordinateMasking_"));
     SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
     for (const auto &[dim, ranges] : members) {
       SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> list, ranges.elements());
+      if (!findDim(dsc.size, dim)) {
+        return fault(ranges, "no such dimension in N_");
+      }
       if (list.size() != 1) {
         return fault(ranges, "{} ranges; one is accepted", list.size());
       }

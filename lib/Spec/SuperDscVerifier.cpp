@@ -1,4 +1,4 @@
-//===- SuperDscVerifier.cpp - is a SuperDSC consistent, and does it fit the machine ---------------===//
+//===- SuperDscVerifier.cpp - is a SuperDSC consistent, and does it fit the machine -----------===//
 //
 // What a back end may rely on after reading somebody else's file: names resolve, sizes divide,
 // every stick a core can touch lies inside the memory it names.

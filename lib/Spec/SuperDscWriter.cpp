@@ -1,4 +1,4 @@
-//===- SuperDscWriter.cpp - SuperDsc -> JSON -------------------------------------------------------===//
+//===- SuperDscWriter.cpp - SuperDsc -> JSON --------------------------------------------------===//
 //
 // Field names, order and constants are those of codegen-and-backend 2.2-2.7; consumers of the
 // documented interface compare text, so nothing here is free to change.

@@ -153,8 +153,8 @@ def test_writing_part_of_a_storage_keeps_values_fp16_cannot_hold():
     assert back[:3].tolist() == [dl16(1e9)] * 3 and back[3:7].tolist() == [2.0] * 4 and back[129] == dl16(1e9)
 
 
-@pytest.mark.parametrize("source, target", itertools.product(
-    [torch.float16, torch.float32, torch.int32, torch.bool, torch.float64], FLOATS + [torch.int32, torch.bool]), ids=str)
+@pytest.mark.parametrize("source, target", list(itertools.product(
+    [torch.float16, torch.float32, torch.int32, torch.bool, torch.float64], FLOATS + [torch.int32, torch.bool])), ids=str)
 def test_copies_convert_types(source, target):
     host = (make((3, 70), torch.float32) * 10).to(source)
     device = torch.empty((3, 70), dtype=target, device="spyre")
@@ -167,7 +167,7 @@ def test_copies_convert_types(source, target):
         assert same(device.cpu(), reference)
 
 
-@pytest.mark.parametrize("source, target", itertools.product(FLOATS + [torch.int32, torch.bool], repeat=2), ids=str)
+@pytest.mark.parametrize("source, target", list(itertools.product(FLOATS + [torch.int32, torch.bool], repeat=2)), ids=str)
 def test_conversions_on_the_device(source, target):
     host = expected((make((3, 70), torch.float32) * 10).to(source))
     assert same(host.to("spyre").to(target).cpu(), expected(host.to(target)))
@@ -343,13 +343,18 @@ def test_layout_is_a_value():
     arranged = layout.with_element_arrangement(C.ElementArrangement.QFP8CH)
     assert arranged != layout and pickle.loads(pickle.dumps(arranged)) == arranged
     assert layout.__getstate__()[0] == 3
-    fresh = C.SpyreTensorLayout.__new__(C.SpyreTensorLayout)
-    fresh.__setstate__((2, [1, 64], [64, 1], C.DataFormats.SEN169_FP16))
-    assert fresh.device_size == [1, 64]
-    fresh.__setstate__((1, [1, 64], [0], [64, 1], C.DataFormats.SEN169_FP16))
-    assert fresh.stride_map == [64, 1]
+
+    def unpickled(state):
+        fresh = C.SpyreTensorLayout.__new__(C.SpyreTensorLayout)
+        fresh.__setstate__(state)
+        return fresh
+
+    assert unpickled((2, [1, 64], [64, 1], C.DataFormats.SEN169_FP16)).device_size == [1, 64]
+    assert unpickled((1, [1, 64], [0], [64, 1], C.DataFormats.SEN169_FP16)).stride_map == [64, 1]
     with pytest.raises(ValueError, match="Unsupported SpyreTensorLayout pickle version"):
-        fresh.__setstate__((9,))
+        unpickled((9,))
+    with pytest.raises(ValueError, match="pickle version 3 has 5 fields, got 2"):
+        unpickled((3, [1]))
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0], [0, 1, -1], [1, 0, -1]], ids=str)

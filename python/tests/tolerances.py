@@ -31,6 +31,8 @@ FORMULAS = {
     "select": lambda dtype, n: rounding(dtype),
     "sum": lambda dtype, n: 2 * rounding(dtype) + n * FP32_ULP,
     "matmul": lambda dtype, n: 3 * rounding(dtype) + n * FP32_ULP,
+    # n roundings on the way, a factor that enters squared counted twice
+    "chain": lambda dtype, n: n * rounding(dtype),
     "acceptance": lambda dtype, n: 5e-3,
 }
 
@@ -50,7 +52,7 @@ def dl16(values):
     smallest = np.float32(2.0**-31)
     result = np.where(result <= smallest, np.float32(0), result)
     result = np.where(np.isnan(x), np.float32(np.nan), result)
-    return (result.view(np.uint32) | sign).view(np.float32)
+    return np.asarray(result.view(np.uint32) | sign).view(np.float32)
 
 
 def dl16_bits(values):

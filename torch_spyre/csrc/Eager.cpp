@@ -202,7 +202,7 @@ at::Tensor inferResult(const c10::OperatorHandle &op, c10::ArrayRef<c10::IValue>
   }
   try {
     op.callBoxed(&stack);
-  } catch (const c10::Error &) {
+  } catch (const std::exception &) { // c10::Error, or Python's where the meta kernel is Python
     return {};
   }
   return stack.size() == 1 && stack[0].isTensor() ? stack[0].toTensor() : at::Tensor();

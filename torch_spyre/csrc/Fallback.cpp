@@ -39,12 +39,12 @@ public:
     if (!tensor.defined() || !isSpyre(tensor)) {
       return tensor;
     }
-    bytes += hostBytes(tensor);
     sawSpyre = true;
     auto key = std::make_pair(tensor.storage().unsafeGetStorageImpl(), tensor.scalar_type());
     auto found = images.find(key);
     if (found == images.end()) {
       found = images.emplace(key, hostImage(tensor)).first;
+      bytes += hostBytes(found->second);
     }
     return viewOfImage(found->second, tensor);
   }

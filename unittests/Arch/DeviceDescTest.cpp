@@ -1,4 +1,4 @@
-//===- DeviceDescTest.cpp - presets and the strict reader of machine files ----------------------===//
+//===- DeviceDescTest.cpp - presets and the strict reader of machine files ----------------===//
 #include "spyre/Arch/DeviceDesc.h"
 
 #include "spyre/Base/Artifacts.h"
@@ -68,21 +68,36 @@ std::string withField(const std::string &pointer, const Json &value) {
 
 TEST(DeviceDesc, ReaderRefusesEachFieldOutOfRange) {
   const std::pair<const char *, Json> faults[] = {
-      {"/version", 2},          {"/version", "1"},
-      {"/name", ""},            {"/name", std::string(65, 'n')},
-      {"/cores", 0},            {"/cores", 1025},
-      {"/cores", 1.5},          {"/coreletsPerCore", 0},
-      {"/stickBytes", 64},      {"/stickBytes", 256},
-      {"/lxBytes", 129},        {"/lxBytes", 0},
-      {"/lxPlannerBytes", -1},  {"/lxPlannerBytes", 2097153},
-      {"/spanLimitBytes", 0},   {"/ddrBytes", -5},
-      {"/ddrBytes", INT64_MAX}, {"/segments", 7},
-      {"/segmentBytes", 100},   {"/segmentBytes", 1000},
-      {"/extensions", 3},       {"/extensions", {"gather"}},
-      {"/timing", 1},           {"/extensions", {"x_a", "x_a"}},
-      {"/timing/clockGhz", 0},  {"/timing/clockGhz", "fast"},
-      {"/timing/clockGhz", -1}, {"/timing/ddrBytesPerCycle", 1e13},
-      {"/timing/typo", 1},      {"/timing/barrierCycles", -1},
+      {"/version", 2},
+      {"/version", "1"},
+      {"/name", ""},
+      {"/name", std::string(65, 'n')},
+      {"/cores", 0},
+      {"/cores", 1025},
+      {"/cores", 1.5},
+      {"/coreletsPerCore", 0},
+      {"/stickBytes", 64},
+      {"/stickBytes", 256},
+      {"/lxBytes", 129},
+      {"/lxBytes", 0},
+      {"/lxPlannerBytes", -1},
+      {"/lxPlannerBytes", 2097153},
+      {"/spanLimitBytes", 0},
+      {"/ddrBytes", -5},
+      {"/ddrBytes", INT64_MAX},
+      {"/segments", 7},
+      {"/segmentBytes", 100},
+      {"/segmentBytes", 1000},
+      {"/extensions", 3},
+      {"/extensions", {"gather"}},
+      {"/timing", 1},
+      {"/extensions", {"x_a", "x_a"}},
+      {"/timing/clockGhz", 0},
+      {"/timing/clockGhz", "fast"},
+      {"/timing/clockGhz", -1},
+      {"/timing/ddrBytesPerCycle", 1e13},
+      {"/timing/typo", 1},
+      {"/timing/barrierCycles", -1},
       {"/typo", 1},
   };
   for (const auto &[pointer, value] : faults) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 namespace spyre::backend::test {
 
@@ -52,7 +53,6 @@ public:
     }
     alignRanks();
     placeInSegments();
-    result.memory = randomMemory(result.spec, random);
     return std::move(result);
   }
 
@@ -91,8 +91,11 @@ private:
     }
   }
 
-  /// A tensor that holds \p symbols (and \p stick unless empty), in a random device order.
-  TensorArg tensor(std::vector<std::string> symbols, const std::string &stick, bool slices) {
+  /// A tensor that holds \p symbols (and \p stick unless empty), in a random device order. It may be
+  /// a slice of a larger buffer along any symbol but \p whole, and of a buffer with one dimension
+  /// more, of which it is one index.
+  TensorArg tensor(std::vector<std::string> symbols, const std::string &stick,
+                   const std::vector<std::string> &whole = {}) {
     TensorArg arg;
     arg.deviceDtype = format;
     if (!stick.empty()) {
@@ -104,11 +107,18 @@ private:
     for (const std::string &symbol : symbols) {
       bool isStick = symbol == stick;
       int64_t extent = isStick ? ceilDiv(dim(symbol).range, lanes) : dim(symbol).range;
-      int64_t more = slices && chance(4) ? random.between(1, 3) : 0;
+      bool mayBeSlice = std::find(whole.begin(), whole.end(), symbol) == whole.end();
+      int64_t more = mayBeSlice && chance(4) ? random.between(1, 3) : 0;
       int64_t offset = random.between(0, more);
       arg.deviceSize.push_back(extent + more);
       arg.deviceCoordinates.push_back(isStick ? Coordinate::floorDiv(symbol, lanes, offset)
                                               : Coordinate::var(symbol, offset));
+    }
+    if (whole.empty() && chance(8)) {
+      int64_t size = random.between(2, 3), at = random.between(0, int64_t(symbols.size()));
+      arg.deviceSize.insert(arg.deviceSize.begin() + at, size);
+      arg.deviceCoordinates.insert(arg.deviceCoordinates.begin() + at,
+                                   Coordinate::constant(random.between(0, size - 1)));
     }
     arg.deviceSize.push_back(lanes);
     arg.deviceCoordinates.push_back(stick.empty() ? Coordinate::constant(0)
@@ -164,9 +174,9 @@ private:
           held.push_back(symbol);
         }
       }
-      addArg(tensor(held, chance(4) ? "" : stick, true), true);
+      addArg(tensor(held, chance(4) ? "" : stick), true);
     }
-    addArg(tensor(others, stick, true), false);
+    addArg(tensor(others, stick), false);
     result.laneOps = result.spec.op == "identity" ? 0 : computedLanes(stick);
   }
 
@@ -178,6 +188,9 @@ private:
     }
     std::string reduced = symbols.back();
     std::string stick = nonStick ? symbols[random.below(rank - 1)] : reduced;
+    if (nonStick && chance(6)) {
+      stick = ""; // One value per stick, in and out.
+    }
     setRange(stick, stickDimSize());
     if (large) {
       setRange(symbols[0], random.between(1500, 2500));
@@ -188,8 +201,8 @@ private:
         maybeSplit(symbol, symbol == stick ? ceilDiv(dim(symbol).range, lanes) : dim(symbol).range);
       }
     }
-    addArg(tensor(without(symbols, stick), stick, true), true);
-    addArg(tensor(kept, nonStick ? stick : "", true), false);
+    addArg(tensor(without(symbols, stick), stick), true);
+    addArg(tensor(kept, nonStick ? stick : ""), false);
     result.laneOps = computedLanes(stick);
   }
 
@@ -211,8 +224,15 @@ private:
       int64_t range = dim(symbol).range;
       maybeSplit(symbol, isStick ? (range % lanes == 0 ? range / lanes : 1) : range);
     }
-    addArg(tensor(without(symbols, from), from, false), true);
-    addArg(tensor(without(symbols, to), to, false), false);
+    // A padded dimension cannot be a slice as well.
+    std::vector<std::string> padded;
+    for (const std::string &symbol : {from, to}) {
+      if (dim(symbol).range % lanes != 0) {
+        padded.push_back(symbol);
+      }
+    }
+    addArg(tensor(without(symbols, from), from, padded), true);
+    addArg(tensor(without(symbols, to), to, padded), false);
   }
 
   void buildMatmul() {
@@ -240,15 +260,15 @@ private:
         bSymbols.push_back(symbol);
       }
     }
-    addArg(tensor(aSymbols, k, true), true);
-    TensorArg b = tensor(bSymbols, n, true);
+    addArg(tensor(aSymbols, k), true);
+    TensorArg b = tensor(bSymbols, n);
     for (size_t i = 0; i < b.deviceCoordinates.size(); ++i) {
       if (b.deviceCoordinates[i].symbol == k) {
         b.deviceSize[i] += roundUp(dim(k).range, lanes) - dim(k).range;
       }
     }
     addArg(std::move(b), true);
-    addArg(tensor(cSymbols, n, true), false);
+    addArg(tensor(cSymbols, n), false);
     result.macs = uint64_t(dim(m).range * roundUp(dim(n).range, 64) * roundUp(dim(k).range, 64));
     for (const std::string &symbol : batch) {
       result.macs *= uint64_t(dim(symbol).range);
@@ -292,6 +312,16 @@ private:
   RandomCase result;
 };
 
+int64_t bytesOf(const TensorArg &arg) {
+  int64_t bytes = numerics::elementBytes(arg.deviceDtype);
+  for (int64_t size : arg.deviceSize) {
+    bytes *= size;
+  }
+  return bytes;
+}
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
 void fillValues(const TensorArg &arg, std::vector<uint8_t> &bytes, Random &random) {
   bool isHalf = arg.deviceDtype == DataFormat::Sen169Fp16;
   bool isSingle = arg.deviceDtype == DataFormat::IeeeFp32;
@@ -299,8 +329,9 @@ void fillValues(const TensorArg &arg, std::vector<uint8_t> &bytes, Random &rando
   for (size_t at = 0; at < bytes.size(); at += size_t(width)) {
     float value = random.uniform(-4, 4);
     if (random.below(50) == 0) {
-      // Zeros for where, large numbers for saturation.
-      value = random.below(2) ? 0.0f : 3e9f;
+      // Zeros for where, large numbers for saturation, now and then no number at all.
+      static constexpr float kSpecial[] = {0.0f, -0.0f, 3e9f, -3e9f, kNan};
+      value = kSpecial[random.below(random.below(8) == 0 ? 5 : 4)];
     }
     uint64_t bits = isHalf     ? numerics::floatToDl16(value)
                     : isSingle ? std::bit_cast<uint32_t>(value)
@@ -317,21 +348,37 @@ evaluator::Memory randomMemory(const OpSpec &spec, Random &random) {
     if (arg.argIndex < 0) {
       continue;
     }
-    int64_t elements = 1;
-    for (int64_t size : arg.deviceSize) {
-      elements *= size;
-    }
     size_t index = size_t(arg.argIndex);
     memory.arguments.resize(std::max(memory.arguments.size(), index + 1));
-    memory.arguments[index].resize(size_t(elements * numerics::elementBytes(arg.deviceDtype)));
+    memory.arguments[index].resize(size_t(bytesOf(arg)));
     fillValues(arg, memory.arguments[index], random);
   }
   return memory;
 }
 
+/// Large cases may be large; the others stay quick, and inside the span of the smallest machine.
+static bool fits(const OpSpec &spec, bool large) {
+  constexpr int64_t kMaxBytes = int64_t(1) << 20, kMaxLargeBytes = int64_t(1) << 23;
+  return std::all_of(spec.args.begin(), spec.args.end(), [&](const TensorArg &arg) {
+    return bytesOf(arg) <= (large ? kMaxLargeBytes : kMaxBytes);
+  });
+}
+
+RandomCase randomSpec(const std::string &op, Random &random, const arch::DeviceDesc &device,
+                      bool large) {
+  while (true) {
+    RandomCase drawn = Builder(random, device, large).build(op);
+    if (fits(drawn.spec, large)) {
+      return drawn;
+    }
+  }
+}
+
 RandomCase randomCase(const std::string &op, Random &random, const arch::DeviceDesc &device,
                       bool large) {
-  return Builder(random, device, large).build(op);
+  RandomCase drawn = randomSpec(op, random, device, large);
+  drawn.memory = randomMemory(drawn.spec, random);
+  return drawn;
 }
 
 } // namespace spyre::backend::test

@@ -27,7 +27,10 @@ struct RandomCase {
 /// Names randomCase understands.
 const std::vector<std::string> &generatedOps();
 
-/// \p large draws sizes beyond one staging area of the default machine.
+/// \p large draws sizes beyond one staging area of the default machine. Memory stays empty.
+RandomCase randomSpec(const std::string &op, Random &random, const arch::DeviceDesc &device,
+                      bool large);
+/// The same with memory.
 RandomCase randomCase(const std::string &op, Random &random, const arch::DeviceDesc &device,
                       bool large);
 

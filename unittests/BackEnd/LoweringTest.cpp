@@ -81,7 +81,7 @@ TEST(Staging, NeverTouchesThePlannersPart) {
     for (uint64_t seed = 0; seed < 110; ++seed) {
       Random random(seed);
       RandomCase testCase =
-          randomCase(generatedOps()[seed % generatedOps().size()], random, device, false);
+          randomSpec(generatedOps()[seed % generatedOps().size()], random, device, false);
       Expected<program::Program> program = lowerAll({testCase.spec}, device);
       ASSERT_TRUE(program.ok()) << program.status().message();
       for (const Instruction &instruction : program->phases[0].instructions) {

@@ -12,7 +12,7 @@ using spec::SuperDsc;
 
 static SuperDsc sampleOf(const std::string &op, uint64_t seed = 5) {
   Random random(seed);
-  RandomCase sample = randomCase(op, random, presetDevice("openspyre"), false);
+  RandomCase sample = randomCase(op, random, presetDevice("tiny"), false);
   Expected<SuperDsc> dsc = throughJson(sample.spec, 0);
   SPYRE_CHECK(dsc.ok(), "generated operations can be emitted");
   return *dsc;
@@ -271,7 +271,7 @@ TEST(Refuses, NothingThatBecomesAnInvalidProgram) {
   for (uint64_t seed = 0; seed < 6000; ++seed) {
     Random random(seed);
     const std::string &op = generatedOps()[seed % generatedOps().size()];
-    RandomCase sample = randomCase(op, random, device, false);
+    RandomCase sample = randomSpec(op, random, device, false);
     Expected<SuperDsc> dsc = spec::emitSuperDsc(sample.spec, 0);
     ASSERT_TRUE(dsc.ok()) << dsc.status().message();
     for (uint64_t i = random.between(1, 3); i > 0 && !dsc->tensors.empty(); --i) {

@@ -1,4 +1,4 @@
-//===- ArtifactsTest.cpp - files are whole or absent ---------------------------------------------===//
+//===- ArtifactsTest.cpp - files are whole or absent --------------------------------------===//
 #include "spyre/Base/Artifacts.h"
 
 #include "gtest/gtest.h"
@@ -15,8 +15,8 @@ class ArtifactsTest : public testing::Test {
 protected:
   void SetUp() override {
     const auto *info = testing::UnitTest::GetInstance()->current_test_info();
-    root = fs::path(testing::TempDir()) /
-           fmt::format("spyre-artifacts-{}-{}", info->name(), getpid());
+    root =
+        fs::path(testing::TempDir()) / fmt::format("spyre-artifacts-{}-{}", info->name(), getpid());
     fs::remove_all(root);
     fs::create_directories(root);
   }
@@ -87,7 +87,7 @@ TEST_F(ArtifactsTest, ForeignDirectoryIsRefused) {
 }
 
 TEST_F(ArtifactsTest, PathsThatLeaveTheDirectoryAreRefused) {
-  const std::string refused[] = {"",     "/etc/x", "../x",  "a/../../x",
+  const std::string refused[] = {"",     "/etc/x", "../x", "a/../../x",
                                  "a/..", "./x",    "a/b/", std::string("a\0b", 3)};
   for (const std::string &path : refused) {
     EXPECT_EQ(writeToDirectory({{path, "1"}}, root / "out").code(), 9003) << path;

@@ -1,4 +1,4 @@
-//===- LogTest.cpp - levels and sinks ------------------------------------------------------------===//
+//===- LogTest.cpp - levels and sinks -----------------------------------------------------===//
 #include "spyre/Base/Log.h"
 
 #include "gtest/gtest.h"
@@ -19,8 +19,9 @@ TEST(Log, WritesOnlyUpToTheLevel) {
   log(LogLevel::Warning, "sim", "slow");
   setLogLevel(LogLevel::Off);
   setLogSink(nullptr);
-  EXPECT_EQ(lines, (std::vector<std::string>{"spyre info runtime launch bundle=bundle_0 cycles=1234",
-                                             "spyre warning sim slow"}));
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"spyre info runtime launch bundle=bundle_0 cycles=1234",
+                                      "spyre warning sim slow"}));
 }
 
 } // namespace

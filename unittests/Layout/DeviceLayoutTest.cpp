@@ -1,4 +1,4 @@
-//===- DeviceLayoutTest.cpp - the documented layouts as golden tables ---------------------------===//
+//===- DeviceLayoutTest.cpp - the documented layouts as golden tables ---------------------===//
 #include "spyre/Layout/DeviceLayout.h"
 
 #include "spyre/Base/Math.h"
@@ -43,10 +43,7 @@ TEST(DeviceLayout, DefaultLayoutsOfFp16) {
       {{8, 1, 64}, {1, 1, 8, 64}, {-1, 64, 64, 1}, 1024},
       {{2, 3, 4, 150}, {3, 4, 3, 2, 64}, {600, 150, 64, 1800, 1}, 9216},
       {{2, 3, 4, 5, 100}, {3, 4, 5, 2, 2, 64}, {2000, 500, 100, 64, 6000, 1}, 30720},
-      {{2, 3, 4, 5, 6, 70},
-       {3, 4, 5, 6, 2, 2, 64},
-       {8400, 2100, 420, 70, 64, 25200, 1},
-       184320},
+      {{2, 3, 4, 5, 6, 70}, {3, 4, 5, 6, 2, 2, 64}, {8400, 2100, 420, 70, 64, 25200, 1}, 184320},
   };
   for (const auto &row : rows) {
     DeviceLayout layout = made(DeviceLayout::makeDefault(row.host, HostType::Float16));

@@ -1,4 +1,4 @@
-//===- TransferTest.cpp - every element once, whatever the order, type and host strides ---------===//
+//===- TransferTest.cpp - every element once, whatever the order, type and host strides ---===//
 #include "spyre/Layout/Transfer.h"
 
 #include "spyre/Base/Math.h"
@@ -18,9 +18,9 @@ using Ints = std::vector<int64_t>;
 using Bytes = std::vector<uint8_t>;
 
 constexpr HostType kHostTypes[] = {
-    HostType::Float16, HostType::Bfloat16, HostType::Float32,      HostType::Bool,
-    HostType::Int8,    HostType::Int16,    HostType::Int32,        HostType::Int64,
-    HostType::Float8E4m3fn,                HostType::Float8E5m2fnuz,
+    HostType::Float16,      HostType::Bfloat16,       HostType::Float32, HostType::Bool,
+    HostType::Int8,         HostType::Int16,          HostType::Int32,   HostType::Int64,
+    HostType::Float8E4m3fn, HostType::Float8E5m2fnuz,
 };
 
 struct Sample {
@@ -73,24 +73,23 @@ Sample randomSample(Random &random) {
   return sample;
 }
 
-/// Device element index of host index \p at, straight from the meaning of a dimension order.
+/// Device element index of host index \p at, straight from the meaning of a dimension order: row
+/// major over entries 1, 2, ..., then entry 0, then the lane.
 int64_t devicePosition(const Sample &sample, const DeviceLayout &layout, const Ints &at) {
-  int64_t stick = sample.order.empty() ? -1 : sample.order.back();
+  size_t entries = sample.order.size();
   int64_t elems = layout.elemsPerStick();
-  Ints coordinates;
-  for (size_t i = 1; i < sample.order.size(); ++i) {
-    int64_t dim = sample.order[i];
-    coordinates.push_back(dim == -1 ? 0 : dim == stick ? at[size_t(dim)] / elems : at[size_t(dim)]);
-  }
-  if (!sample.order.empty() && sample.order[0] != -1) {
-    int64_t first = at[size_t(sample.order[0])];
-    coordinates.push_back(sample.order.size() == 1 ? first / elems : first);
-  }
   int64_t position = 0;
-  for (size_t i = 0; i < coordinates.size(); ++i) {
-    position = position * layout.deviceSize[i] + coordinates[i];
+  int64_t lane = 0;
+  for (size_t slot = 0; slot < entries; ++slot) {
+    size_t entry = (slot + 1) % entries;
+    int64_t coordinate = sample.order[entry] == -1 ? 0 : at[size_t(sample.order[entry])];
+    if (entry + 1 == entries) {
+      lane = coordinate % elems;
+      coordinate /= elems;
+    }
+    position = position * layout.deviceSize[slot] + coordinate;
   }
-  return position * elems + (stick == -1 ? 0 : at[size_t(stick)] % elems);
+  return position * elems + lane;
 }
 
 /// Calls body(index vector, offset in host memory) for each element.
@@ -172,7 +171,7 @@ void checkSample(const Sample &sample, Random &random) {
 
 TEST(Transfer, RandomTensorsFollowTheDefinition) {
   Random random(21);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     ASSERT_NO_FATAL_FAILURE(checkSample(randomSample(random), random)) << "round " << round;
     if (testing::Test::HasFailure()) {
       return;
@@ -263,14 +262,14 @@ TEST(Transfer, LayoutsOfOtherTensorsAreRefused) {
     EXPECT_EQ(packed, unpacked);
     return packed;
   };
-  EXPECT_EQ(code({{2, 64}, {64, 1}, format}, {129}, {1}), 2009);                 // too small
+  EXPECT_EQ(code({{2, 64}, {64, 1}, format}, {129}, {1}), 2009);                   // too small
   EXPECT_EQ(code({{2, 39, 64}, {64, 120, 1}, format}, {40, 120}, {120, 1}), 2009); // a row missing
   EXPECT_EQ(code({{2, 40, 64}, {64, 119, 1}, format}, {40, 120}, {120, 1}), 2009); // wrong stride
-  EXPECT_EQ(code({{2, 64}, {65, 1}, format}, {120}, {1}), 2009);                 // a hole at 64
-  EXPECT_EQ(code({{2, 64}, {64, 2}, format}, {120}, {1}), 2009);                 // odd ones missing
-  EXPECT_EQ(code({{2, 64}, {-1, -1}, format}, {120}, {1}), 2009);                // one element only
-  EXPECT_EQ(code({{2, 40, 64}, {64, 120, 1}, format}, {40, 120}, {120}), 2009);  // strides missing
-  EXPECT_EQ(code({{2, 32}, {32, 1}, format}, {60}, {1}), 2009);                  // unsound stick
+  EXPECT_EQ(code({{2, 64}, {65, 1}, format}, {120}, {1}), 2009);                   // a hole at 64
+  EXPECT_EQ(code({{2, 64}, {64, 2}, format}, {120}, {1}), 2009);                // odd ones missing
+  EXPECT_EQ(code({{2, 64}, {-1, -1}, format}, {120}, {1}), 2009);               // one element only
+  EXPECT_EQ(code({{2, 40, 64}, {64, 120, 1}, format}, {40, 120}, {120}), 2009); // strides missing
+  EXPECT_EQ(code({{2, 32}, {32, 1}, format}, {60}, {1}), 2009);                 // unsound stick
   EXPECT_EQ(code({{2, 64}, {64, 1}, numerics::DataFormat::Sen169Fp16}, {120}, {1}), 2009);
   EXPECT_EQ(code({{2, 64}, {64, 1}, format, ElementArrangement::Exx2}, {120}, {1}), 2009);
   EXPECT_EQ(code({{2, 64}, {64, 1}, format}, {-5}, {1}), 2009);

@@ -1,4 +1,4 @@
-//===- ConversionsTest.cpp - DLFloat16, half and bfloat16 against independent references --------===//
+//===- ConversionsTest.cpp - DLFloat16, half and bfloat16 against independent references --===//
 #include "spyre/Base/Random.h"
 #include "spyre/Numerics/Formats.h"
 
@@ -106,8 +106,8 @@ TEST(Dl16, EveryPatternDecodesByTheDefinitionAndReturns) {
 /// Every upper half of a float with 24 lower halves: the borders of rounding and random ones.
 template <typename Check>
 void forStratifiedFloats(const Check &check) {
-  const uint32_t borders[] = {0, 1, 0x0FFF, 0x1000, 0x1001, 0x1FFF, 0x2000, 0x2001, 0x7FFF, 0x8000,
-                              0x8001, 0xFFFF};
+  const uint32_t borders[] = {0,      1,      0x0FFF, 0x1000, 0x1001, 0x1FFF,
+                              0x2000, 0x2001, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
   Random random(2);
   for (uint32_t upper = 0; upper < 0x10000; ++upper) {
     for (uint32_t lower : borders) {

@@ -1,4 +1,4 @@
-//===- FunctionsTest.cpp - accuracy and special values of the vector unit's functions -----------===//
+//===- FunctionsTest.cpp - accuracy and special values of the vector unit's functions -----===//
 #include "spyre/Numerics/Functions.h"
 
 #include "spyre/Base/Random.h"
@@ -81,7 +81,7 @@ TEST(Exp, ArrayFormGivesTheSameBits) {
   for (float value : out) {
     hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0x100000001B3ull;
   }
-  EXPECT_EQ(hash, 0ull);
+  EXPECT_EQ(hash, 10714446460863444517ull);
   // In place, with every length of the vector loop's tail.
   for (int64_t count = 0; count < 40; ++count) {
     std::vector<float> inPlace(in.end() - 41, in.end());

@@ -1,6 +1,5 @@
-//===- BinaryTest.cpp - writing and reading programs, and reading damaged ones -----------------------===//
+//===- BinaryTest.cpp - writing and reading programs, and reading damaged ones -------------===//
 #include "Program/ProgramBuilder.h"
-
 #include "gtest/gtest.h"
 
 namespace spyre::program {
@@ -73,7 +72,11 @@ TEST(ProgramBinary, AllowsOnlyZerosBehindTheProgram) {
 TEST(ProgramBinary, RefusesOtherFilesAndVersions) {
   EXPECT_EQ(readProgram("").status().code(), 5101);
   EXPECT_EQ(readProgram("SPY").status().code(), 5101);
-  EXPECT_EQ(readProgram("\x7f" "ELF and more bytes than a header").status().code(), 5101);
+  EXPECT_EQ(readProgram("\x7f"
+                        "ELF and more bytes than a header")
+                .status()
+                .code(),
+            5101);
   std::string bytes = writeProgram(validProgram());
   bytes[4] = 2;
   EXPECT_EQ(readProgram(bytes).status().code(), 5101);

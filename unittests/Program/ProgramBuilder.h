@@ -1,4 +1,4 @@
-//===- ProgramBuilder.h - short spellings for device programs in tests -------------------------------===//
+//===- ProgramBuilder.h - short spellings for device programs in tests ---------------------===//
 //
 //   PhaseBuilder phase("0_add", 2);
 //   int32_t perCore = phase.table({0, 4096});
@@ -88,8 +88,7 @@ public:
     return add(fill);
   }
   PhaseBuilder &vector(Function function, const Counts &counts, const std::vector<At> &operands) {
-    return add(
-        instruction(Opcode::Vector, function, counts, {operands.begin(), operands.end()}));
+    return add(instruction(Opcode::Vector, function, counts, {operands.begin(), operands.end()}));
   }
   PhaseBuilder &accumulate(Function function, const Counts &counts, At in, At acc, uint16_t lanes,
                            uint32_t masked = 0) {

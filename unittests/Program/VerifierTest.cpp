@@ -1,10 +1,9 @@
-//===- VerifierTest.cpp - each rule of the machine, kept and broken --------------------------------------===//
+//===- VerifierTest.cpp - each rule of the machine, kept and broken ------------------------===//
 //
 // "tiny" has 4 cores, 64 KiB of LX and 8 segments of 16 GiB. Each test breaks one rule of an else
 // correct phase and looks for the words of that rule.
 //===----------------------------------------------------------------------------------------===//
 #include "Program/ProgramBuilder.h"
-
 #include "gtest/gtest.h"
 
 #include <functional>
@@ -34,9 +33,7 @@ PhaseBuilder changed(PhaseBuilder phase, const std::function<void(Instruction &)
   return phase;
 }
 
-PhaseBuilder goodLoad() {
-  return PhaseBuilder("p").load({4}, at(0, {128}), at(0, {128}));
-}
+PhaseBuilder goodLoad() { return PhaseBuilder("p").load({4}, at(0, {128}), at(0, {128})); }
 
 TEST(Verifier, AcceptsAnEmptyProgramAndAGoodPhase) {
   EXPECT_TRUE(verifyProgram({}, *arch::DeviceDesc::preset("tiny")).ok());
@@ -129,7 +126,8 @@ TEST(Verifier, ChecksAlignment) {
   expectFault(table, "96 is not a multiple of 128");
   expectFault(PhaseBuilder("p").matmul({}, at(0), at(128), at(0x4000), 64, 100), "row stride 100");
   EXPECT_TRUE(verify(PhaseBuilder("p").shuffle(2, {4}, at(2, {6}), at(130, {2}))).ok());
-  expectFault(PhaseBuilder("p").shuffle(4, {4}, at(2, {4}), at(128, {4})), "2 is not a multiple of 4");
+  expectFault(PhaseBuilder("p").shuffle(4, {4}, at(2, {4}), at(128, {4})),
+              "2 is not a multiple of 4");
 }
 
 TEST(Verifier, ChecksTheReachInLx) {
@@ -143,11 +141,13 @@ TEST(Verifier, ChecksTheReachInLx) {
   EXPECT_TRUE(verify(PhaseBuilder("p").fill({512}, at(kLast, {-128}), 0)).ok());
   expectFault(PhaseBuilder("p").fill({513}, at(kLast, {-128}), 0), "reaches LX bytes -128");
   // Loops.
-  EXPECT_TRUE(verify(PhaseBuilder("p").loop(2).fill({}, at(kLast - 128).loops({128}), 0).end()).ok());
+  EXPECT_TRUE(
+      verify(PhaseBuilder("p").loop(2).fill({}, at(kLast - 128).loops({128}), 0).end()).ok());
   expectFault(PhaseBuilder("p").loop(3).fill({}, at(kLast - 128).loops({128}), 0).end(), "reaches");
   // Accumulators have two sticks, B blocks 64 rows, of which the valid ones count.
   expectFault(PhaseBuilder("p").finish(Function::Lanes, {}, at(kLast), at(0)), "operand 0 reaches");
-  EXPECT_TRUE(verify(PhaseBuilder("p").matmul({}, at(0), at(kLxBytes - 63 * 128), at(256), 63)).ok());
+  EXPECT_TRUE(
+      verify(PhaseBuilder("p").matmul({}, at(0), at(kLxBytes - 63 * 128), at(256), 63)).ok());
   expectFault(PhaseBuilder("p").matmul({}, at(0), at(kLxBytes - 63 * 128), at(256)), "operand 1");
   expectFault(PhaseBuilder("p").matmul({}, at(0), at(0), at(256), 64, -128), "operand 1 reaches");
   EXPECT_TRUE(verify(PhaseBuilder("p").shuffle(2, {}, at(0), at(kLxBytes - 2))).ok());
@@ -179,6 +179,8 @@ TEST(Verifier, SurvivesNumbersThatOverflow) {
   expectFault(PhaseBuilder("p").load({2, 2}, at(kHuge, {kHuge, kHuge}), at(0)), "reaches DDR");
   expectFault(PhaseBuilder("p").fill({INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}, at(0), 0),
               "points or more");
+  // Four steps of 2^62 come back to zero in 64 bits.
+  expectFault(PhaseBuilder("p").fill({5}, at(0, {int64_t(1) << 62}), 0), "reaches LX");
   // The stride of a level with one point is never used.
   EXPECT_TRUE(verify(PhaseBuilder("p").fill({1}, at(0, {kHuge}), 0)).ok());
 }
@@ -189,12 +191,9 @@ TEST(Verifier, BoundsTheWork) {
   expectFault(PhaseBuilder("p").loop(kMany).fill({kMany}, at(0), 0).end(), "points or more");
   expectFault(PhaseBuilder("p").loop(int64_t(1) << 48).fill({}, at(0), 0).end(), "loop count");
   // The sum counts, not each instruction alone.
-  expectFault(PhaseBuilder("p")
-                  .loop(kMany)
-                  .fill({kMany / 2}, at(0), 0)
-                  .fill({kMany / 2}, at(0), 0)
-                  .end(),
-              "instruction 2: the program runs");
+  expectFault(
+      PhaseBuilder("p").loop(kMany).fill({kMany / 2}, at(0), 0).fill({kMany / 2}, at(0), 0).end(),
+      "instruction 2: the program runs");
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 //===- ExecutableTest.cpp - compiled models from load to result -------------------------------===//
 #include "spyre/Runtime/Executable.h"
 
+#include "spyre/Base/Log.h"
+
 #include "Runtime/TestModels.h"
 #include "gtest/gtest.h"
 
@@ -272,8 +274,15 @@ TEST_F(ExecutableTest, ConstantsOfEveryTypeAreEncodedOrRefused) {
   EXPECT_FALSE(Executable::load(device, artifacts).ok());
 }
 
-// Runs of one executable share its pool; they must not see each other's intermediate values.
+// Runs of one executable share its pool; they must not see each other's intermediate values. Each
+// launch logs a line: giving way there lets the other threads come between two steps.
 TEST_F(ExecutableTest, ConcurrentRunsDoNotMix) {
+  setLogSink([](LogLevel, const std::string &) {
+    for (int i = 0; i < 100; ++i) {
+      std::this_thread::yield();
+    }
+  });
+  setLogLevel(LogLevel::Debug);
   auto executable = load(poolArtifacts(desc, 1));
   ASSERT_TRUE(executable);
   std::vector<std::thread> threads;
@@ -295,6 +304,8 @@ TEST_F(ExecutableTest, ConcurrentRunsDoNotMix) {
   for (std::thread &thread : threads) {
     thread.join();
   }
+  setLogLevel(LogLevel::Off);
+  setLogSink(nullptr);
 }
 
 } // namespace

@@ -103,7 +103,8 @@ TEST(Npy, RefusesWithAdvice) {
   expectRefused("", "not an npy file");
   expectRefused("\x93NUMPY", "not an npy file");
   expectRefused(npyFile(dict("<f4", "(1,)"), "abcd", 4), "version 4.0");
-  expectRefused(npyFile(dict(">f4", "(1,)"), "abcd"), "astype('<f4')");
+  expectRefused(npyFile(dict(">f4", "(1,)"), "abcd"),
+                "is big-endian; convert it with array.astype('<f4')");
   expectRefused(npyFile(dict("=f4", "(1,)"), "abcd"), "byte order");
   expectRefused(npyFile(dict("|f4", "(1,)"), "abcd"), "byte order");
   expectRefused(npyFile(dict("<f8", "(1,)"), "abcdefgh"), "astype");

@@ -1,4 +1,4 @@
-//===- ClockTest.cpp - counters and cycles of a small program, exactly -----------------------------------------===//
+//===- ClockTest.cpp - counters and cycles of a small program, exactly ---------------------===//
 #include "Sim/SimFixture.h"
 
 namespace spyre::test {
@@ -21,16 +21,17 @@ arch::DeviceDesc clockedDevice() {
 PhaseBuilder everyInstruction() {
   PhaseBuilder phase("0_all", 2);
   int32_t table = phase.table({0, 384});
-  phase.load({3}, at(ddr(0), {128}).table(table), at(0, {128}))                //  100 + 384/32 = 112
-      .vector(Function::Add, {3}, {at(0, {128}), at(0), at(0x400, {128})})     //  192/100      =   2
-      .vector(Function::Exp, {3}, {at(0, {128}), at(0x400, {128})})            //  576/100      =   6
-      .vector(Function::Copy, {}, {at(0), at(0x600)})                          //   64/100      =   1
-      .fill({66}, at(0x1000, {128}), 0)                                        // 4224/100      =  43
-      .accumulate(Function::Sum, {3}, at(0, {128}), at(0x1000), 10)            //  192/100      =   2
-      .matmul({}, at(0), at(0x1100), at(0x1000), 60)                           // 4096/1000     =   5
-      .finish(Function::TreeSum, {}, at(0x1000), at(0x700))                    //   64/100      =   1
-      .shuffle(2, {65}, at(0, {2}), at(0x2000, {2}))                           //   65/64       =   2
-      .store({3}, at(0x400, {128}), at(ddr(1), {128}).table(table));           //  100 + 384/32 = 112
+  phase
+      .load({3}, at(ddr(0), {128}).table(table), at(0, {128}))             //  100 + 384/32 = 112
+      .vector(Function::Add, {3}, {at(0, {128}), at(0), at(0x400, {128})}) //  192/100      =   2
+      .vector(Function::Exp, {3}, {at(0, {128}), at(0x400, {128})})        //  576/100      =   6
+      .vector(Function::Copy, {}, {at(0), at(0x600)})                      //   64/100      =   1
+      .fill({66}, at(0x1000, {128}), 0)                                    // 4224/100      =  43
+      .accumulate(Function::Sum, {3}, at(0, {128}), at(0x1000), 10)        //  192/100      =   2
+      .matmul({}, at(0), at(0x1100), at(0x1000), 60)                       // 4096/1000     =   5
+      .finish(Function::TreeSum, {}, at(0x1000), at(0x700))                //   64/100      =   1
+      .shuffle(2, {65}, at(0, {2}), at(0x2000, {2}))                       //   65/64       =   2
+      .store({3}, at(0x400, {128}), at(ddr(1), {128}).table(table));       //  100 + 384/32 = 112
   return phase;
 }
 

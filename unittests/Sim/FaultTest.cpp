@@ -1,4 +1,4 @@
-//===- FaultTest.cpp - each category of fault, provoked -------------------------------------------------------===//
+//===- FaultTest.cpp - each category of fault, provoked ------------------------------------===//
 #include "Sim/SimFixture.h"
 
 namespace spyre::test {
@@ -44,11 +44,14 @@ TEST(Faults, OutOfBoundsInDdr) {
   TestSim sim;
   constexpr auto kMapped = int64_t(kMappedBytes);
   EXPECT_EQ(sim.launch({PhaseBuilder("0_load").load({}, at(ddr(1, kMapped - 128)), at(0))}), "");
-  expectFault(sim.launch({PhaseBuilder("0_load").load({2}, at(ddr(1, kMapped - 128), {128}), at(0))}),
-              {"SPYRE-E7002: out-of-bounds", "core 0 phase 0_load instruction 0 (load)",
-               "DDR 0x4000fff80..0x400100080", "segment 1"});
-  expectFault(sim.launch({PhaseBuilder("0_store").fill({}, at(0), 0).store({}, at(0), at(ddr(3, kMapped)))}),
-              {"E7002", "instruction 1 (store)", "segment 3"});
+  expectFault(
+      sim.launch({PhaseBuilder("0_load").load({2}, at(ddr(1, kMapped - 128), {128}), at(0))}),
+      {"SPYRE-E7002: out-of-bounds", "core 0 phase 0_load instruction 0 (load)",
+       "DDR 0x4000fff80..0x400100080", "segment 1"});
+  expectFault(
+      sim.launch(
+          {PhaseBuilder("0_store").fill({}, at(0), 0).store({}, at(0), at(ddr(3, kMapped)))}),
+      {"E7002", "instruction 1 (store)", "segment 3"});
   sim.segments[4].bytes = 0;
   expectFault(sim.launch({PhaseBuilder("0_load").load({}, at(ddr(4)), at(0))}),
               {"E7002", "segment 4 has 0x0 mapped bytes"});
@@ -134,6 +137,23 @@ TEST(Faults, OverlappingWrite) {
               {"E7004", "core 0 phase 0_aliased instruction 2 and core 1 instruction 1"});
 }
 
+// More ranges than are kept apart: merging them must not lose or invent a clash.
+TEST(Faults, OverlapsAreFoundAmongManyRanges) {
+  TestSim sim;
+  PhaseBuilder phase("0_many", 2);
+  int32_t own = phase.table({0, 128});
+  int32_t shared = phase.table({4096, 8192});
+  phase.fill({}, at(0), 0)
+      .loop(40000)
+      .store({3}, at(0), at(ddr(1, 1024), {-256}).table(own))
+      .store({}, at(0), at(ddr(1)).table(shared))
+      .end();
+  EXPECT_EQ(sim.launch({phase}), "");
+  phase.phase.coreTables[1][1] = 768;
+  expectFault(sim.launch({phase}), {"E7004", "core 0 phase 0_many instruction 2 and core 1 "
+                                             "instruction 3 both write physical DDR 0x200300"});
+}
+
 TEST(Faults, ReadOfWhatAnotherCoreWrites) {
   TestSim sim;
   PhaseBuilder phase("0_race", 3);
@@ -183,7 +203,8 @@ TEST(Faults, SanitizerSwitchesTheDataChecksOnly) {
   race.store({}, at(0), at(ddr(0)));
   EXPECT_EQ(sim.launch({race}), "");
   EXPECT_EQ(sim.counters().sanitizer_checks, 0u);
-  expectFault(sim.launch({PhaseBuilder("0_load").load({}, at(ddr(1, kMappedBytes)), at(0))}), {"E7002"});
+  expectFault(sim.launch({PhaseBuilder("0_load").load({}, at(ddr(1, kMappedBytes)), at(0))}),
+              {"E7002"});
   TestSim checked(1, true);
   EXPECT_NE(checked.launch({race}), "");
 }

@@ -1,6 +1,7 @@
-//===- InstructionTest.cpp - semantics of each instruction against plain scalar code ---------------------===//
-#include "Sim/SimFixture.h"
+//===- InstructionTest.cpp - semantics of each instruction against plain scalar code -------===//
 #include "spyre/Numerics/Functions.h"
+
+#include "Sim/SimFixture.h"
 
 #include <bit>
 #include <cmath>
@@ -31,7 +32,9 @@ float scalarVector(Function function, float a, float b, float c) {
 }
 
 size_t inputsOf(Function function) {
-  return function == Function::Where ? 3 : function == Function::Copy || function == Function::Exp ? 1 : 2;
+  return function == Function::Where                               ? 3
+         : function == Function::Copy || function == Function::Exp ? 1
+                                                                   : 2;
 }
 
 /// 40 sticks per input (more than one batch), inputs in segments 0..2, result in segment 3.
@@ -51,7 +54,8 @@ void checkVector(Function function, int splatInput) {
     operands.back().splat = int(i) == splatInput;
   }
   operands.push_back(at(0x6000, {128}));
-  phase.vector(function, {kSticks}, operands).store({kSticks}, at(0x6000, {128}), at(ddr(3), {128}));
+  phase.vector(function, {kSticks}, operands)
+      .store({kSticks}, at(0x6000, {128}), at(ddr(3), {128}));
   ASSERT_EQ(sim.launch({phase}), "");
   std::vector<uint16_t> result = sim.read<uint16_t>(dram(3), kSticks * kLanes);
   for (size_t i = 0; i < result.size(); ++i) {
@@ -157,7 +161,8 @@ TEST(Instructions, VectorWalksAnyStrides) {
     for (size_t c = 0; c < kColumns; ++c) {
       for (size_t i = 0; i < kLanes; ++i) {
         float x = dl16ToFloat(a[(r * kColumns + kColumns - 1 - c) * kLanes + i]);
-        ASSERT_EQ(result[(c * kRows + r) * kLanes + i], floatToDl16(addF32(x, dl16ToFloat(row[i]))));
+        ASSERT_EQ(result[(c * kRows + r) * kLanes + i],
+                  floatToDl16(addF32(x, dl16ToFloat(row[i]))));
       }
     }
   }
@@ -167,15 +172,16 @@ TEST(Instructions, VectorWalksAnyStrides) {
 TEST(Instructions, VectorPointsDependOnEarlierPoints) {
   constexpr size_t kSteps = 20;
   TestSim sim;
-  ASSERT_EQ(sim.launch({PhaseBuilder("0_chain")
-                            .fill({}, at(0), 0x3E003E00)
-                            .fill({}, at(0x4000), 0x3E003E00)
-                            // stick i + 1 = stick i + stick i, and a sum that stays in one stick
-                            .vector(Function::Add, {kSteps}, {at(0, {128}), at(0, {128}), at(128, {128})})
-                            .vector(Function::Add, {kSteps}, {at(0x4000), at(0x4000), at(0x4000)})
-                            .store({}, at(kSteps * 128), at(ddr(0)))
-                            .store({}, at(0x4000), at(ddr(0, 128)))}),
-            "");
+  ASSERT_EQ(
+      sim.launch({PhaseBuilder("0_chain")
+                      .fill({}, at(0), 0x3E003E00)
+                      .fill({}, at(0x4000), 0x3E003E00)
+                      // stick i + 1 = stick i + stick i, and a sum that stays in one stick
+                      .vector(Function::Add, {kSteps}, {at(0, {128}), at(0, {128}), at(128, {128})})
+                      .vector(Function::Add, {kSteps}, {at(0x4000), at(0x4000), at(0x4000)})
+                      .store({}, at(kSteps * 128), at(ddr(0)))
+                      .store({}, at(0x4000), at(ddr(0, 128)))}),
+      "");
   std::vector<float> result = toFloats(sim.read<uint16_t>(dram(0), 2 * kLanes));
   EXPECT_EQ(result.front(), 0x1p20f);
   EXPECT_EQ(result.back(), 0x1p20f);
@@ -297,8 +303,8 @@ TEST(Instructions, FinishLanesRoundsOnce) {
 float referenceTree(std::vector<float> values, bool sum) {
   for (size_t half = values.size() / 2; half >= 1; half /= 2) {
     for (size_t i = 0; i < half; ++i) {
-      values[i] = sum ? addF32(values[i], values[i + half])
-                      : numerics::maxF32(values[i], values[i + half]);
+      values[i] =
+          sum ? addF32(values[i], values[i + half]) : numerics::maxF32(values[i], values[i + half]);
     }
   }
   return values[0];
@@ -344,11 +350,12 @@ void checkTranspose() {
     a[i] = Element(i * 2654435761u);
   }
   sim.write(dram(0), a);
-  ASSERT_EQ(sim.launch({PhaseBuilder("0_transpose")
-                            .load({int64_t(sizeof(Element)) * 2}, at(ddr(0), {128}), at(0, {128}))
-                            .shuffle(kBytes, {kSize, kSize}, at(0, {kBytes * int64_t(kSize), kBytes}),
-                                     at(0x1000, {kBytes, kBytes * int64_t(kSize)}))}),
-            "");
+  ASSERT_EQ(
+      sim.launch({PhaseBuilder("0_transpose")
+                      .load({int64_t(sizeof(Element)) * 2}, at(ddr(0), {128}), at(0, {128}))
+                      .shuffle(kBytes, {kSize, kSize}, at(0, {kBytes * int64_t(kSize), kBytes}),
+                               at(0x1000, {kBytes, kBytes * int64_t(kSize)}))}),
+      "");
   std::vector<Element> result = sim.readLx<Element>(0, 0x1000, a.size());
   for (size_t r = 0; r < kSize; ++r) {
     for (size_t c = 0; c < kSize; ++c) {

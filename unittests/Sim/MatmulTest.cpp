@@ -1,6 +1,7 @@
-//===- MatmulTest.cpp - the matrix unit against a triple loop ----------------------------------------------===//
-#include "Sim/SimFixture.h"
+//===- MatmulTest.cpp - the matrix unit against a triple loop ------------------------------===//
 #include "spyre/Numerics/Functions.h"
+
+#include "Sim/SimFixture.h"
 
 #include <bit>
 #include <map>
@@ -93,9 +94,7 @@ TEST(Matmul, UsesOnlyValidLanes) {
   }
 }
 
-TEST(Matmul, GivesOneNanForEveryInvalidProduct) {
-  checkMatmul({.specials = true});
-}
+TEST(Matmul, GivesOneNanForEveryInvalidProduct) { checkMatmul({.specials = true}); }
 
 // Rows of B that are not computed with are not read either.
 TEST(Matmul, DoesNotReadMaskedRows) {
@@ -130,6 +129,48 @@ TEST(Matmul, SeesABlockThatItsAccumulatorOverwrites) {
   }
   EXPECT_EQ(sim.readLx<float>(0, 0x1000, 64), acc);
 }
+
+/// Points (i, k) with A stick 2 * i + k and B block k into accumulator i * accStep; aFromAcc: the A
+/// sticks of i = 1 are what the accumulator of i = 0 has become.
+void checkTwoLevels(int64_t accStep, bool aFromAcc) {
+  Random random(12);
+  TestSim sim;
+  std::vector<uint16_t> a = randomDl16(random, 4 * 64, false);
+  std::vector<uint16_t> b = randomDl16(random, 2 * 4096, false);
+  sim.write(dram(0), a);
+  sim.write(dram(1), b);
+  int64_t aBase = aFromAcc ? kAcc - 256 : kA;
+  PhaseBuilder phase("0_order");
+  phase.load({128}, at(ddr(1), {128}), at(kB, {128}))
+      .fill({4}, at(kAcc, {128}), 0)
+      .load({aFromAcc ? 2 : 4}, at(ddr(0), {128}), at(aBase, {128}))
+      .matmul({2, 2}, at(aBase, {256, 128}), at(kB, {0, 8192}), at(kAcc, {accStep, 0}));
+  ASSERT_EQ(sim.launch({phase}), "");
+  std::vector<float> acc(128, 0.0f);
+  for (size_t i = 0; i < 2; ++i) {
+    for (size_t block = 0; block < 2; ++block) {
+      std::array<uint16_t, 64> row;
+      const void *source = aFromAcc && i == 1 ? static_cast<const void *>(&acc[block * 32])
+                                              : static_cast<const void *>(&a[(2 * i + block) * 64]);
+      std::memcpy(row.data(), source, sizeof(row));
+      for (size_t k = 0; k < 64; ++k) {
+        for (size_t n = 0; n < 64; ++n) {
+          float &sum = acc[i * size_t(accStep) / 4 + n];
+          sum =
+              numerics::fmaF32(dl16ToFloat(row[k]), dl16ToFloat(b[(block * 64 + k) * 64 + n]), sum);
+        }
+      }
+    }
+  }
+  std::vector<uint32_t> result = sim.readLx<uint32_t>(0, kAcc, acc.size());
+  for (size_t i = 0; i < acc.size(); ++i) {
+    ASSERT_EQ(result[i], std::bit_cast<uint32_t>(acc[i])) << "lane " << i;
+  }
+}
+
+TEST(Matmul, KeepsTheOrderOfSumsAlongALevelThatKeepsB) { checkTwoLevels(0, false); }
+
+TEST(Matmul, KeepsTheOrderWhenARowIsAnEarlierAccumulator) { checkTwoLevels(256, true); }
 
 // Levels with one accumulator and levels whose accumulators overlap may not change places.
 TEST(Matmul, KeepsTheOrderOfPointsThatShareAnAccumulator) {

@@ -1,4 +1,4 @@
-//===- TargetClones.h - one loop compiled for several hosts -------------------------------------===//
+//===- TargetClones.h - one loop compiled for several hosts -------------------------------===//
 //
 // SPYRE_TARGET_CLONES before a function definition makes the compiler emit it twice, plain and for
 // AVX2-class machines, and choose at load time. Both give the same bits: contraction is off for the

@@ -12,8 +12,8 @@ using spec::Coordinate;
 class Lifter {
 public:
   Lifter(const loop::Access &access, const std::vector<std::string> &varNames,
-         const layout::DeviceLayout &layout, UnitSymbol unit)
-      : access(access), varNames(varNames), layout(layout), unit(unit) {
+         const layout::DeviceLayout &layout, UnitSymbol unit, bool namesLanes)
+      : access(access), varNames(varNames), layout(layout), unit(unit), namesLanes(namesLanes) {
     arg.deviceDtype = layout.format;
     lanes = layout.elemsPerStick();
   }
@@ -91,8 +91,16 @@ private:
     return addDigits(dim, index, layout.deviceSize[slot], 1, layout.strideMap[slot], false);
   }
 
+  /// Lanes of a stick dimension of size 1 count as "one element per stick" unless the operation names them.
+  bool hasLanes(int64_t dim) const {
+    loop::BufferOp buffer = access.buffer;
+    return dim >= 0 && !access.dims[dim].terms.empty() &&
+           (namesLanes ||
+            llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(dim) > 1);
+  }
+
   Status addTiles(int64_t dim, size_t slot) {
-    if (dim < 0 || access.dims[dim].terms.empty()) {
+    if (!hasLanes(dim)) {
       if (unit == UnitSymbol::Stick) {
         push(1, Coordinate::floorDiv(kUnitSymbol, lanes), -1);
       }
@@ -103,7 +111,7 @@ private:
 
   void addLanes(int64_t stick) {
     Coordinate lane = Coordinate::constant(0);
-    if (stick >= 0 && !access.dims[stick].terms.empty()) {
+    if (hasLanes(stick)) {
       lane = Coordinate::mod(varNames[access.dims[stick].terms.back().var], lanes);
     } else if (unit == UnitSymbol::Stick) {
       lane = Coordinate::mod(kUnitSymbol, lanes);
@@ -115,6 +123,7 @@ private:
   const std::vector<std::string> &varNames;
   const layout::DeviceLayout &layout;
   UnitSymbol unit;
+  bool namesLanes;
   int64_t lanes = 0;
   spec::TensorArg arg;
 };
@@ -122,15 +131,17 @@ private:
 } // namespace
 
 Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
-                                       const std::vector<std::string> &varNames, UnitSymbol unit) {
+                                       const std::vector<std::string> &varNames, UnitSymbol unit,
+                                       std::optional<unsigned> stickVar) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, loop::layoutOf(access.buffer));
-  SPYRE_ASSIGN_OR_RETURN(loop::DimRoles roles, loop::dimRolesOf(access.buffer));
+  SPYRE_ASSIGN_OR_RETURN(loop::DimRoles roles, stickVar ? loop::rolesFollowing(access, *stickVar)
+                                                        : loop::dimRolesOf(access.buffer));
   if (loop::stickUse(access, roles.stick()).kind == loop::StickUse::Kind::Illegal) {
     loop::BufferOp buffer = access.buffer;
     return error<1203>("'{}' is read from inside sticks; run spyre-loop-propagate-layouts",
                        buffer.getName().str());
   }
-  return Lifter(access, varNames, layout, unit).run(roles);
+  return Lifter(access, varNames, layout, unit, stickVar.has_value()).run(roles);
 }
 
 void equalizeRanks(std::vector<spec::TensorArg> &args) {

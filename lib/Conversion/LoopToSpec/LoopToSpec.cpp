@@ -134,7 +134,12 @@ private:
       SPYRE_RETURN_IF_ERROR(nameCopy(op, result, units));
     }
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
-      SPYRE_ASSIGN_OR_RETURN(spec::TensorArg arg, deviceAccess(loop::accessOf(op, i), vars, units[i]));
+      std::optional<unsigned> stickVar;
+      if (op.getCallee() == loop::kMatmul && vars.size() >= 3) {
+        stickVar = loop::matmulStickVar(op, i);
+      }
+      SPYRE_ASSIGN_OR_RETURN(spec::TensorArg arg,
+                             deviceAccess(loop::accessOf(op, i), vars, units[i], stickVar));
       place(loop::accessOf(op, i).buffer, arg);
       arg.isInput = i + 1 < loop::operandCount(op);
       result.args.push_back(std::move(arg));

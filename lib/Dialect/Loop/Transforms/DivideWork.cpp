@@ -1,7 +1,8 @@
 //===- DivideWork.cpp - splits of output variables over the cores -------------------------------------------------===//
 //
 // Output variables by decreasing size (stick variables counted in sticks), each the largest divisor that still fits
-// the cores left. Every core gets the same amount of work and whole sticks.
+// the cores left. Every core gets the same amount of work and whole sticks. Where a core would then touch more DDR of a
+// tensor than the machine allows, all divisor combinations are tried and the legal one with the most cores is taken.
 //===----------------------------------------------------------------------------------------===//
 #include "Rewrite.h"
 
@@ -49,40 +50,156 @@ int64_t largestDivisorUpTo(int64_t value, int64_t limit) {
   return 1;
 }
 
-Status divide(ComputeOp op, int64_t cores, DecisionTrace *trace) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> pieces, piecesPerVar(op));
-  std::vector<unsigned> order(pieces.size());
-  for (unsigned v = 0; v < order.size(); ++v) {
-    order[v] = v;
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](unsigned a, unsigned b) { return pieces[a] > pieces[b]; });
-  std::vector<int64_t> splits(pieces.size(), 1);
-  int64_t left = cores;
-  for (unsigned v : order) {
-    splits[v] = largestDivisorUpTo(pieces[v], left);
-    left /= splits[v];
-  }
-  op.setSplits(splits);
-  if (trace) {
-    int64_t used = 1;
-    for (int64_t split : splits) {
-      used *= split;
+/// How far, in sticks, each variable of an operation moves through one tensor.
+struct Reach {
+  struct Step {
+    unsigned var;
+    int64_t sticks;  ///< per step of the variable, or per stick of lanes
+    int64_t divisor; ///< lanes for the stick variable, else 1
+  };
+  std::vector<Step> steps;
+
+  int64_t spanBytes(llvm::ArrayRef<int64_t> extents, const std::vector<int64_t> &splits) const {
+    int64_t sticks = 1;
+    for (const Step &step : steps) {
+      int64_t perCore = ceilDiv(ceilDiv(extents[step.var], step.divisor), splits[step.var]);
+      sticks += (perCore - 1) * step.sticks;
     }
-    std::string subject =
-        op.getCallee().str() + " -> " + BufferOp(accessOf(op, operandCount(op) - 1).buffer).getName().str();
-    trace->record("divide-work", subject,
-                  used == cores
-                      ? Decision::yes("all-cores", "splits [{}]", fmt::join(splits, ", "))
-                      : Decision::yes("fewer-cores", "splits [{}] use {} of {} cores; pieces [{}] have no "
-                                                     "larger divisor",
-                                      fmt::join(splits, ", "), used, cores, fmt::join(pieces, ", ")));
+    return sticks * 128;
   }
+};
+
+Expected<Reach> reachOf(const Access &access) {
+  SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
+  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
+  Reach reach;
+  if (roles.order.empty()) {
+    return reach;
+  }
+  // Device dimensions: all but the first of the order, the first, then the lanes.
+  std::vector<int64_t> slots(roles.order.begin() + 1, roles.order.end());
+  slots.push_back(roles.order.front());
+  int64_t sticks = 1;
+  for (size_t j = slots.size(); j-- > 0;) {
+    int64_t dim = slots[j], lanes = dim == roles.stick() ? layout.elemsPerStick() : 1;
+    for (const LinearIndex::Term &term : dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
+      bool isLane = term.coefficient < lanes;
+      reach.steps.push_back({term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
+    }
+    sticks *= layout.deviceSize[j];
+  }
+  return reach;
+}
+
+/// Splits of one operation under the span limit.
+class Division {
+public:
+  Division(ComputeOp op, int64_t cores, int64_t spanLimitBytes)
+      : op(op), cores(cores), spanLimitBytes(spanLimitBytes) {}
+
+  Status run() {
+    SPYRE_ASSIGN_OR_RETURN(pieces, piecesPerVar(op));
+    for (unsigned i = 0; i < operandCount(op); ++i) {
+      SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
+      reaches.push_back(reach);
+    }
+    chooseBySize();
+    if (!isLegal(splits)) {
+      bySize = false;
+      best.clear();
+      std::vector<int64_t> partial;
+      search(partial, 1);
+      if (best.empty()) {
+        return error<3003>("'{}' over extents [{}]: with every split over {} cores a core touches more than {} bytes of "
+                           "DDR for one tensor (at least {}); use more cores or smaller tensors",
+                           op.getCallee().str(), fmt::join(op.getExtents(), ", "), cores, spanLimitBytes,
+                           smallestSpan);
+      }
+      splits = best;
+    }
+    return Status::success();
+  }
+
+  std::vector<int64_t> pieces, splits;
+  bool bySize = true;
+
+private:
+  void chooseBySize() {
+    std::vector<unsigned> order(pieces.size());
+    for (unsigned v = 0; v < order.size(); ++v) {
+      order[v] = v;
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](unsigned a, unsigned b) { return pieces[a] > pieces[b]; });
+    splits.assign(pieces.size(), 1);
+    int64_t left = cores;
+    for (unsigned v : order) {
+      splits[v] = largestDivisorUpTo(pieces[v], left);
+      left /= splits[v];
+    }
+  }
+
+  bool isLegal(const std::vector<int64_t> &candidate) {
+    int64_t span = 0;
+    for (const Reach &reach : reaches) {
+      span = std::max(span, reach.spanBytes(op.getExtents(), candidate));
+    }
+    smallestSpan = smallestSpan == 0 ? span : std::min(smallestSpan, span);
+    return span <= spanLimitBytes;
+  }
+
+  /// All combinations of divisors, first variable slowest; keeps the first one with the most cores.
+  void search(std::vector<int64_t> &partial, int64_t used) {
+    if (partial.size() == pieces.size()) {
+      if (used > bestCores && isLegal(partial)) {
+        best = partial;
+        bestCores = used;
+      }
+      return;
+    }
+    int64_t count = pieces[partial.size()];
+    for (int64_t split = 1; used * split <= cores && split <= count; ++split) {
+      if (count % split == 0) {
+        partial.push_back(split);
+        search(partial, used * split);
+        partial.pop_back();
+      }
+    }
+  }
+
+  ComputeOp op;
+  int64_t cores, spanLimitBytes;
+  std::vector<Reach> reaches;
+  std::vector<int64_t> best;
+  int64_t bestCores = 0, smallestSpan = 0;
+};
+
+Status divide(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace *trace) {
+  Division division(op, cores, spanLimitBytes);
+  SPYRE_RETURN_IF_ERROR(division.run());
+  op.setSplits(division.splits);
+  if (!trace) {
+    return Status::success();
+  }
+  int64_t used = 1;
+  for (int64_t split : division.splits) {
+    used *= split;
+  }
+  std::string subject =
+      op.getCallee().str() + " -> " + BufferOp(accessOf(op, operandCount(op) - 1).buffer).getName().str();
+  const char *reason = !division.bySize ? "span-limit" : used == cores ? "all-cores" : "fewer-cores";
+  trace->record("divide-work", subject,
+                Decision::yes(reason, "splits [{}] use {} of {} cores; divisible pieces are [{}]",
+                              fmt::join(division.splits, ", "), used, cores,
+                              fmt::join(division.pieces, ", ")));
   return Status::success();
 }
 
 struct DivideWork : impl::DivideWorkPassBase<DivideWork> {
-  explicit DivideWork(int64_t coreCount, DecisionTrace *trace) : trace(trace) { cores = coreCount; }
+  DivideWork(int64_t coreCount, int64_t spanBytes, DecisionTrace *trace) : trace(trace) {
+    cores = coreCount;
+    spanLimitBytes = spanBytes;
+  }
   DivideWork(const DivideWork &other) : DivideWorkPassBase(other), trace(other.trace) {}
   DecisionTrace *trace;
   void runOnOperation() override {
@@ -94,7 +211,7 @@ struct DivideWork : impl::DivideWorkPassBase<DivideWork> {
     }
     if (status.ok()) {
       for (ComputeOp op : main.getOps<ComputeOp>()) {
-        status = divide(op, cores, trace);
+        status = divide(op, cores, spanLimitBytes, trace);
         if (!status.ok()) {
           break;
         }
@@ -109,8 +226,9 @@ struct DivideWork : impl::DivideWorkPassBase<DivideWork> {
 
 } // namespace
 
-std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, DecisionTrace *trace) {
-  return std::make_unique<DivideWork>(cores, trace);
+std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
+                                                 DecisionTrace *trace) {
+  return std::make_unique<DivideWork>(cores, spanLimitBytes, trace);
 }
 
 } // namespace spyre::loop

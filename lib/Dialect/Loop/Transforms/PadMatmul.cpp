@@ -29,6 +29,17 @@ bool hasWholeSticks(const Access &y, unsigned k, int64_t lanes) {
   return false;
 }
 
+/// Two inputs, three variables, the second operand's lanes along the columns.
+bool isSound(ComputeOp op) {
+  if (op.getExtents().size() < 3 || op.getInputs().size() != 2) {
+    return false;
+  }
+  Access y = accessOf(op, 1);
+  Expected<DimRoles> roles = rolesFollowing(y, matmulStickVar(op, 1));
+  return roles.ok() && followsExactly(y, roles->stick(), matmulStickVar(op, 1)) &&
+         varsOf(y).count(matmulStickVar(op, 0));
+}
+
 void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
   unsigned k = op.getExtents().size() - 1, n = k - 1;
   int64_t size = op.getExtents()[k];
@@ -89,10 +100,7 @@ struct PadMatmul : impl::PadMatmulPassBase<PadMatmul> {
       if (op.getCallee() != kMatmul) {
         continue;
       }
-      Expected<StickUse> use = stickUse(accessOf(op, 1));
-      bool sound = use.ok() && op.getExtents().size() >= 3 && op.getInputs().size() == 2 &&
-                   use->isVar(op.getExtents().size() - 2);
-      if (!sound) {
+      if (!isSound(op)) {
         (void)dialect::report(op, error<2012>("the second operand of a matmul must have its stick along "
                                               "the output's columns; run spyre-loop-propagate-layouts"));
         return signalPassFailure();

@@ -68,7 +68,17 @@ private:
     return op.getReductions() > 0 ? visitReduction(op) : visitPointwise(op);
   }
 
-  Expected<StickUse> useOf(ComputeOp op, unsigned index) { return stickUse(accessOf(op, index)); }
+  static Expected<StickUse> useOf(ComputeOp op, unsigned index) { return stickUse(accessOf(op, index)); }
+
+  /// Whether operand \p index can be used as it is by lanes that follow \p var.
+  static bool follows(ComputeOp op, unsigned index, const StickUse &use, MaybeVar var) {
+    Access access = accessOf(op, index);
+    if (op.getCallee() != kMatmul) {
+      return isCompatible(access, use, var);
+    }
+    Expected<DimRoles> roles = rolesFollowing(access, *var);
+    return roles.ok() && followsExactly(access, roles->stick(), *var);
+  }
 
   static bool isBroadcast(ComputeOp op) {
     return varsOf(accessOf(op, 0)) != varsOf(accessOf(op, operandCount(op) - 1));
@@ -77,7 +87,7 @@ private:
   /// Dimension of the output that can be cut into sticks along \p var, or nothing.
   static std::optional<int64_t> stickDimFor(const Access &access, unsigned var) {
     for (size_t d = access.dims.size(); d-- > 0;) {
-      if (stickUse(access, int64_t(d)).isVar(var)) {
+      if (followsExactly(access, int64_t(d), var)) {
         return int64_t(d);
       }
     }
@@ -178,10 +188,15 @@ private:
   }
 
   Status visitMatmul(ComputeOp op) {
-    unsigned k = op.getExtents().size() - 1, n = k - 1;
-    makeFollow(op, 0, k);
-    makeFollow(op, 1, n);
-    setOutputLayout(op, n);
+    if (op.getExtents().size() < 3 || op.getInputs().size() != 2) {
+      return error<1206>("a matmul has two inputs and at least three variables (rows, columns, reduced)");
+    }
+    makeFollow(op, 0, matmulStickVar(op, 0));
+    makeFollow(op, 1, matmulStickVar(op, 1));
+    if (!stickDimFor(accessOf(op, 2), matmulStickVar(op, 2))) {
+      return error<1206>("the columns of a matmul must be one dimension of its output");
+    }
+    setOutputLayout(op, matmulStickVar(op, 2));
     return Status::success();
   }
 
@@ -210,16 +225,14 @@ private:
   void makeFollow(ComputeOp op, unsigned index, MaybeVar var) {
     Access access = accessOf(op, index);
     StickUse use = *useOf(op, index);
-    // Matmul operands are named by variable, not by compatibility: "no stick" is not good enough.
-    bool exact = op.getCallee() == kMatmul;
-    if (exact ? use.isVar(*var) : isCompatible(access, use, var)) {
+    if (follows(op, index, use, var)) {
       return;
     }
     if (use.kind == StickUse::Kind::Illegal) {
       readThroughRows(op, index);
       access = accessOf(op, index);
       use = *useOf(op, index);
-      if (!exact && isCompatible(access, use, var)) {
+      if (follows(op, index, use, var)) {
         return;
       }
     }

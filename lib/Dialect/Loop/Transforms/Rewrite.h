@@ -43,9 +43,22 @@ public:
     return buffer;
   }
 
-  /// copy from -> to, placed before \p op; maps are over \p extents.
+  /// copy from -> to, placed before \p op; maps are over \p wanted. A variable of extent 1 is dropped unless it selects one
+  /// row of a larger dimension: it would only make equal layouts look different.
   ComputeOp addCopy(mlir::Operation *op, BufferOp from, mlir::AffineMap fromMap, BufferOp to,
-                    mlir::AffineMap toMap, const std::vector<int64_t> &extents) {
+                    mlir::AffineMap toMap, const std::vector<int64_t> &wanted) {
+    std::vector<int64_t> extents;
+    llvm::SmallVector<mlir::AffineExpr> replacements;
+    for (size_t v = 0; v < wanted.size(); ++v) {
+      bool dropped = wanted[v] == 1 && !selectsRow(from, fromMap, v) && !selectsRow(to, toMap, v);
+      replacements.push_back(dropped ? builder.getAffineConstantExpr(0)
+                                     : builder.getAffineDimExpr(extents.size()));
+      if (!dropped) {
+        extents.push_back(wanted[v]);
+      }
+    }
+    fromMap = fromMap.replaceDimsAndSymbols(replacements, {}, extents.size(), 0);
+    toMap = toMap.replaceDimsAndSymbols(replacements, {}, extents.size(), 0);
     builder.setInsertionPoint(op);
     std::vector<std::string> storage;
     for (size_t i = 0; i < extents.size(); ++i) {
@@ -86,6 +99,16 @@ public:
   mlir::OpBuilder builder;
 
 private:
+  static bool selectsRow(BufferOp buffer, mlir::AffineMap map, unsigned var) {
+    auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+    for (unsigned d = 0; d < map.getNumResults(); ++d) {
+      if (map.getResult(d).isFunctionOfDim(var) && type.getDimSize(d) > 1) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   BufferOp addBuffer(const std::string &stem, const char *kind, const std::vector<int64_t> &shape,
                      mlir::Type type, mlir::Location loc) {
     std::string name = stem;

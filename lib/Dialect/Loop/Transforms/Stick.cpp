@@ -3,6 +3,8 @@
 
 #include "spyre/Dialect/Utils/Attributes.h"
 
+#include <algorithm>
+
 namespace spyre::loop {
 
 int64_t elemsPerStick(BufferOp buffer) {
@@ -19,8 +21,11 @@ StickUse stickUse(const Access &access, int64_t stickDim) {
   BufferOp buffer = access.buffer;
   const LinearIndex &index = access.dims[stickDim];
   int64_t size = llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(stickDim);
+  if (size == 1) {
+    return {StickUse::Kind::None, 0};
+  }
   if (index.terms.empty()) {
-    return {size == 1 ? StickUse::Kind::None : StickUse::Kind::Illegal, 0};
+    return {StickUse::Kind::Illegal, 0};
   }
   int64_t lanes = elemsPerStick(buffer);
   bool legal = index.terms.back().coefficient == 1 && index.offset % lanes == 0;
@@ -33,6 +38,48 @@ StickUse stickUse(const Access &access, int64_t stickDim) {
 Expected<StickUse> stickUse(const Access &access) {
   SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
   return stickUse(access, roles.stick());
+}
+
+bool followsExactly(const Access &access, int64_t stickDim, unsigned var) {
+  if (stickDim < 0) {
+    return false;
+  }
+  BufferOp buffer = access.buffer;
+  const LinearIndex &index = access.dims[stickDim];
+  bool isUnit = llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(stickDim) == 1;
+  return isUnit ? index.terms.size() == 1 && index.terms[0].var == var : stickUse(access, stickDim).isVar(var);
+}
+
+Expected<DimRoles> rolesFollowing(const Access &access, unsigned var) {
+  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
+  int64_t stick = roles.stick();
+  if (stick < 0 || followsExactly(access, stick, var)) {
+    return roles;
+  }
+  BufferOp buffer = access.buffer;
+  auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+  SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));
+  SPYRE_ASSIGN_OR_RETURN(numerics::HostType hostType, dialect::hostTypeOf(type.getElementType()));
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    bool candidate = type.getDimSize(dim) == 1 && type.getDimSize(stick) == 1 &&
+                     followsExactly(access, dim, var);
+    if (!candidate) {
+      continue;
+    }
+    DimRoles swapped = roles;
+    std::swap(*std::find(swapped.order.begin(), swapped.order.end(), dim), swapped.order.back());
+    auto same = layout::DeviceLayout::make(dialect::toVector(type.getShape()),
+                                           dialect::toVector(buffer.getStride()), hostType, swapped.order);
+    if (same.ok() && *same == layout) {
+      return swapped;
+    }
+  }
+  return roles;
+}
+
+unsigned matmulStickVar(ComputeOp op, unsigned index) {
+  unsigned k = op.getExtents().size() - 1;
+  return index == 0 ? k : k - 1;
 }
 
 std::set<unsigned> varsOf(const Access &access) {

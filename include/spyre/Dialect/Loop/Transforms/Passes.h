@@ -15,7 +15,8 @@ namespace spyre::loop {
 
 std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
-std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
+                                                 DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr);
 
 /// Registers the passes of this folder by flag, for spyre-opt.

@@ -36,13 +36,17 @@ def DivideWorkPass : Pass<"spyre-loop-divide-work", "::mlir::ModuleOp"> {
     Requires: layouts.
     Ensures: every operation has `splits`; their product is at most `cores`; a split divides the extent of its
     variable, counted in sticks for stick variables; reduced variables and padded variables of a restickify are
-    not split.
-    Idempotent. Deterministic. Linear in operations.
+    not split; no core touches more than `span-limit-bytes` of DDR per tensor (SPYRE-E3003 when no split does).
+    Idempotent. Deterministic. Linear in operations, times the divisor combinations where the first choice breaks the
+    span limit.
     Example: [256, 192] over 32 cores: c0 (256 rows) is split 32 ways.
   }];
   let dependentDialects = ["::spyre::loop::LoopDialect"];
-  let constructor = "::spyre::loop::createDivideWorkPass(32)";
-  let options = [Option<"cores", "cores", "int64_t", "32", "Cores to divide over.">];
+  let constructor = "::spyre::loop::createDivideWorkPass(32, 268435456)";
+  let options = [
+    Option<"cores", "cores", "int64_t", "32", "Cores to divide over.">,
+    Option<"spanLimitBytes", "span-limit-bytes", "int64_t", "268435456", "DDR range one core may touch per tensor.">
+  ];
 }
 
 def PlanPoolPass : Pass<"spyre-loop-plan-pool", "::mlir::ModuleOp"> {

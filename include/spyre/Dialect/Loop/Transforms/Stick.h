@@ -36,6 +36,16 @@ StickUse stickUse(const Access &access, int64_t stickDim);
 /// The same with the buffer's own layout. Errors: E2010, E2007.
 Expected<StickUse> stickUse(const Access &access);
 
+/// True when lanes cut from \p stickDim follow \p var, also when its extent is 1: a matmul names its lanes.
+bool followsExactly(const Access &access, int64_t stickDim, unsigned var);
+
+/// Dimension roles of the buffer, read so that \p var is the stick if the layout allows it: dimensions of size 1 leave no
+/// trace in a layout, so a [1, 1] tensor may be read with either as its stick. Errors: E2010, E2007.
+Expected<DimRoles> rolesFollowing(const Access &access, unsigned var);
+
+/// The variable whose lanes operand \p index of a matmul must follow: k, n, n.
+unsigned matmulStickVar(ComputeOp op, unsigned index);
+
 /// Variables an access depends on.
 std::set<unsigned> varsOf(const Access &access);
 

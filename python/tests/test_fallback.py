@@ -1,0 +1,215 @@
+"""Eager operations: what the compiler knows runs on the device, the rest on the CPU, counted and reported."""
+
+import warnings
+
+import pytest
+import torch
+from tolerances import relative_error, tolerance
+
+from torch_spyre.ops.fallbacks import FallbackWarning
+
+UNKNOWN = {
+    "sin": (lambda x: torch.sin(x), "aten.sin.default"),
+    "cumsum": (lambda x: torch.cumsum(x, 1), "aten.cumsum.default"),
+    "sort": (lambda x: torch.sort(x, dim=-1)[0], "aten.sort.values_stable"),
+    "argmax": (lambda x: torch.argmax(x, 1), "aten.argmax.default"),
+    "nonzero": (lambda x: torch.nonzero(x > 0), "aten.nonzero.default"),
+    "index": (lambda x: x[torch.tensor([2, 0])], "aten.index.Tensor"),
+    "cat": (lambda x: torch.cat([x, x[:1]]), "aten.cat.default"),
+    "topk": (lambda x: torch.topk(x, 3)[1], "aten.topk.default"),
+}
+
+
+@pytest.fixture
+def x():
+    return torch.randn(5, 70, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_unknown_operations_run_on_the_cpu(name, x):
+    function, _ = UNKNOWN[name]
+    torch.spyre.reset_counters()
+    result = function(x.to("spyre"))
+    assert result.device.type == "spyre"
+    assert torch.equal(result.cpu(), function(x))
+    assert torch.spyre.counters()["fallback_ops"] >= 1
+    assert torch.spyre.counters()["fallback_bytes"] > 0
+    assert torch.spyre.counters()["programs_launched"] == 0
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_fallbacks_are_counted_by_the_name_the_user_called(x):
+    y = x.to("spyre")
+    torch.spyre.reset_counters()
+    torch.sin(y), torch.sin(y), y.clone().sin_()
+    assert torch.spyre.fallback_counts() == {"aten.sin.default": 3}
+    assert torch.spyre.counters()["fallback_bytes"] == 3 * 2 * y.numel() * 4
+
+
+def test_a_warning_per_operation_and_line(x):
+    y = x.to("spyre")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default", FallbackWarning)
+        for _ in range(3):
+            torch.cos(y)
+        torch.cos(y)
+        torch.sin(y)
+    texts = [str(w.message) for w in caught]
+    assert texts == ["aten.cos.default is falling back to cpu"] * 2 + ["aten.sin.default is falling back to cpu"]
+    assert all(w.category is FallbackWarning and w.filename == __file__ for w in caught)
+
+
+def test_the_warning_can_be_an_error(x):
+    y = x.to("spyre")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        with pytest.raises(FallbackWarning, match="aten.cos.default is falling back to cpu"):
+            torch.cos(y)
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+class TestMutation:
+    def test_in_place(self, x):
+        y = x.to("spyre")
+        assert y.sin_() is y
+        assert torch.equal(y.cpu(), x.sin())
+
+    def test_in_place_on_a_view(self, x):
+        y, z = x.to("spyre"), x.clone()
+        y[1:4, 3::2].cos_()
+        z[1:4, 3::2].cos_()
+        assert torch.equal(y.cpu(), z)
+
+    def test_out_arguments(self, x):
+        out = torch.empty(0, device="spyre")
+        assert torch.sin(x.to("spyre"), out=out) is out
+        assert torch.equal(out.cpu(), x.sin())
+        values, indices = torch.empty(0, device="spyre"), torch.empty(0, dtype=torch.int64, device="spyre")
+        torch.sort(x.to("spyre"), out=(values, indices))
+        assert torch.equal(values.cpu(), x.sort()[0])
+
+    def test_overlapping_arguments(self, x):
+        y, z = x.to("spyre"), x.clone()
+        for t in (y, z):
+            t[0].index_add_(0, torch.tensor([1, 2], dtype=torch.int32, device=t.device), t[1, :2])
+            t[0, 1:].copy_(t[0, :-1].clone())
+            torch.sin(t[0, :60], out=t[0, :60])
+        assert torch.equal(y.cpu(), z)
+
+    def test_index_put_and_scatter(self, x):
+        y, z = x.to("spyre"), x.clone()
+        for t in (y, z):
+            t[torch.tensor([0, 2]), torch.tensor([1, 1])] = 9.0
+            t.scatter_(1, torch.zeros(5, 1, dtype=torch.int64, device=t.device), 7.0)
+        assert torch.equal(y.cpu(), z)
+
+    def test_lists(self, x):
+        tensors = [x.to("spyre"), x[:2].to("spyre")]
+        torch._foreach_sin_(tensors)
+        assert torch.equal(tensors[0].cpu(), x.sin()) and torch.equal(tensors[1].cpu(), x[:2].sin())
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_autograd_through_fallbacks(x):
+    a = x.to("spyre").requires_grad_()
+    b = x.clone().requires_grad_()
+    for t in (a, b):
+        (t.sin() * t.sigmoid()).sum().backward()
+    assert a.grad.device.type == "spyre"
+    assert relative_error(a.grad.cpu().numpy(), b.grad.numpy()) < 1e-5
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_a_module_trains_for_one_step():
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
+    data = torch.randn(4, 8)
+
+    def step(model, inputs):
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+        model(inputs).square().mean().backward()
+        optimiser.step()
+        return [p.detach().cpu().clone() for p in model.parameters()]
+
+    import copy
+
+    reference = step(copy.deepcopy(module), data)
+    for a, b in zip(step(module.to("spyre"), data.to("spyre")), reference):
+        assert relative_error(a.numpy(), b.numpy()) < 1e-5
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_torchs_own_errors_come_through(x):
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        x.to("spyre") + torch.ones(3, 3, device="spyre")
+
+
+def half(*shape, seed=0, scale=1.0):
+    return (torch.randn(shape, generator=torch.Generator().manual_seed(seed)) * scale).half()
+
+
+KNOWN = {
+    "add": (lambda a, b: a + b, "pointwise"),
+    "mul": (lambda a, b: a * b, "pointwise"),
+    "add scalar": (lambda a, b: a + 1.5, "pointwise"),
+    "mul scalar": (lambda a, b: 0.25 * a, "pointwise"),
+    "exp": (lambda a, b: torch.exp(a), "exp"),
+    "where": (lambda a, b: torch.where(a > b, a, b), "select"),
+    "mm": (lambda a, b: a @ b.t(), "matmul"),
+    "sum": (lambda a, b: a.sum(0), "sum"),
+    "amax": (lambda a, b: a.amax(1), "select"),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_known_operations_run_on_the_device(name):
+    function, kind = KNOWN[name]
+    a, b = half(6, 130), half(6, 130, seed=1)
+    torch.spyre.reset_counters()
+    result = function(a.to("spyre"), b.to("spyre"))
+    counters = torch.spyre.counters()
+    assert counters["programs_launched"] >= 1, counters
+    assert set(torch.spyre.fallback_counts()) <= {"aten.gt.Tensor"}
+    reference = function(a.float(), b.float())
+    assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(kind, a.dtype, 130)
+    assert result.device_tensor_layout() == torch.empty_like(result).device_tensor_layout()
+
+
+def test_eager_programs_are_cached_by_geometry_and_constants():
+    a = half(6, 130).to("spyre")
+    torch.spyre.reset_counters()
+    for _ in range(3):
+        a + a
+    first = torch.spyre.counters()
+    assert (first["compile_cache_misses"], first["compile_cache_hits"], first["programs_compiled"]) == (1, 2, 1)
+    a + 1.0, a + 2.0, a[:3] + a[:3]
+    assert torch.spyre.counters()["compile_cache_misses"] == 4
+
+
+def test_in_place_and_out_forms_of_known_operations(on_device):
+    a, b = half(6, 130), half(6, 130, seed=1)
+    x, y = a.to("spyre"), b.to("spyre")
+    out = torch.empty(0, dtype=torch.float16, device="spyre")
+    with on_device():
+        x += y
+        x[1:3].mul_(0.5)
+        torch.exp(y, out=out)
+    reference = a.float() + b.float()
+    reference[1:3] *= 0.5
+    assert relative_error(x.float().cpu().numpy(), reference.numpy()) <= tolerance("pointwise", a.dtype)
+    assert relative_error(out.float().cpu().numpy(), b.float().exp().numpy()) <= tolerance("exp", a.dtype)
+    with pytest.raises(RuntimeError, match="shape|size"):
+        y[0].add_(x)
+
+
+def test_views_as_operands_give_the_values_of_the_view(on_device):
+    a = half(70, 130)
+    x = a.to("spyre")
+    with on_device():
+        results = [x.t() + x.t(), x[3:, 5:] * 2.0, x[::2].exp(), x[:, 7] + x[:, 8]]
+    f = a.float()
+    references = [f.t() + f.t(), f[3:, 5:] * 2.0, f[::2].exp(), f[:, 7] + f[:, 8]]
+    for result, reference in zip(results, references):
+        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance("exp", a.dtype)

@@ -1,0 +1,168 @@
+//===- CompilerTest.cpp - phases, errors and determinism of the compiler interface ---------------------------------------------===//
+#include "ModelRunner.h"
+#include "RandomGraph.h"
+
+#include "spyre/Base/Random.h"
+
+#include "gtest/gtest.h"
+
+using namespace spyre;
+using namespace spyre::testing;
+
+namespace {
+
+capi::CompileOptions openSpyre() {
+  capi::CompileOptions options;
+  options.device = *arch::DeviceDesc::preset("openspyre");
+  return options;
+}
+
+Graph seeded(uint64_t seed) {
+  Random random(seed);
+  return randomGraph(random, {});
+}
+
+} // namespace
+
+TEST(Compiler, EveryTextPhaseContinuesToTheSameBytes) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    std::string text = graphText(seeded(seed));
+    capi::CompileOptions options = openSpyre();
+    Artifacts whole = capi::compileGraph(text, options)->artifacts;
+    for (const char *phase : {"loop", "layout", "division"}) {
+      options.compileTo = phase;
+      Artifacts stopped = capi::compileGraph(text, options)->artifacts;
+      ASSERT_EQ(stopped.size(), 1u);
+      options.compileTo = "code";
+      auto resumed = capi::compileFromPhase(phase, stopped.begin()->second, options);
+      ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+      EXPECT_EQ(resumed->artifacts, whole) << phase;
+    }
+    for (const char *phase : {"opspec", "bundle"}) {
+      options.compileTo = phase;
+      Artifacts stopped = capi::compileGraph(text, options)->artifacts;
+      options.compileTo = "code";
+      auto resumed = capi::compileFromArtifacts(phase, stopped, options);
+      ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+      EXPECT_EQ(resumed->artifacts, whole) << phase;
+    }
+  }
+}
+
+TEST(Compiler, UnknownOperationsAreReportedTogether) {
+  capi::GraphBuilder builder;
+  capi::TensorType type{numerics::HostType::Float16, {4}, {1}};
+  auto x = builder.addInput("x", type, 0, *layout::DeviceLayout::makeDefault({4}, type.dtype));
+  auto a = builder.addCall("aten.sin.default", {x}, {}, type, "");
+  auto b = builder.addCall("aten.cos.default", {a}, {}, type, "");
+  auto c = builder.addCall("aten.sin.default", {b}, {}, type, "");
+  builder.addOutput(c, type);
+  auto result = capi::compileGraph(builder.text(), openSpyre());
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().code(), 1002);
+  EXPECT_NE(result.status().text().find("aten.cos.default (1x), aten.sin.default (2x)"), std::string::npos)
+      << result.status().message();
+}
+
+TEST(Compiler, TypesAndRanksWithoutSupportAreNamed) {
+  auto compileExp = [](numerics::HostType dtype, std::vector<int64_t> size) {
+    capi::GraphBuilder builder;
+    std::vector<int64_t> stride(size.size(), 1);
+    capi::TensorType type{dtype, size, stride};
+    layout::DeviceLayout layout{{1, numerics::elemsPerStick(numerics::deviceFormat(dtype))},
+                                {-1, -1},
+                                numerics::deviceFormat(dtype)};
+    auto x = builder.addInput("x", type, 0, layout);
+    builder.addOutput(builder.addCall("aten.exp.default", {x}, {}, type, ""), type);
+    return capi::compileGraph(builder.text(), openSpyre()).status();
+  };
+  EXPECT_EQ(compileExp(numerics::HostType::Int64, {1}).code(), 1003);
+  EXPECT_EQ(compileExp(numerics::HostType::Float16, std::vector<int64_t>(9, 1)).code(), 1004);
+  EXPECT_EQ(compileExp(numerics::HostType::Float16, {0}).code(), 1004);
+}
+
+TEST(Compiler, TooManyCoresAreRefused) {
+  capi::CompileOptions options = openSpyre();
+  options.cores = 33;
+  EXPECT_EQ(capi::compileGraph(graphText(seeded(1)), options).status().code(), 3001);
+}
+
+TEST(Compiler, DamagedTextGivesErrorsNotCrashes) {
+  capi::CompileOptions options = openSpyre();
+  uint64_t refused = 0, accepted = 0;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    Random random(seed);
+    std::string phase = "graph", text = graphText(seeded(seed % 20));
+    if (seed % 2) {
+      phase = "division";
+      options.compileTo = phase;
+      text = capi::compileGraph(text, options)->artifacts.begin()->second;
+      options.compileTo = "code";
+    }
+    for (uint64_t n = random.between(1, 3); n > 0; --n) {
+      size_t at = random.below(text.size());
+      switch (random.below(4)) {
+      case 0:
+        text[at] = char(random.between(32, 126));
+        break;
+      case 1:
+        text.erase(at, random.between(1, 20));
+        break;
+      case 2:
+        text.insert(at, text.substr(random.below(text.size()), random.between(1, 30)));
+        break;
+      default:
+        text.insert(at, std::to_string(random.next()));
+      }
+    }
+    auto result = capi::compileFromPhase(phase, text, options);
+    (result.ok() ? accepted : refused) += 1;
+    if (!result.ok()) {
+      EXPECT_GE(result.status().code(), 1000) << text;
+    }
+  }
+  EXPECT_GT(refused, 200u);
+}
+
+TEST(Compiler, HostileNestingAndBytecodeAreRefusedBeforeParsing) {
+  std::string deep(1000, '(');
+  EXPECT_EQ(capi::compileGraph(deep, openSpyre()).status().code(), 1001);
+  EXPECT_EQ(capi::compileGraph("ML\xefR\x01", openSpyre()).status().code(), 1001);
+  EXPECT_EQ(capi::compileGraph(std::string("a\0b", 3), openSpyre()).status().code(), 1001);
+}
+
+TEST(Compiler, CountersEqualTheAnalyticCountOfTheGraph) {
+  capi::GraphBuilder builder;
+  auto type = [](std::vector<int64_t> size) {
+    return capi::TensorType{numerics::HostType::Float16, size, size.size() == 2
+                                                                   ? std::vector<int64_t>{size[1], 1}
+                                                                   : std::vector<int64_t>{1}};
+  };
+  auto input = [&](const char *name, std::vector<int64_t> size) {
+    return builder.addInput(name, type(size), 0,
+                            *layout::DeviceLayout::makeDefault(size, numerics::HostType::Float16));
+  };
+  auto x = input("x", {55, 67}), y = input("y", {67, 130});
+  auto mm = builder.addCall("aten.mm.default", {x, y}, {}, type({55, 130}), "model.py:3");
+  auto exp = builder.addCall("aten.exp.default", {mm}, {}, type({55, 130}), "model.py:3");
+  auto sum = builder.addCall("aten.sum.dim_IntList", {exp},
+                             {{"dim", std::vector<int64_t>{0}}, {"keepdim", false}}, type({130}), "");
+  builder.addOutput(sum, type({130}));
+  std::vector<HostTensor> inputs = {{{55, 67}, std::vector<float>(55 * 67, 0.0f), false},
+                                    {{67, 130}, std::vector<float>(67 * 130, 1.0f), false}};
+  for (int64_t cores : {1, 4, 32}) {
+    capi::CompileOptions options = openSpyre();
+    options.cores = cores;
+    auto compiled = capi::compileGraph(builder.text(), options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    auto run = runOnSimulator(compiled->artifacts, options.device, inputs);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_EQ(run->counters.ptMacs, 55u * 192 * 128);
+    EXPECT_EQ(run->counters.sfpLaneOps, 2u * 55 * 192);
+    EXPECT_EQ(run->counters.launches, 1u);
+    EXPECT_GT(run->counters.sanitizerChecks, 0u);
+    for (float value : run->outputs[0].values) {
+      EXPECT_EQ(value, 55.0f);
+    }
+  }
+}

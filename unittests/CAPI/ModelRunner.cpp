@@ -1,0 +1,118 @@
+//===- ModelRunner.cpp - runs compiled artifacts on the simulator and on the evaluator -----------------------------------===//
+#include "ModelRunner.h"
+
+#include "spyre/Evaluator/Evaluator.h"
+#include "spyre/Runtime/Executable.h"
+#include "spyre/Spec/Model.h"
+#include "spyre/Spec/OpSpec.h"
+
+#include <map>
+
+namespace spyre::testing {
+
+namespace {
+
+/// Host bytes of a tensor in the model's dtype (float16 or bool), row-major.
+std::vector<uint8_t> hostBytes(const spec::TensorDesc &desc, const HostTensor &tensor) {
+  std::vector<uint8_t> bytes(tensor.values.size() * numerics::hostTypeBytes(desc.dtype));
+  for (size_t i = 0; i < tensor.values.size(); ++i) {
+    if (desc.dtype == numerics::HostType::Bool) {
+      bytes[i] = tensor.values[i] != 0;
+    } else {
+      reinterpret_cast<uint16_t *>(bytes.data())[i] = numerics::floatToHalf(tensor.values[i]);
+    }
+  }
+  return bytes;
+}
+
+layout::HostTensorRef refOf(const spec::TensorDesc &desc, std::vector<uint8_t> &bytes) {
+  return {bytes.data(), desc.dtype, desc.size, desc.stride};
+}
+
+} // namespace
+
+Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &desc,
+                                   const std::vector<HostTensor> &inputs, uint32_t threads) {
+  SPYRE_ASSIGN_OR_RETURN(auto driver, runtime::createDriver("sim", desc, {threads, true}));
+  std::shared_ptr<runtime::Device> device = runtime::Device::create(std::move(driver));
+  SPYRE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::load(device, artifacts));
+  const spec::Model &model = executable->model();
+  std::vector<runtime::BufferRef> in, out;
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(runtime::BufferRef buffer,
+                           device->allocate(model.inputs[i].layout.bytes()));
+    std::vector<uint8_t> bytes = hostBytes(model.inputs[i], inputs[i]);
+    SPYRE_RETURN_IF_ERROR(
+        runtime::uploadTensor(buffer, model.inputs[i], refOf(model.inputs[i], bytes)));
+    in.push_back(buffer);
+  }
+  for (const spec::TensorDesc &output : model.outputs) {
+    SPYRE_ASSIGN_OR_RETURN(runtime::BufferRef buffer, device->allocate(output.layout.bytes()));
+    out.push_back(buffer);
+  }
+  SPYRE_RETURN_IF_ERROR(executable->run(in, out));
+  RunResult result;
+  result.counters = device->counters();
+  for (size_t i = 0; i < out.size(); ++i) {
+    const spec::TensorDesc &desc = model.outputs[i];
+    std::vector<uint8_t> raw(desc.layout.bytes());
+    SPYRE_RETURN_IF_ERROR(device->copyToHost(out[i], 0, raw.data(), raw.size()));
+    result.deviceBytes.push_back(raw);
+    HostTensor tensor;
+    tensor.shape = desc.size;
+    std::vector<uint8_t> bytes(elementCount(desc.size) * numerics::hostTypeBytes(desc.dtype));
+    SPYRE_RETURN_IF_ERROR(runtime::downloadTensor(out[i], desc, refOf(desc, bytes)));
+    for (int64_t n = 0; n < elementCount(desc.size); ++n) {
+      tensor.values.push_back(desc.dtype == numerics::HostType::Bool
+                                  ? float(bytes[n])
+                                  : numerics::halfToFloat(
+                                        reinterpret_cast<uint16_t *>(bytes.data())[n]));
+    }
+    result.outputs.push_back(std::move(tensor));
+  }
+  return result;
+}
+
+Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &artifacts,
+                                                           const std::vector<HostTensor> &inputs) {
+  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
+  SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
+  std::map<std::string, std::vector<uint8_t>> buffers;
+  auto pack = [&](const spec::TensorDesc &desc, std::vector<uint8_t> bytes) {
+    std::vector<uint8_t> &device = buffers[desc.name];
+    device.resize(desc.layout.bytes());
+    return layout::packToDevice(refOf(desc, bytes), desc.stride, desc.layout, device.data());
+  };
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    SPYRE_RETURN_IF_ERROR(pack(model.inputs[i], hostBytes(model.inputs[i], inputs[i])));
+  }
+  for (const spec::ConstantDesc &constant : model.constants) {
+    HostTensor scalar{{}, {float(constant.value)}, false};
+    SPYRE_RETURN_IF_ERROR(pack(constant.tensor, hostBytes(constant.tensor, scalar)));
+  }
+  for (const spec::TensorDesc &output : model.outputs) {
+    buffers[output.name].resize(output.layout.bytes());
+  }
+  evaluator::Memory memory;
+  memory.pool.resize(model.poolBytes);
+  for (const spec::BundleStep &step : model.steps) {
+    SPYRE_ASSIGN_OR_RETURN(std::string specText,
+                           findArtifact(artifacts, step.directory + "/op_spec.txt"));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<spec::OpSpec> specs, spec::parseOpSpecs(specText));
+    memory.arguments.clear();
+    for (const std::string &name : step.arguments) {
+      memory.arguments.push_back(buffers[name]);
+    }
+    SPYRE_RETURN_IF_ERROR(evaluator::evaluate(specs, memory));
+    for (size_t i = 0; i < step.arguments.size(); ++i) {
+      buffers[step.arguments[i]] = memory.arguments[i];
+    }
+  }
+  std::vector<std::vector<uint8_t>> outputs;
+  for (const spec::TensorDesc &output : model.outputs) {
+    outputs.push_back(buffers[output.name]);
+  }
+  return outputs;
+}
+
+} // namespace spyre::testing

@@ -1,0 +1,25 @@
+//===- ModelRunner.h - runs compiled artifacts on the simulator and on the evaluator ----------------------------------===//
+#pragma once
+
+#include "GraphInterpreter.h"
+
+#include "spyre/Base/Artifacts.h"
+#include "spyre/Runtime/Device.h"
+
+namespace spyre::testing {
+
+struct RunResult {
+  /// Device bytes of every output, as the simulator left them.
+  std::vector<std::vector<uint8_t>> deviceBytes;
+  /// The same outputs read back as host tensors.
+  std::vector<HostTensor> outputs;
+  runtime::DeviceCounters counters;
+};
+
+Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &device,
+                                   const std::vector<HostTensor> &inputs, uint32_t threads = 0);
+/// Device bytes of every output by the evaluator, from op_spec.txt alone.
+Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &artifacts,
+                                                           const std::vector<HostTensor> &inputs);
+
+} // namespace spyre::testing

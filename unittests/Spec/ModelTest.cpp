@@ -1,0 +1,87 @@
+//===- ModelTest.cpp - model.json -------------------------------------------------------------===//
+#include "SpecExamples.h"
+#include "SpecTestUtils.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+using namespace spyre;
+using namespace spyre::spec;
+using namespace spyre::spec::test;
+
+namespace {
+
+Status failureAfter(const std::string &from, const std::string &to) {
+  std::string text = writeModel(exampleModel());
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from << "\n" << text;
+  return readModel(text.replace(at, from.size(), to)).status();
+}
+
+} // namespace
+
+TEST(Model, RoundTripsThroughTheGoldenFile) {
+  const Model model = exampleModel();
+  EXPECT_TRUE(verifyModel(model).ok()) << verifyModel(model).message();
+  const std::string text = writeModel(model);
+  expectGolden("model/model.json", text);
+  EXPECT_EQ(valueOf(readModel(text)), model);
+}
+
+// JSON has no infinities, masks do.
+TEST(Model, ConstantsMayBeInfinite) {
+  Model model = exampleModel();
+  for (double value : {-std::numeric_limits<double>::infinity(),
+                       std::numeric_limits<double>::infinity(), -0.0, 1e-300, 1.0 / 3.0}) {
+    model.constants[0].value = value;
+    const Model read = valueOf(readModel(writeModel(model)));
+    EXPECT_EQ(read, model);
+    EXPECT_EQ(std::signbit(read.constants[0].value), std::signbit(value));
+  }
+  model.constants[0].value = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(valueOf(readModel(writeModel(model))).constants[0].value));
+}
+
+TEST(Model, ReaderIsStrict) {
+  EXPECT_ERROR(readModel("").status(), 6001, "");
+  EXPECT_ERROR(readModel("[]").status(), 6001, "$");
+  EXPECT_ERROR(failureAfter("\"version\": 1", "\"version\": 2"), 6001, "version");
+  EXPECT_ERROR(failureAfter("\"pool_bytes\"", "\"pool_byte\""), 6001, "pool_byte");
+  EXPECT_ERROR(failureAfter("\"float16\"", "\"half\""), 6001, "$.inputs[0]");
+  EXPECT_ERROR(failureAfter("\"standard\"", "\"other\""), 6001, "$.inputs[0].layout.arrangement");
+  EXPECT_ERROR(failureAfter("SEN169_FP16", "FP16"), 6001, "$.inputs[0].layout.format");
+  EXPECT_ERROR(failureAfter("\"kind\": \"bundle\"", "\"kind\": \"cpu\""), 6001, "$.steps[0].kind");
+  EXPECT_ERROR(failureAfter("\"value\": 0.5", "\"value\": \"half\""), 6001, "$.constants[0].value");
+  EXPECT_ERROR(failureAfter("\"value\": 0.5", "\"values\": 0.5"), 6001, "values");
+}
+
+TEST(Model, VerifierChecksEveryRule) {
+  struct Case {
+    const char *text;
+    std::function<void(Model &)> change;
+  };
+  const std::vector<Case> cases = {
+      {"version must be 1", [](Model &m) { m.version = 2; }},
+      {"the device named", [](Model &m) { m.deviceHash = ""; }},
+      {"pool_bytes 64", [](Model &m) { m.poolBytes = 64; }},
+      {"used twice", [](Model &m) { m.outputs[0].name = m.inputs[0].name; }},
+      {"used twice", [](Model &m) { m.constants[0].tensor.name = ""; }},
+      {"equally many", [](Model &m) { m.inputs[0].stride.pop_back(); }},
+      {"must be in 0..", [](Model &m) { m.inputs[0].size[0] = -1; }},
+      {"must be in 0..", [](Model &m) { m.inputs[0].offset = -1; }},
+      {"must be in 0..", [](Model &m) { m.inputs[0].size = {int64_t(1) << 40, int64_t(1) << 40}; }},
+      {"tensor 'arg0'", [](Model &m) { m.inputs[0].layout.deviceSize.back() = 32; }},
+      {"does not hold float32", [](Model &m) { m.inputs[0].dtype = numerics::HostType::Float32; }},
+      {"split the tensor", [](Model &m) { m.inputs[0].layout.deviceSize[0] = int64_t(1) << 30; }},
+      {"plain directory name", [](Model &m) { m.steps[0].directory = "../x"; }},
+      {"pool_bytes is 0", [](Model &m) { m.poolBytes = 0; }},
+      {"segments for 6", [](Model &m) { m.steps[0].arguments.assign(7, "arg0"); }},
+      {"no buffer 'nobody'", [](Model &m) { m.steps[0].arguments[0] = "nobody"; }},
+  };
+  for (const Case &c : cases) {
+    Model model = exampleModel();
+    c.change(model);
+    EXPECT_ERROR(verifyModel(model), 6002, c.text);
+  }
+}
