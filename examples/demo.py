@@ -51,17 +51,28 @@ def run(m, k, n, directory):
     graph_ops, device_ops, bundles = compiled_parts(record)
     print(f"\n(x @ y).exp().sum(0)   x: {m} x {k}   y: {k} x {n}   float16")
     print(f"  compiled      {' -> '.join(graph_ops)}")
-    print(f"                {device_ops} device operation{'s' * (device_ops != 1)} in "
-          f"{bundles} bundle{'s' * (bundles != 1)}, {len(record.decisions)} decisions on record")
+    print(
+        f"                {device_ops} device operation{'s' * (device_ops != 1)} in "
+        f"{bundles} bundle{'s' * (bundles != 1)}, {len(record.decisions)} decisions on record"
+    )
     print(f"  result        largest relative error {error:.2e} against the CPU in float32")
-    print(f"  device time   {counters['device_ns'] / 1000:.1f} us simulated "
-          f"({counters['device_cycles']} cycles, {counters['programs_launched']} launch"
-          f"{'es' * (counters['programs_launched'] != 1)})")
-    print(f"  DDR           {size_text(counters['ddr_read_bytes'])} read, "
-          f"{size_text(counters['ddr_write_bytes'])} written")
-    print(f"  LX            {size_text(counters['lx_read_bytes'])} read, "
-          f"{size_text(counters['lx_write_bytes'])} written")
-    print(f"  arithmetic    {counters['pt_macs']:,} multiply-adds, {counters['sfp_lane_ops']:,} vector lane operations")
+    print(
+        f"  device time   {counters['device_ns'] / 1000:.1f} us simulated "
+        f"({counters['device_cycles']} cycles, {counters['programs_launched']} launch"
+        f"{'es' * (counters['programs_launched'] != 1)})"
+    )
+    print(
+        f"  DDR           {size_text(counters['ddr_read_bytes'])} read, "
+        f"{size_text(counters['ddr_write_bytes'])} written"
+    )
+    print(
+        f"  LX            {size_text(counters['lx_read_bytes'])} read, "
+        f"{size_text(counters['lx_write_bytes'])} written"
+    )
+    print(
+        f"  arithmetic    {counters['pt_macs']:,} multiply-adds, "
+        f"{counters['sfp_lane_ops']:,} vector lane operations"
+    )
     print(f"  on the CPU    {counters['fallback_ops']} operations")
     print(f"  artifacts     {target}")
 
@@ -69,8 +80,10 @@ def run(m, k, n, directory):
 def main():
     directory = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "run-artifacts")
     properties = torch.spyre.get_device_properties()
-    print(f"{properties.name}: {properties.multi_processor_count} cores, "
-          f"{size_text(properties.lx_bytes)} LX each, {size_text(properties.total_memory)} DDR")
+    print(
+        f"{properties.name}: {properties.multi_processor_count} cores, "
+        f"{size_text(properties.lx_bytes)} LX each, {size_text(properties.total_memory)} DDR"
+    )
     for shape in SHAPES:
         run(*shape, directory)
 

@@ -29,7 +29,8 @@ def _autoload():
 
     torch._register_device_module(DEVICE_NAME, device_module)
     torch.utils.generate_methods_for_privateuse1_backend(
-        unsupported_dtype=[torch.float64, torch.complex64, torch.complex128, torch.uint8])
+        unsupported_dtype=[torch.float64, torch.complex64, torch.complex128, torch.uint8]
+    )
     if os.environ.get("TORCH_SPYRE_DOWNCAST_WARN", "1").lower() in ("0", "false", "off"):
         _C.set_downcast_warning(False)
     _C._set_fallback_hook(fallbacks.warn_fallback)
@@ -56,6 +57,8 @@ def save_artifacts(directory):
     """Writes the artifacts of the last compilation: model.json, bundles, device programs."""
     record = last_compile()
     if record is None:
-        raise RuntimeError("nothing has been compiled in this process; call a compiled function first")
+        raise RuntimeError(
+            "nothing has been compiled in this process; call a compiled function first"
+        )
     record.save(os.fspath(directory))
     return directory

@@ -1,4 +1,4 @@
-"""The module behind ``torch.spyre``. Nothing here starts the device but :func:`_lazy_init` and use."""
+"""The module behind ``torch.spyre``. Only use and :func:`_lazy_init` start the device."""
 
 import torch
 
@@ -24,7 +24,9 @@ def _index(device):
 def _check_device(device):
     index = _index(device)
     if not 0 <= index < _C.device_count():
-        raise RuntimeError(f"SPYRE-E6509: Device index {index} out of range [0, {_C.device_count()})")
+        raise RuntimeError(
+            f"SPYRE-E6509: Device index {index} out of range [0, {_C.device_count()})"
+        )
     return index
 
 
@@ -101,7 +103,9 @@ class DeviceProperties:
         self.__dict__.update(values)
 
     def __repr__(self):
-        return "SpyreDeviceProperties(" + ", ".join(f"{k}={v!r}" for k, v in vars(self).items()) + ")"
+        return (
+            "SpyreDeviceProperties(" + ", ".join(f"{k}={v!r}" for k, v in vars(self).items()) + ")"
+        )
 
 
 def get_device_properties(device=None):
@@ -199,7 +203,7 @@ def __getattr__(name):
         from torch_spyre import memory
 
         return memory
-    # Public names of the extension; private ones are probed by torch and must not resolve by accident.
+    # Public names of the extension; torch probes private ones, which must not resolve by accident.
     if not name.startswith("_") and hasattr(_C, name):
         return getattr(_C, name)
     raise AttributeError(f"module 'torch.spyre' has no attribute '{name}'")

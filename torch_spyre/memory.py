@@ -1,3 +1,3 @@
-"""Memory statistics of the device: torch's generic accelerator functions under torch.spyre.memory."""
+"""Memory statistics of the device: torch's generic accelerator functions."""
 
 from torch.accelerator.memory import *  # noqa: F403

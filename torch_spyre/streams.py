@@ -1,4 +1,4 @@
-"""Streams of the device in the manner of torch.cuda. Operations have finished when their call returns."""
+"""Streams in the manner of torch.cuda. Operations have finished when their call returns."""
 
 import torch
 
@@ -32,7 +32,9 @@ def current_stream(device=None):
 
 def default_stream(device=None):
     current = current_stream(device)
-    return torch.Stream(stream_id=0, device_index=current.device_index, device_type=current.device_type)
+    return torch.Stream(
+        stream_id=0, device_index=current.device_index, device_type=current.device_type
+    )
 
 
 def synchronize(device=None):

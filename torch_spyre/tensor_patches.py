@@ -13,7 +13,8 @@ from torch_spyre.constants import DEVICE_NAME
 
 def _is_spyre(tensor):
     return tensor.device.type == DEVICE_NAME and not isinstance(
-        tensor, torch._subclasses.fake_tensor.FakeTensor)
+        tensor, torch._subclasses.fake_tensor.FakeTensor
+    )
 
 
 def device_tensor_layout(self):
@@ -60,8 +61,13 @@ def _wrap_empty(original):
         if len(size) == 1 and not isinstance(size[0], int):
             size = size[0]
         return _C.empty_with_layout(
-            list(size), device_layout, kwargs.get("dtype"), kwargs.get("device"),
-            kwargs.get("pin_memory"), kwargs.get("memory_format"))
+            list(size),
+            device_layout,
+            kwargs.get("dtype"),
+            kwargs.get("device"),
+            kwargs.get("pin_memory"),
+            kwargs.get("memory_format"),
+        )
 
     return empty
 
@@ -73,8 +79,11 @@ def _wrap_repr(original):
             return original(self, tensor_contents=tensor_contents)
         text = original(self.detach().cpu())
         device = f"device='{self.device}'"
-        grad = f", grad_fn=<{type(self.grad_fn).__name__}>" if self.grad_fn is not None else (
-            ", requires_grad=True" if self.requires_grad else "")
+        grad = (
+            f", grad_fn=<{type(self.grad_fn).__name__}>"
+            if self.grad_fn is not None
+            else (", requires_grad=True" if self.requires_grad else "")
+        )
         return f"{text[:-1]}, {device}{grad})"
 
     return __repr__
@@ -84,7 +93,7 @@ def install():
     """Once per process."""
     if getattr(torch.Tensor, "_spyre_tensor_patched", False):
         return
-    # ``with torch.device(...)`` knows constructors by identity: it must have seen the original empty.
+    # ``with torch.device(...)`` knows constructors by identity: show it the original empty first.
     from torch.utils._device import _device_constructors
 
     _device_constructors()

@@ -1,15 +1,15 @@
-//===- Compile.cpp - a whole bundle to SpyreCode ------------------------------------------------===//
+//===- Compile.cpp - a whole bundle to SpyreCode ------------------------------------------===//
 //
-// One program with one phase per SuperDSC; a phase ends with a barrier, so bundle order is kept. The
-// program is checked against the machine before it leaves: what fails there is our fault, not the
-// bundle's, and must never reach a device.
-//===----------------------------------------------------------------------------------------===//
+// One program with one phase per SuperDSC; a phase ends with a barrier, so bundle order is kept.
+// The program is checked against the machine before it leaves: what fails there is our fault, not
+// the bundle's, and must never reach a device.
+//===--------------------------------------------------------------------------------------===//
 #include "spyre/BackEnd/BackEnd.h"
-
-#include "Geometry.h"
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/SpyreCode.h"
+
+#include "Geometry.h"
 
 namespace spyre::backend {
 
@@ -38,9 +38,10 @@ Expected<Artifacts> compileBundle(const Artifacts &bundle, const arch::DeviceDes
     program.phases.push_back(std::move(phase));
   }
   if (Status status = program::verifyProgram(program, device); !status.ok()) {
-    return error<5305>("the back end made a program the machine refuses: {}; this is a fault of the "
-                       "back end, please report it with the bundle",
-                       status.message());
+    return error<5305>(
+        "the back end made a program the machine refuses: {}; this is a fault of the "
+        "back end, please report it with the bundle",
+        status.message());
   }
   return packSpyreCode(program::writeProgram(program));
 }

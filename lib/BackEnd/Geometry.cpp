@@ -1,8 +1,8 @@
-//===- Geometry.cpp - the address rule and the checks that make it safe -------------------------===//
+//===- Geometry.cpp - the address rule and the checks that make it safe -------------------===//
 //
 // After these checks every address a lowering can form lies in the tensor's own range, so the
 // arithmetic that follows needs no overflow checks.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------===//
 #include "Geometry.h"
 
 #include "spyre/Base/Math.h"
@@ -60,9 +60,10 @@ Expected<StickSteps> Kernel::maskedSteps(const std::string &dim) const {
   }
   auto [first, count] = *mask;
   if (first < 1 || count < 0 || count >= lanes() || first != perCore(dim) - count) {
-    return error<5302>("{}: masked elements [{}, +{}) of '{}' must be a tail of less than one stick "
-                       "({} lanes) that ends at its size {}",
-                       name, first, count, dim, lanes(), perCore(dim));
+    return error<5302>(
+        "{}: masked elements [{}, +{}) of '{}' must be a tail of less than one stick "
+        "({} lanes) that ends at its size {}",
+        name, first, count, dim, lanes(), perCore(dim));
   }
   steps.tailLanes = lanes() - count;
   return steps;
@@ -171,8 +172,8 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
   const spec::SuperDsc &dsc = *kernel.dsc;
   const DscTensor &tensor = dsc.tensors[index];
   SPYRE_ASSIGN_OR_RETURN(const DscLayout *layout, findLayout(kernel, tensor));
-  TensorMap map{index, tensor.inLx, layout->stickDims[0], kernel.lanes(), false,
-                tensor.startAddress, {}};
+  TensorMap map{
+      index, tensor.inLx, layout->stickDims[0], kernel.lanes(), false, tensor.startAddress, {}};
   bool hasStick = false;
   int64_t strideBytes = kStickBytes;
   std::vector<std::string> seen;
@@ -192,9 +193,10 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
     SPYRE_ASSIGN_OR_RETURN(Extent extent, extentOf(kernel, tensor, dim));
     if (isStick) {
       if (kernel.perCore(dim) % map.lanes != 0) {
-        return error<5302>("{}: a core takes {} elements of '{}', which are not whole sticks of {}; "
-                           "split another dimension",
-                           kernel.name, kernel.perCore(dim), dim, map.lanes);
+        return error<5302>(
+            "{}: a core takes {} elements of '{}', which are not whole sticks of {}; "
+            "split another dimension",
+            kernel.name, kernel.perCore(dim), dim, map.lanes);
       }
       extent = {ceilDiv(extent.memory, map.lanes), kernel.perCore(dim) / map.lanes};
     }
@@ -232,10 +234,11 @@ static Status checkRange(const Kernel &kernel, const TensorMap &map) {
   }
   for (int64_t start : map.startAddress) {
     if (start < low || start > high || span > high - start || start % kStickBytes != 0) {
-      return error<5302>("{}: {} of {} bytes per core starts at {}; it must be a multiple of {} and "
-                         "end inside {} [{}, {}), the same on all cores",
-                         kernel.name, name, span, start, kStickBytes,
-                         map.inLx ? "the planner's part of LX" : "its segment", low, high);
+      return error<5302>(
+          "{}: {} of {} bytes per core starts at {}; it must be a multiple of {} and "
+          "end inside {} [{}, {}), the same on all cores",
+          kernel.name, name, span, start, kStickBytes,
+          map.inLx ? "the planner's part of LX" : "its segment", low, high);
     }
   }
   if (!map.inLx && span > device.spanLimitBytes) {

@@ -1,19 +1,20 @@
-//===- Geometry.h - a SuperDSC read as per-core boxes and byte strides --------------------------===//
+//===- Geometry.h - a SuperDSC read as per-core boxes and byte strides --------------------===//
 //
 // The address rule [spec: codegen-and-backend 2.8] is applied here and nowhere else. What comes out
-// is free of gaps, scales and labels: each tensor has, per dimension it holds, the number of steps a
-// core takes and the byte distance of one step. A step is a stick along the tensor's own stick
+// is free of gaps, scales and labels: each tensor has, per dimension it holds, the number of steps
+// a core takes and the byte distance of one step. A step is a stick along the tensor's own stick
 // dimension and an element along all others.
 //
 // Example: fp16 [96, 192] stored as three stick columns of 96 sticks, order [mb, out], stick out,
 // rows split over 4 cores: mb has 24 steps of 128 bytes, out 3 steps of 96 * 128 bytes.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "OpTable.h"
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Status.h"
 #include "spyre/Spec/SuperDsc.h"
+
+#include "OpTable.h"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
-//===- Lower.cpp - one SuperDSC to one phase ----------------------------------------------------===//
-#include "Lowerings.h"
+//===- Lower.cpp - one SuperDSC to one phase ----------------------------------------------===//
 #include "spyre/BackEnd/BackEnd.h"
+
+#include "Lowerings.h"
 
 namespace spyre::backend {
 

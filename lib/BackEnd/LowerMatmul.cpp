@@ -1,4 +1,4 @@
-//===- LowerMatmul.cpp - batched matrix products ------------------------------------------------===//
+//===- LowerMatmul.cpp - batched matrix products ------------------------------------------===//
 //
 // C[batch, row, n] = sum over k of A[batch, row, k] * B[batch, k, n]. Sticks run along k in A and
 // along n in B and C, so the axes are: batch and row dimensions in elements, N and K in sticks. One
@@ -10,10 +10,10 @@
 //       Finish; Store
 //     } }
 //
-// Rows of C fall into one axis of "rows" whenever B does not change with them, so a shared weight is
-// streamed once for all of them. Tiles are the cheapest of all that fit the staging area, counted in
-// DDR bytes plus the latency of each load expressed in bytes.
-//===----------------------------------------------------------------------------------------===//
+// Rows of C fall into one axis of "rows" whenever B does not change with them, so a shared weight
+// is streamed once for all of them. Tiles are the cheapest of all that fit the staging area,
+// counted in DDR bytes plus the latency of each load expressed in bytes.
+//===--------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
 
@@ -37,10 +37,10 @@ struct Matmul {
   /// Bytes between rows of B in its tensor, and where the unit finds it.
   int64_t bRowBytes = 0, bUnitRowBytes = 0;
 
-  Place a, b, c;                 ///< the tensors
+  Place a, b, c;                  ///< the tensors
   Place aUnit, bUnit, acc, cUnit; ///< where the unit finds them
-  std::vector<size_t> batchAxes; ///< outermost first
-  std::vector<size_t> rowAxes;   ///< innermost in A first
+  std::vector<size_t> batchAxes;  ///< outermost first
+  std::vector<size_t> rowAxes;    ///< innermost in A first
   size_t nAxis = 0, kAxis = 0;
   bool rowsOutside = true;
 };
@@ -63,14 +63,16 @@ static Status checkRules(Matmul &mm) {
   }
   if (mm.kDim == mm.nDim || c.stickDim != mm.nDim || c.holds(mm.kDim) || !b.holds(mm.kDim) ||
       a.holds(mm.nDim)) {
-    return error<5302>("{}: sticks along '{}', '{}' and '{}'; matmul needs input 1 along k, input 2 "
-                       "and the output along n, k only in the inputs, n not in input 1",
-                       kernel.name, mm.kDim, mm.nDim, c.stickDim);
+    return error<5302>(
+        "{}: sticks along '{}', '{}' and '{}'; matmul needs input 1 along k, input 2 "
+        "and the output along n, k only in the inputs, n not in input 1",
+        kernel.name, mm.kDim, mm.nDim, c.stickDim);
   }
   if (kernel.slices(mm.kDim) > 1) {
-    return error<5302>("{}: the reduced dimension '{}' is split over {} cores, which is not lowered "
-                       "yet; split a dimension the output keeps",
-                       kernel.name, mm.kDim, kernel.slices(mm.kDim));
+    return error<5302>(
+        "{}: the reduced dimension '{}' is split over {} cores, which is not lowered "
+        "yet; split a dimension the output keeps",
+        kernel.name, mm.kDim, kernel.slices(mm.kDim));
   }
   for (const auto &[dim, size] : kernel.dsc->size) {
     if (dim != mm.kDim && !c.holds(dim) && size > 1) {
@@ -220,12 +222,10 @@ static std::vector<Tiles> chooseTiles(const Matmul &mm, PhaseBuilder &builder) {
             continue;
           }
           std::vector<size_t> order = loopOrder(mm, builder, rowsOutside);
-          tiles.cost = kernel.inputs[0].inLx
-                           ? 0
-                           : loadCost(builder, order, mm.a, kStickBytes, latencyBytes);
-          tiles.cost += kernel.inputs[1].inLx
-                            ? 0
-                            : loadCost(builder, order, mm.b, kBlockBytes, latencyBytes);
+          tiles.cost =
+              kernel.inputs[0].inLx ? 0 : loadCost(builder, order, mm.a, kStickBytes, latencyBytes);
+          tiles.cost +=
+              kernel.inputs[1].inLx ? 0 : loadCost(builder, order, mm.b, kBlockBytes, latencyBytes);
           tiles.cost += loadCost(builder, order, mm.c, kStickBytes, latencyBytes);
           if (best.empty() || tiles.cost < best[0].cost) {
             best.assign(1, tiles);

@@ -1,13 +1,13 @@
-//===- LowerPointwise.cpp - lane-wise functions and copies --------------------------------------===//
+//===- LowerPointwise.cpp - lane-wise functions and copies --------------------------------===//
 //
-// All tensors have the same stick dimension, so one step of every axis is one stick of every operand
-// that holds the axis; operands that do not hold it repeat. The tile is a run of the output's memory
-// as long as the staging area allows:
+// All tensors have the same stick dimension, so one step of every axis is one stick of every
+// operand that holds the axis; operands that do not hold it repeat. The tile is a run of the
+// output's memory as long as the staging area allows:
 //
 //     loop over tiles { Load inputs; Vector; Store output }
 //
 // A copy needs no Vector when its input has plain sticks: it stores what it loaded.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
 
@@ -18,18 +18,20 @@ static Status checkRules(const Kernel &kernel) {
   const TensorMap &output = kernel.output;
   for (const TensorMap &input : kernel.inputs) {
     if (input.stickDim != output.stickDim) {
-      return error<5302>("{}: an input has its stick along '{}', the output along '{}'; a lane-wise "
-                         "operation needs the same stick dimension everywhere, restickify first",
-                         kernel.name, input.stickDim, output.stickDim);
+      return error<5302>(
+          "{}: an input has its stick along '{}', the output along '{}'; a lane-wise "
+          "operation needs the same stick dimension everywhere, restickify first",
+          kernel.name, input.stickDim, output.stickDim);
     }
   }
   for (const auto &[dim, size] : kernel.dsc->size) {
-    int64_t steps = dim == output.stickDim ? kernel.perCore(dim) / kernel.lanes()
-                                           : kernel.perCore(dim);
+    int64_t steps =
+        dim == output.stickDim ? kernel.perCore(dim) / kernel.lanes() : kernel.perCore(dim);
     if (!output.holds(dim) && (steps > 1 || kernel.slices(dim) > 1)) {
-      return error<5302>("{}: the output does not hold '{}' of size {}; only a reduction may drop a "
-                         "dimension",
-                         kernel.name, dim, size);
+      return error<5302>(
+          "{}: the output does not hold '{}' of size {}; only a reduction may drop a "
+          "dimension",
+          kernel.name, dim, size);
     }
   }
   return Status::success();

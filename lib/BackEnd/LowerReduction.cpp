@@ -1,4 +1,4 @@
-//===- LowerReduction.cpp - sums and maxima along one dimension ---------------------------------===//
+//===- LowerReduction.cpp - sums and maxima along one dimension ---------------------------===//
 //
 // Axes: those the output keeps, and last the reduced one. Each output stick has an fp32 accumulator
 // in LX that lives over all tiles of the reduced axis:
@@ -9,9 +9,9 @@
 //       Finish; Store
 //     }
 //
-// Along the stick dimension the lanes accumulate over the sticks and Finish folds the lanes; lanes of
-// a masked tail take the mask value. Otherwise lanes stay apart.
-//===----------------------------------------------------------------------------------------===//
+// Along the stick dimension the lanes accumulate over the sticks and Finish folds the lanes; lanes
+// of a masked tail take the mask value. Otherwise lanes stay apart.
+//===--------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
 
@@ -36,15 +36,14 @@ struct Reduction {
   StickSteps steps;
   uint32_t maskBits = 0;
 
-  Place input, output;             ///< the tensors
+  Place input, output;              ///< the tensors
   Place inputUnit, acc, outputUnit; ///< where the unit finds them
   size_t axis = 0;
 };
 } // namespace
 
 static int64_t stepsOf(const Kernel &kernel, const std::string &dim) {
-  return dim == kernel.output.stickDim ? kernel.perCore(dim) / kernel.lanes()
-                                       : kernel.perCore(dim);
+  return dim == kernel.output.stickDim ? kernel.perCore(dim) / kernel.lanes() : kernel.perCore(dim);
 }
 
 /// Finds the one dimension the output drops.
@@ -78,9 +77,10 @@ static Status findReducedDim(Reduction &reduction) {
     reduction.dim = dim;
   }
   if (!reduction.dim.empty() && kernel.slices(reduction.dim) > 1) {
-    return error<5302>("{}: the reduced dimension '{}' is split over {} cores, which is not lowered "
-                       "yet; split a dimension the output keeps",
-                       kernel.name, reduction.dim, kernel.slices(reduction.dim));
+    return error<5302>(
+        "{}: the reduced dimension '{}' is split over {} cores, which is not lowered "
+        "yet; split a dimension the output keeps",
+        kernel.name, reduction.dim, kernel.slices(reduction.dim));
   }
   return Status::success();
 }
@@ -145,11 +145,11 @@ static Status planStaging(Reduction &reduction, PhaseBuilder &builder) {
                        "machine has {}; leave more of LX to the back end",
                        kernel.name, bytes(), builder.stagingBytesLeft());
   }
-  reduction.inputUnit = kernel.inputs[0].inLx ? reduction.input
-                                              : builder.stage(reduction.input, kStickBytes);
+  reduction.inputUnit =
+      kernel.inputs[0].inLx ? reduction.input : builder.stage(reduction.input, kStickBytes);
   reduction.acc = builder.stage(reduction.output, accBytes);
-  reduction.outputUnit = kernel.output.inLx ? reduction.output
-                                            : builder.stage(reduction.output, kStickBytes);
+  reduction.outputUnit =
+      kernel.output.inLx ? reduction.output : builder.stage(reduction.output, kStickBytes);
   return Status::success();
 }
 

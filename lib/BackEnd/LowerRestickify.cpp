@@ -1,4 +1,4 @@
-//===- LowerRestickify.cpp - moving the stick to another dimension ------------------------------===//
+//===- LowerRestickify.cpp - moving the stick to another dimension ------------------------===//
 //
 // The input has its stick along dimension I, the output along J. A block is w x w elements (w lanes
 // per stick): w input sticks, one per j, become w output sticks, one per i. Axes I and J count
@@ -7,11 +7,11 @@
 // Iteration sizes are padded to whole blocks, memory need not be [spec: codegen-and-backend 2.8]:
 // input rows j that do not exist are not loaded and their lanes of the output become zero, output
 // rows i that do not exist are not stored.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------===//
+#include "spyre/Base/Math.h"
+
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
-
-#include "spyre/Base/Math.h"
 
 namespace spyre::backend {
 
@@ -54,8 +54,8 @@ static Status checkRules(const Kernel &kernel) {
       return error<5302>("{}: the output does not hold '{}' of size {}", kernel.name, dim, size);
     }
     bool isSide = dim == input.stickDim || dim == output.stickDim;
-    if (!isSide && ((in && in->steps != kernel.perCore(dim)) ||
-                    (out && out->steps != kernel.perCore(dim)))) {
+    if (!isSide &&
+        ((in && in->steps != kernel.perCore(dim)) || (out && out->steps != kernel.perCore(dim)))) {
       return error<5302>("{}: '{}' has a gap, but only the two stick dimensions are padded",
                          kernel.name, dim);
     }
@@ -116,9 +116,10 @@ static Status planStaging(Restickify &op, PhaseBuilder &builder) {
     return saturatingProduct(blocks, buffers * blockBytes);
   };
   if (!fillTiles(builder.axes, {op.j.axis, op.i.axis}, 2, builder.stagingBytesLeft(), bytes)) {
-    return error<5303>("{}: one block needs {} bytes of staging area, the machine has {}; leave more "
-                       "of LX to the back end",
-                       kernel.name, bytes(), builder.stagingBytesLeft());
+    return error<5303>(
+        "{}: one block needs {} bytes of staging area, the machine has {}; leave more "
+        "of LX to the back end",
+        kernel.name, bytes(), builder.stagingBytesLeft());
   }
   op.inputUnit = op.input;
   op.inputUnitRowBytes = op.inputRowBytes;

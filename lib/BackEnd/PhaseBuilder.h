@@ -1,9 +1,9 @@
-//===- PhaseBuilder.h - emits the instructions of one phase -------------------------------------===//
+//===- PhaseBuilder.h - emits the instructions of one phase -------------------------------===//
 //
-// The builder knows the axes and their tiles (Tiling.h), hands out the staging part of LX, and walks
-// the tiles: walk() opens loops, peels rests, and calls back at each depth, where the lowering emits
-// what depends only on the axes opened so far. So an operand that does not change in an inner loop is
-// loaded outside of it.
+// The builder knows the axes and their tiles (Tiling.h), hands out the staging part of LX, and
+// walks the tiles: walk() opens loops, peels rests, and calls back at each depth, where the
+// lowering emits what depends only on the axes opened so far. So an operand that does not change in
+// an inner loop is loaded outside of it.
 //
 //     order [mb, out]            enter(0)
 //                                Loop over mb tiles
@@ -11,11 +11,12 @@
 //                                  Loop over out tiles
 //                                    enter(2) leave(2) <- all other loads, the work
 //                                  leave(1)
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "Tiling.h"
 #include "spyre/Program/Program.h"
+
+#include "Tiling.h"
 
 #include <functional>
 #include <vector>

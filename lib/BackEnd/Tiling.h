@@ -1,16 +1,16 @@
-//===- Tiling.h - axes, tiles and places: what a lowering plans with ----------------------------===//
+//===- Tiling.h - axes, tiles and places: what a lowering plans with ----------------------===//
 //
 // A lowering sees its operation as a box of axes. An axis has `count` steps per core; the last step
 // may be partial (a masked or missing tail), then `full` = count - 1. A tile takes `tile` steps of
-// each axis. An axis with tile == count is inside the tile, one with tile < count becomes a loop over
-// tiles with the rest peeled behind it:
+// each axis. An axis with tile == count is inside the tile, one with tile < count becomes a loop
+// over tiles with the rest peeled behind it:
 //
 //     count 10, tile 4:            Loop 2 { 4 steps }  2 steps
 //     count 9, full 8, tile 4:     Loop 2 { 4 steps }  1 partial step
 //
 // A Place says where an operand's stick is: a base and one byte stride per axis. Places of tensors
 // follow the loops, places in the staging area start anew with every tile.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "Geometry.h"

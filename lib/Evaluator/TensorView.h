@@ -2,7 +2,7 @@
 //
 // The only thing the evaluator knows about memory: a tensor is row-major over its device size, and
 // the position of an element is the sum of what each symbol's value contributes through the
-// coordinates. The contributions are tabulated once, so the slow evaluator is not slower than needed.
+// coordinates. The contributions are tabulated once: the evaluator is only as slow as it must be.
 //===----------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -63,8 +63,8 @@ struct Operation {
   const TensorView &output() const { return views.back(); }
 };
 
-/// Calls \p body for all values of \p symbols below their \p limits (first symbol slowest); the other
-/// entries of \p point stay as they are.
+/// Calls \p body for all values of \p symbols below their \p limits (first symbol slowest); the
+/// other entries of \p point stay as they are.
 void forEachPoint(Point &point, const std::vector<size_t> &symbols,
                   const std::vector<int64_t> &limits, const std::function<void()> &body);
 

@@ -19,6 +19,8 @@ using numerics::HostType;
 static constexpr int64_t kStickBytes = 128;
 /// 128 elements of 8 bytes: no stick has more lanes, no host type is wider.
 static constexpr size_t kBufferBytes = 128 * 8;
+/// How many rows ahead host memory is asked for.
+static constexpr int64_t kPrefetchRows = 8;
 
 /// memcpy of a constant size: one move, for any type and alignment of host memory.
 template <int64_t kBytes>
@@ -71,6 +73,13 @@ public:
       }
     }
     numerics::convertHostToDevice(type, buffer, stick, run.count);
+  }
+
+  /// Rows lie far apart in host memory, where the hardware does not foresee them.
+  void prefetch(int64_t hostOffset) const {
+    const char *line = at(hostOffset);
+    __builtin_prefetch(line);
+    __builtin_prefetch(line + 64);
   }
 
   void fromStick(const char *stick, const StickRun &run) const {
@@ -135,7 +144,8 @@ static Row findRow(const TransferPlan &plan) {
 
 /// Calls body(stick index, run) for each stick that holds host elements, in device order.
 template <typename Body>
-static void forEachStick(const TransferPlan &plan, const DeviceLayout &layout, const Body &body) {
+static void forEachStick(const TransferPlan &plan, const DeviceLayout &layout,
+                         const HostLanes &lanes, const Body &body) {
   size_t rank = plan.loopExtent.size();
   if (std::find(plan.loopExtent.begin(), plan.loopExtent.end(), 0) != plan.loopExtent.end()) {
     return;
@@ -156,6 +166,9 @@ static void forEachStick(const TransferPlan &plan, const DeviceLayout &layout, c
         stick += coordinates[i] * stickStride[i];
       }
       for (int64_t i = 0; i < row.extent; ++i) {
+        if (i + kPrefetchRows < row.extent) {
+          lanes.prefetch(run.hostOffset + kPrefetchRows * row.hostStride);
+        }
         body(stick + i, run);
         run.hostOffset += row.hostStride;
       }
@@ -193,7 +206,7 @@ Status packToDevice(const HostTensorRef &host, const std::vector<int64_t> &match
   }
   plan.spreadExpandedLane();
   HostLanes lanes(plan, host);
-  forEachStick(plan, layout, [&](int64_t stick, const StickRun &run) {
+  forEachStick(plan, layout, lanes, [&](int64_t stick, const StickRun &run) {
     lanes.toStick(run, sticks + stick * kStickBytes);
   });
   return Status::success();
@@ -209,7 +222,7 @@ Status unpackFromDevice(const void *device, const DeviceLayout &layout,
   }
   const auto *sticks = static_cast<const char *>(device);
   HostLanes lanes(plan, host);
-  forEachStick(plan, layout, [&](int64_t stick, const StickRun &run) {
+  forEachStick(plan, layout, lanes, [&](int64_t stick, const StickRun &run) {
     lanes.fromStick(sticks + stick * kStickBytes, run);
   });
   return Status::success();

@@ -170,8 +170,9 @@ static std::vector<HostGroup> foldGroups(const std::vector<int64_t> &size,
       dims.push_back(i);
     }
   }
-  std::stable_sort(dims.begin(), dims.end(),
-                   [&](size_t a, size_t b) { return matchStride[a] > matchStride[b]; });
+  std::sort(dims.begin(), dims.end(), [&](size_t a, size_t b) {
+    return matchStride[a] != matchStride[b] ? matchStride[a] > matchStride[b] : a < b;
+  });
   std::vector<HostGroup> groups;
   groupStride.clear();
   for (size_t dim : dims) {

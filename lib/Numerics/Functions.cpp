@@ -48,7 +48,11 @@ float expF32(float x) { return expOf(x); }
 SPYRE_TARGET_CLONES
 void expF32(const float *in, float *out, int64_t count) {
   // in == out is allowed: element i depends on element i only.
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (int64_t i = 0; i < count; ++i) {
     out[i] = expOf(in[i]);
   }

@@ -310,20 +310,18 @@ Status PhaseVerifier::checkAlignment(const Instruction &instruction, size_t inde
                                      Role role) const {
   const Operand &operand = instruction.operands[index];
   int64_t alignment = role == Role::LxElement ? instruction.elementBytes : device.stickBytes;
-  std::vector<int64_t> terms{operand.base};
-  terms.insert(terms.end(), operand.loopStride.begin(), operand.loopStride.end());
-  terms.insert(terms.end(), operand.stride.begin(), operand.stride.end());
-  if (operand.coreTable >= 0) {
-    const std::vector<int64_t> &table = phase.coreTables[size_t(operand.coreTable)];
-    terms.insert(terms.end(), table.begin(), table.end());
-  }
-  for (int64_t term : terms) {
-    if (term % alignment != 0) {
-      return fault("operand {}: address or stride {} is not a multiple of {}", index, term,
-                   alignment);
-    }
-  }
-  return Status::success();
+  auto misaligned = [alignment](int64_t term) { return term % alignment != 0; };
+  auto check = [&](const auto &terms) {
+    auto found = std::find_if(terms.begin(), terms.end(), misaligned);
+    return found == terms.end() ? Status::success()
+                                : fault("operand {}: address or stride {} is not a multiple of {}",
+                                        index, *found, alignment);
+  };
+  SPYRE_RETURN_IF_ERROR(check(std::array{operand.base}));
+  SPYRE_RETURN_IF_ERROR(check(operand.loopStride));
+  SPYRE_RETURN_IF_ERROR(check(operand.stride));
+  return operand.coreTable < 0 ? Status::success()
+                               : check(phase.coreTables[size_t(operand.coreTable)]);
 }
 
 Extent PhaseVerifier::extentOf(const Instruction &instruction, const Operand &operand,

@@ -1,7 +1,7 @@
 //===- ModelVerifier.cpp - can the runtime execute this model ---------------------------------===//
 //
-// Checked once at load time; after it the runtime indexes by name and sizes buffers by layout without
-// further checks.
+// Checked once at load time; after it the runtime indexes by name and sizes buffers by layout
+// without further checks.
 //===----------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/Model.h"
@@ -23,7 +23,8 @@ static Status verifyGeometry(const TensorDesc &tensor) {
   const std::string name = tensor.name.substr(0, 80);
   if (tensor.size.size() != tensor.stride.size() ||
       tensor.size.size() > size_t(layout::kMaxRank)) {
-    return error<6002>("tensor '{}': {} sizes and {} strides; they must be equally many, at most {}",
+    return error<6002>("tensor '{}': {} sizes and {} strides; they must be equally many, at most "
+                       "{}",
                        name, tensor.size.size(), tensor.stride.size(), layout::kMaxRank);
   }
   bool inRange = tensor.offset >= 0 && tensor.offset <= kMaxHostElems;

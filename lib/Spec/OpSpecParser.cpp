@@ -40,9 +40,8 @@ public:
     do {
       if (peek().kind == Token::Kind::Number) {
         SPYRE_ASSIGN_OR_RETURN(int64_t value, parseUnsigned());
-        const bool overflow = negative ? __builtin_sub_overflow(result.offset, value, &result.offset)
-                                       : __builtin_add_overflow(result.offset, value, &result.offset);
-        if (overflow) {
+        // A number is at most the largest int64, so its negative exists.
+        if (__builtin_add_overflow(result.offset, negative ? -value : value, &result.offset)) {
           return fault("an expression within 64 bits");
         }
       } else {

@@ -2,8 +2,8 @@
 //
 // Steps as numbered in codegen-and-backend 2.1. Extents, gaps and start addresses are computed from
 // the device strides of the coordinates, not from positions, so that the address rule of SuperDsc.h
-// holds for permuted tensors and constant slices too; on tensors without constant slices the numbers
-// are those of the documented formulas.
+// holds for permuted tensors and constant slices too; on tensors without constant slices the
+// numbers are those of the documented formulas.
 //===----------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/SuperDsc.h"
@@ -377,7 +377,7 @@ private:
     return names;
   }
 
-  // Step 6, layout label: the first layout with the same stick and the same set of dims, or a new one.
+  // Step 6, layout label: the first layout with the same stick and set of dims, or a new one.
   Expected<const DscLayout *> findLayout(const ArgPlan &plan) {
     DscLayout layout{"", labels(plan.order), {dims[size_t(plan.layoutStick)].label}, {plan.lanes}};
     for (const DscLayout &known : dsc.layouts) {

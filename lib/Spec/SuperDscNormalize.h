@@ -1,8 +1,8 @@
 //===- SuperDscNormalize.h - an OpSpec whose tensors the address rule can describe ------------===//
 //
-// A SuperDSC gives no strides: a dimension's stride is the product of the extents inside it, starting
-// at one stick. Constant coordinates (a selected row, a strided walk) therefore must lie behind some
-// dimension of the op that can carry them as a gap. Normalisation makes that true:
+// A SuperDSC gives no strides: a dimension's stride is the product of the extents inside it,
+// starting at one stick. Constant coordinates (a selected row, a strided walk) therefore must lie
+// behind some dimension of the op that can carry them as a gap. Normalisation makes that true:
 //
 //  * a stick symbol with a single stick and no tile coordinate takes the innermost constant
 //    dimension as its tile index [spec: codegen-and-backend 2.1 step 3];

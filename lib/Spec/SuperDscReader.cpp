@@ -96,7 +96,8 @@ Expected<DimMap<int64_t>> readDims(const JsonReader &object, const char *name, b
       dim.pop_back();
     }
     if (dim.empty() || dim.size() > 32 || out.size() >= kMaxDims) {
-      return fault(object, "more than {} dimensions, or a name that is empty or too long", kMaxDims);
+      return fault(object, "more than {} dimensions, or a name that is empty or too long",
+                   kMaxDims);
     }
     SPYRE_ASSIGN_OR_RETURN(int64_t number, value.asInt(low, kMaxSize));
     out.emplace_back(std::move(dim), number);
@@ -480,7 +481,8 @@ private:
     SPYRE_ASSIGN_OR_RETURN(JsonReader object, config.field("constantInfo_"));
     if (object.json().is_string()) {
       SPYRE_ASSIGN_OR_RETURN(std::string text, object.asString());
-      return text == "{}" ? Status::success() : fault(object, "the only string accepted is \"{{}}\"");
+      return text == "{}" ? Status::success()
+                          : fault(object, "the only string accepted is \"{{}}\"");
     }
     SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
     for (size_t i = 0; i < members.size(); ++i) {

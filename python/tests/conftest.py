@@ -1,6 +1,7 @@
 """Shared fixtures: every test that claims to run on the device proves it with the counters."""
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -9,7 +10,18 @@ import pytest
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+
+# Torch writes thousands of trace records per compilation; pytest would print them after a failure.
+logging.getLogger("torch.__trace").propagate = False
+
+
+def pytest_collection_modifyitems(items):
+    """Tests marked ``long`` run only with SPYRE_TEST_LONG=1."""
+    if os.environ.get("SPYRE_TEST_LONG") != "1":
+        skip = pytest.mark.skip(reason="takes minutes; set SPYRE_TEST_LONG=1")
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(skip)
 
 
 class DeviceProof:
@@ -62,10 +74,16 @@ def run_python(code, *, env=None, cwd=None, args=(), check=True):
     """A fresh interpreter; returns its standard output."""
     environment = {**os.environ, **(env or {})}
     environment["PYTHONPATH"] = os.pathsep.join(
-        [HERE, *filter(None, [environment.get("PYTHONPATH")])])
+        [HERE, *filter(None, [environment.get("PYTHONPATH")])]
+    )
     done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, args)], env=environment, cwd=cwd, text=True,
-        capture_output=True, timeout=600)
+        [sys.executable, "-c", code, *map(str, args)],
+        env=environment,
+        cwd=cwd,
+        text=True,
+        capture_output=True,
+        timeout=600,
+    )
     if check:
         assert done.returncode == 0, done.stdout + done.stderr
     return done if not check else done.stdout

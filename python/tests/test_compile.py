@@ -1,4 +1,4 @@
-"""torch.compile: each kind of operation on the device, three ways to reach the compiler, errors that list all."""
+"""torch.compile: each kind of operation, three ways to reach the compiler, errors that list all."""
 
 import itertools
 
@@ -12,8 +12,11 @@ BACKENDS = ["default", "inductor", "spyre"]
 
 
 def compiled(function, backend="spyre", **options):
-    return torch.compile(function, **options) if backend == "default" else torch.compile(
-        function, backend=backend, **options)
+    return (
+        torch.compile(function, **options)
+        if backend == "default"
+        else torch.compile(function, backend=backend, **options)
+    )
 
 
 def half(*shape, seed=0, scale=1.0, dtype=torch.float16):
@@ -54,13 +57,30 @@ POINTWISE = {
 def test_pointwise(name, backend, on_device):
     function, kind, ops = POINTWISE[name]
     inputs = [half(6, 130), half(6, 130, seed=1)]
-    check(function, inputs, kind, on_device, backend=backend, sfp_lane_ops=ops * lanes(6, 130), pt_macs=0)
+    check(
+        function,
+        inputs,
+        kind,
+        on_device,
+        backend=backend,
+        sfp_lane_ops=ops * lanes(6, 130),
+        pt_macs=0,
+    )
 
 
-@pytest.mark.parametrize("shape", [(1,), (63,), (64,), (130,), (3, 64), (7, 1), (1, 200), (5, 6, 70), (2, 3, 4, 66)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(1,), (63,), (64,), (130,), (3, 64), (7, 1), (1, 200), (5, 6, 70), (2, 3, 4, 66)],
+    ids=str,
+)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
 def test_shapes_and_types(shape, dtype, on_device):
-    check(lambda a, b: a * b + a, [half(*shape, dtype=dtype), half(*shape, seed=1, dtype=dtype)], "pointwise", on_device)
+    check(
+        lambda a, b: a * b + a,
+        [half(*shape, dtype=dtype), half(*shape, seed=1, dtype=dtype)],
+        "pointwise",
+        on_device,
+    )
 
 
 def test_where(on_device):
@@ -68,8 +88,19 @@ def test_where(on_device):
     check(torch.where, [condition, half(6, 130), half(6, 130, seed=1)], "select", on_device)
 
 
-@pytest.mark.parametrize("a, b", [((6, 130), (130,)), ((6, 130), (1, 130)), ((6, 130), (6, 1)), ((6, 130), (1,)),
-                                  ((5, 1, 70), (1, 4, 1)), ((4, 5, 70), (5, 70)), ((1, 1), (3, 3))], ids=str)
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        ((6, 130), (130,)),
+        ((6, 130), (1, 130)),
+        ((6, 130), (6, 1)),
+        ((6, 130), (1,)),
+        ((5, 1, 70), (1, 4, 1)),
+        ((4, 5, 70), (5, 70)),
+        ((1, 1), (3, 3)),
+    ],
+    ids=str,
+)
 def test_broadcast(a, b, on_device):
     check(lambda x, y: x + y, [half(*a), half(*b, seed=1)], "pointwise", on_device)
 
@@ -87,7 +118,13 @@ REDUCTIONS = [
 @pytest.mark.parametrize("name", ["sum", "amax"])
 def test_reductions(name, shape, dim, keep, on_device):
     kind = "sum" if name == "sum" else "select"
-    check(lambda x: getattr(x, name)(dim, keepdim=keep), [half(*shape).abs()], kind, on_device, terms=shape[dim])
+    check(
+        lambda x: getattr(x, name)(dim, keepdim=keep),
+        [half(*shape).abs()],
+        kind,
+        on_device,
+        terms=shape[dim],
+    )
 
 
 @pytest.mark.parametrize("dims", [(0, 1), (0, 2), (1, 2), (-1, 0), (0, 1, 2)], ids=str)
@@ -102,10 +139,21 @@ def test_sum_of_everything(on_device):
 
 def check_mm(m, k, n, on_device, backend):
     macs = m * -(-k // 64) * 64 * -(-n // 64) * 64
-    check(torch.mm, [half(m, k), half(k, n, seed=1, scale=k**-0.5)], "matmul", on_device, terms=k, backend=backend, pt_macs=macs)
+    check(
+        torch.mm,
+        [half(m, k), half(k, n, seed=1, scale=k**-0.5)],
+        "matmul",
+        on_device,
+        terms=k,
+        backend=backend,
+        pt_macs=macs,
+    )
 
 
-@pytest.mark.parametrize("m, k, n", [(64, 64, 64), (128, 256, 192), (1, 64, 64), (55, 67, 130), (3, 5, 7), (1, 1, 1), (130, 1, 65)])
+@pytest.mark.parametrize(
+    "m, k, n",
+    [(64, 64, 64), (128, 256, 192), (1, 64, 64), (55, 67, 130), (3, 5, 7), (1, 1, 1), (130, 1, 65)],
+)
 def test_mm(m, k, n, on_device):
     check_mm(m, k, n, on_device, "spyre")
 
@@ -118,7 +166,14 @@ def test_mm_through_the_other_backends(backend, on_device):
 @pytest.mark.parametrize("b, m, k, n", [(2, 64, 64, 64), (3, 55, 67, 130), (1, 5, 6, 7)])
 def test_bmm(b, m, k, n, on_device):
     macs = b * m * -(-k // 64) * 64 * -(-n // 64) * 64
-    check(torch.bmm, [half(b, m, k), half(b, k, n, seed=1, scale=k**-0.5)], "matmul", on_device, terms=k, pt_macs=macs)
+    check(
+        torch.bmm,
+        [half(b, m, k), half(b, k, n, seed=1, scale=k**-0.5)],
+        "matmul",
+        on_device,
+        terms=k,
+        pt_macs=macs,
+    )
 
 
 VIEWS = {
@@ -148,7 +203,9 @@ def test_results_that_are_views_or_copies_of_inputs(on_device):
         a, b, c, d = compiled(lambda t: (t.t(), t, t.exp(), None))(x.to("spyre"))
     assert d is None
     assert torch.equal(a.cpu(), b.cpu().t()) and a.stride() == (1, 130)
-    assert relative_error(c.float().cpu().numpy(), x.float().exp().numpy()) <= tolerance("exp", x.dtype)
+    assert relative_error(c.float().cpu().numpy(), x.float().exp().numpy()) <= tolerance(
+        "exp", x.dtype
+    )
 
 
 def test_several_results_and_shared_values(on_device):
@@ -160,18 +217,28 @@ def test_several_results_and_shared_values(on_device):
     with on_device():
         results = compiled(function)(x.to("spyre"), y.to("spyre"))
     for result, reference in zip(results, function(x.float(), y.float())):
-        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance("matmul", x.dtype, 6)
+        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(
+            "matmul", x.dtype, 6
+        )
 
 
 def test_inputs_that_are_views_give_the_values_of_the_view(on_device):
     base = half(70, 200)
     device = base.to("spyre")
     function = compiled(lambda t: t + 1.0, dynamic=False)
-    for cut in (lambda t: t[3:], lambda t: t[:, 5:69], lambda t: t[::2], lambda t: t.t(), lambda t: t[4],
-                lambda t: t[1].expand(3, 200)):
+    for cut in (
+        lambda t: t[3:],
+        lambda t: t[:, 5:69],
+        lambda t: t[::2],
+        lambda t: t.t(),
+        lambda t: t[4],
+        lambda t: t[1].expand(3, 200),
+    ):
         with on_device():
             result = function(cut(device))
-        assert relative_error(result.float().cpu().numpy(), (cut(base.float()) + 1).numpy()) <= tolerance("pointwise", base.dtype)
+        assert relative_error(
+            result.float().cpu().numpy(), (cut(base.float()) + 1).numpy()
+        ) <= tolerance("pointwise", base.dtype)
 
 
 def test_another_layout_gets_a_program_of_its_own(on_device):
@@ -179,11 +246,15 @@ def test_another_layout_gets_a_program_of_its_own(on_device):
 
     x = half(40, 130)
     function = compiled(lambda t: t.exp())
-    layouts = [C.SpyreTensorLayout([40, 130], [130, 1], torch.float16, order) for order in ([0, 1], [1, 0])]
+    layouts = [
+        C.SpyreTensorLayout([40, 130], [130, 1], torch.float16, order) for order in ([0, 1], [1, 0])
+    ]
     torch.spyre.reset_counters()
     for layout in layouts * 2:
         result = function(x.to("spyre", device_layout=layout))
-        assert relative_error(result.float().cpu().numpy(), x.float().exp().numpy()) <= tolerance("exp", x.dtype)
+        assert relative_error(result.float().cpu().numpy(), x.float().exp().numpy()) <= tolerance(
+            "exp", x.dtype
+        )
     counters = torch.spyre.counters()
     assert counters["programs_compiled"] == 2 and counters["compile_cache_hits"] == 2
     assert counters["fallback_ops"] == 0
@@ -197,7 +268,9 @@ def test_new_shapes_are_specialised(dynamic, on_device):
         with on_device():
             result = function(x.to("spyre"), y.to("spyre"))
         reference = (x.float() @ y.float()).exp().sum(0)
-        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance("acceptance", x.dtype)
+        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(
+            "acceptance", x.dtype
+        )
 
 
 def test_mutated_inputs(on_device):
@@ -210,7 +283,9 @@ def test_mutated_inputs(on_device):
 
     with on_device():
         compiled(function)(device)
-    assert relative_error(device.float().cpu().numpy(), (x.float() * 0.5).numpy()) <= tolerance("pointwise", x.dtype)
+    assert relative_error(device.float().cpu().numpy(), (x.float() * 0.5).numpy()) <= tolerance(
+        "pointwise", x.dtype
+    )
 
 
 def test_cpu_scalars_are_moved_and_larger_cpu_tensors_are_refused(on_device):
@@ -218,7 +293,9 @@ def test_cpu_scalars_are_moved_and_larger_cpu_tensors_are_refused(on_device):
     function = compiled(lambda t, s: t * s)
     with on_device():
         result = function(x.to("spyre"), torch.tensor(0.5, dtype=torch.float16))
-    assert relative_error(result.float().cpu().numpy(), (x.float() * 0.5).numpy()) <= tolerance("pointwise", x.dtype)
+    assert relative_error(result.float().cpu().numpy(), (x.float() * 0.5).numpy()) <= tolerance(
+        "pointwise", x.dtype
+    )
     with pytest.raises(RuntimeError):
         compiled(lambda a, b: a + b)(x.to("spyre"), x)
 
@@ -228,7 +305,9 @@ def test_cpu_graphs_go_to_the_original_compiler(monkeypatch):
 
     assert inductor.compile_fx._spyre_wrapped
     seen = []
-    monkeypatch.setattr("torch_spyre._inductor.compile.compile_graph_module", lambda *a: seen.append(a))
+    monkeypatch.setattr(
+        "torch_spyre._inductor.compile.compile_graph_module", lambda *a: seen.append(a)
+    )
     torch.spyre.reset_counters()
     try:
         result = torch.compile(lambda x: x.sin() + 1)(torch.ones(4))
@@ -237,6 +316,11 @@ def test_cpu_graphs_go_to_the_original_compiler(monkeypatch):
     else:
         assert torch.allclose(result, torch.ones(4).sin() + 1)
     assert not seen and torch.spyre.counters()["programs_compiled"] == 0
+
+
+def test_cpu_graphs_of_the_spyre_backend_run_as_captured():
+    x = torch.ones(4)
+    assert torch.equal(compiled(lambda t: t.sin() + 1)(x), x.sin() + 1)
 
 
 def test_unknown_operations_are_reported_together_with_counts():
@@ -290,17 +374,26 @@ def test_last_compile_has_the_artifacts(tmp_path):
     assert "aten.exp.default" in record.graph and "test_compile.py" in record.graph
     assert "model.json" in record.artifacts and isinstance(record.decisions, list)
     torch_spyre.save_artifacts(tmp_path / "artifacts")
-    on_disk = {str(p.relative_to(tmp_path / "artifacts")): p.read_bytes()
-               for p in (tmp_path / "artifacts").rglob("*") if p.is_file()}
+    on_disk = {
+        str(p.relative_to(tmp_path / "artifacts")): p.read_bytes()
+        for p in (tmp_path / "artifacts").rglob("*")
+        if p.is_file()
+    }
     assert on_disk == record.artifacts
 
 
 def test_gradients_of_a_compiled_function():
     x, y = half(6, 64).requires_grad_(), half(6, 64, seed=1).requires_grad_()
     a, b = x.detach().to("spyre").requires_grad_(), y.detach().to("spyre").requires_grad_()
-    compiled(lambda s, t: s * t + s)(a, b).backward(torch.ones(6, 64, dtype=torch.float16, device="spyre"))
-    assert relative_error(a.grad.float().cpu().numpy(), (y.detach().float() + 1).numpy()) <= tolerance("pointwise", x.dtype)
-    assert relative_error(b.grad.float().cpu().numpy(), x.detach().float().numpy()) <= tolerance("pointwise", x.dtype)
+    compiled(lambda s, t: s * t + s)(a, b).backward(
+        torch.ones(6, 64, dtype=torch.float16, device="spyre")
+    )
+    assert relative_error(
+        a.grad.float().cpu().numpy(), (y.detach().float() + 1).numpy()
+    ) <= tolerance("pointwise", x.dtype)
+    assert relative_error(b.grad.float().cpu().numpy(), x.detach().float().numpy()) <= tolerance(
+        "pointwise", x.dtype
+    )
 
 
 def test_random_graphs_agree_with_the_cpu(on_device):
@@ -309,7 +402,9 @@ def test_random_graphs_agree_with_the_cpu(on_device):
     rng = random.Random(20)
     for _ in range(10):
         m, n = rng.choice([3, 17, 64]), rng.choice([5, 64, 130])
-        steps = [rng.choice(["add", "mul", "exp", "scale", "where"]) for _ in range(rng.randint(1, 4))]
+        steps = [
+            rng.choice(["add", "mul", "exp", "scale", "where"]) for _ in range(rng.randint(1, 4))
+        ]
 
         def function(x, y, c, steps=tuple(steps)):
             for step in steps:
@@ -343,15 +438,22 @@ def test_cache_counts_of_a_compiled_function():
     for _ in range(4):
         function(x)
     counters = torch.spyre.counters()
-    assert (counters["programs_compiled"], counters["compile_cache_misses"], counters["compile_cache_hits"]) == (1, 1, 3)
+    assert (
+        counters["programs_compiled"],
+        counters["compile_cache_misses"],
+        counters["compile_cache_hits"],
+    ) == (1, 1, 3)
 
 
 def test_every_pair_of_operations_composes(on_device):
     """One graph per pair: the output layout of the first must suit the second."""
     x = half(64, 128).abs()
     unary = {
-        "exp": lambda t: (t * 0.125).exp(), "scale": lambda t: t * 0.5, "t": lambda t: t.t(),
-        "rowsum": lambda t: t + t.sum(1, keepdim=True) * 2**-7, "colmax": lambda t: t + t.amax(0, keepdim=True) * 0.125,
+        "exp": lambda t: (t * 0.125).exp(),
+        "scale": lambda t: t * 0.5,
+        "t": lambda t: t.t(),
+        "rowsum": lambda t: t + t.sum(1, keepdim=True) * 2**-7,
+        "colmax": lambda t: t + t.amax(0, keepdim=True) * 0.125,
         "mm": lambda t: torch.mm(t, t.t()) * 2**-7,
     }
     for (_, first), (_, second) in itertools.product(unary.items(), repeat=2):
@@ -359,5 +461,7 @@ def test_every_pair_of_operations_composes(on_device):
         with on_device():
             result = compiled(function, dynamic=False)(x.to("spyre"))
         reference = function(x.float())
-        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance("chain", x.dtype, 8)
+        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(
+            "chain", x.dtype, 8
+        )
         torch._dynamo.reset()

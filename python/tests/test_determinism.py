@@ -18,7 +18,9 @@ print(result.cpu().tolist(), record.decisions)
 def digest(directory):
     files = sorted(p for p in pathlib.Path(directory).rglob("*") if p.is_file())
     assert any(p.name == "model.json" for p in files)
-    return {str(p.relative_to(directory)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+    return {
+        str(p.relative_to(directory)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files
+    }
 
 
 def test_artifacts_do_not_depend_on_the_process(python, tmp_path):
@@ -26,8 +28,12 @@ def test_artifacts_do_not_depend_on_the_process(python, tmp_path):
     for name, seed, threads in (("one", "0", "1"), ("two", "12345", "3")):
         cwd = tmp_path / f"cwd-{name}"
         cwd.mkdir()
-        out = python(PROGRAM, args=[tmp_path / name], cwd=cwd,
-                     env={"PYTHONHASHSEED": seed, "SPYRE_SIM_THREADS": threads})
+        out = python(
+            PROGRAM,
+            args=[tmp_path / name],
+            cwd=cwd,
+            env={"PYTHONHASHSEED": seed, "SPYRE_SIM_THREADS": threads},
+        )
         reports.append((out, digest(tmp_path / name), (tmp_path / f"{name}.graph").read_text()))
     assert reports[0] == reports[1]
     assert str(tmp_path) not in reports[0][2]

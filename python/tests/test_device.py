@@ -1,4 +1,4 @@
-"""The device module: what ``import torch`` gives, what starts the device, and what each process may do."""
+"""The device module: what ``import torch`` gives, what starts the device, who may use it."""
 
 import re
 
@@ -6,17 +6,35 @@ import pytest
 import torch
 
 COUNTERS = [
-    "programs_compiled", "programs_launched", "compile_cache_hits", "compile_cache_misses", "fallback_ops",
-    "fallback_bytes", "graph_fallback_nodes", "h2d_bytes", "d2h_bytes", "d2d_bytes", "ddr_read_bytes",
-    "ddr_write_bytes", "lx_read_bytes", "lx_write_bytes", "ring_bytes", "pt_macs", "sfp_lane_ops",
-    "device_cycles", "device_ns",
+    "programs_compiled",
+    "programs_launched",
+    "compile_cache_hits",
+    "compile_cache_misses",
+    "fallback_ops",
+    "fallback_bytes",
+    "graph_fallback_nodes",
+    "h2d_bytes",
+    "d2h_bytes",
+    "d2d_bytes",
+    "ddr_read_bytes",
+    "ddr_write_bytes",
+    "lx_read_bytes",
+    "lx_write_bytes",
+    "ring_bytes",
+    "pt_macs",
+    "sfp_lane_ops",
+    "device_cycles",
+    "device_ns",
 ]
 
 
 def test_import_torch_alone_registers_the_device_silently(python):
-    done = python("import torch; assert torch.spyre.is_available(); "
-                  "assert not torch.spyre.is_initialized(); "
-                  "assert str(torch._C._get_accelerator()) == 'spyre'", check=False)
+    done = python(
+        "import torch; assert torch.spyre.is_available(); "
+        "assert not torch.spyre.is_initialized(); "
+        "assert str(torch._C._get_accelerator()) == 'spyre'",
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "" and done.stderr == ""
 
@@ -24,8 +42,9 @@ def test_import_torch_alone_registers_the_device_silently(python):
 def test_static_names_do_not_start_the_device(python):
     python("""
 import torch
-for name in ["is_available", "device_count", "current_device", "get_device_name", "get_device_properties",
-             "counters", "fallback_counts", "get_amp_supported_dtype", "memory_allocated", "synchronize",
+for name in ["is_available", "device_count", "current_device", "get_device_name",
+             "get_device_properties", "counters", "fallback_counts", "get_amp_supported_dtype",
+             "memory_allocated", "synchronize",
              "_is_in_bad_fork", "get_rng_state", "initial_seed"]:
     getattr(torch.spyre, name)()
 torch.spyre.manual_seed(1); torch.spyre.manual_seed_all(2); torch.manual_seed(3)
@@ -41,8 +60,10 @@ assert torch.spyre.is_initialized()
 
 
 def test_import_torch_does_not_import_the_compiler(python):
-    python("import sys, torch; assert 'torch._inductor.compile_fx' not in sys.modules; "
-           "assert 'torch._dynamo' not in sys.modules")
+    python(
+        "import sys, torch; assert 'torch._inductor.compile_fx' not in sys.modules; "
+        "assert 'torch._dynamo' not in sys.modules"
+    )
 
 
 def test_counters_have_the_documented_names_and_reset():
@@ -97,11 +118,13 @@ if child == 0:
         torch.ones(2, device="spyre")
     except RuntimeError as error:
         text = str(error)
-    os.write(write, f"{torch.spyre._is_in_bad_fork()} {torch.spyre.is_initialized()} {text}".encode())
+    state = (torch.spyre._is_in_bad_fork(), torch.spyre.is_initialized())
+    os.write(write, f"{state} {text}".encode())
     os._exit(0)
 os.waitpid(child, 0)
 text = os.read(read, 4096).decode()
-assert text.startswith("True False SPYRE-E6501: Cannot re-initialize Spyre in forked subprocess"), text
+expected = "(True, False) SPYRE-E6501: Cannot re-initialize Spyre in forked subprocess"
+assert text.startswith(expected), text
 """)
 
 
@@ -177,11 +200,14 @@ def test_device_name_and_properties():
     assert re.match(r"OpenSpyre \(\w+\)", torch.spyre.get_device_name())
 
 
-@pytest.mark.parametrize("env, code, text", [
-    ({"SPYRE_SIM_THREADS": "many"}, "torch.ones(1, device='spyre')", "SPYRE-E6508"),
-    ({"SPYRE_DEVICE_DESC": "nowhere"}, "torch.ones(1, device='spyre')", "SPYRE-E9"),
-    ({"SENCORES": "0"}, "import torch_spyre._inductor.config", "SPYRE-E6508"),
-])
+@pytest.mark.parametrize(
+    "env, code, text",
+    [
+        ({"SPYRE_SIM_THREADS": "many"}, "torch.ones(1, device='spyre')", "SPYRE-E6508"),
+        ({"SPYRE_DEVICE_DESC": "nowhere"}, "torch.ones(1, device='spyre')", "SPYRE-E9"),
+        ({"SENCORES": "0"}, "import torch_spyre._inductor.config", "SPYRE-E6508"),
+    ],
+)
 def test_malformed_environment_is_an_error_with_a_code(python, env, code, text):
     done = python(f"import torch\n{code}", env=env, check=False)
     assert done.returncode == 1 and text in done.stderr

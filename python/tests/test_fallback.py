@@ -1,4 +1,4 @@
-"""Eager operations: what the compiler knows runs on the device, the rest on the CPU, counted and reported."""
+"""Eager operations: on the device where the compiler knows them, else on the CPU, counted."""
 
 import warnings
 
@@ -56,7 +56,9 @@ def test_a_warning_per_operation_and_line(x):
         torch.cos(y)
         torch.sin(y)
     texts = [str(w.message) for w in caught]
-    assert texts == ["aten.cos.default is falling back to cpu"] * 2 + ["aten.sin.default is falling back to cpu"]
+    assert texts == ["aten.cos.default is falling back to cpu"] * 2 + [
+        "aten.sin.default is falling back to cpu"
+    ]
     assert all(w.category is FallbackWarning and w.filename == __file__ for w in caught)
 
 
@@ -85,7 +87,9 @@ class TestMutation:
         out = torch.empty(0, device="spyre")
         assert torch.sin(x.to("spyre"), out=out) is out
         assert torch.equal(out.cpu(), x.sin())
-        values, indices = torch.empty(0, device="spyre"), torch.empty(0, dtype=torch.int64, device="spyre")
+        values, indices = torch.empty(0, device="spyre"), torch.empty(
+            0, dtype=torch.int64, device="spyre"
+        )
         torch.sort(x.to("spyre"), out=(values, indices))
         assert torch.equal(values.cpu(), x.sort()[0])
 
@@ -173,7 +177,9 @@ def test_known_operations_run_on_the_device(name):
     assert counters["programs_launched"] >= 1, counters
     assert set(torch.spyre.fallback_counts()) <= {"aten.gt.Tensor"}
     reference = function(a.float(), b.float())
-    assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(kind, a.dtype, 130)
+    assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(
+        kind, a.dtype, 130
+    )
     assert result.device_tensor_layout() == torch.empty_like(result).device_tensor_layout()
 
 
@@ -183,7 +189,11 @@ def test_eager_programs_are_cached_by_geometry_and_constants():
     for _ in range(3):
         a + a
     first = torch.spyre.counters()
-    assert (first["compile_cache_misses"], first["compile_cache_hits"], first["programs_compiled"]) == (1, 2, 1)
+    assert (
+        first["compile_cache_misses"],
+        first["compile_cache_hits"],
+        first["programs_compiled"],
+    ) == (1, 2, 1)
     a + 1.0, a + 2.0, a[:3] + a[:3]
     assert torch.spyre.counters()["compile_cache_misses"] == 4
 
@@ -198,8 +208,12 @@ def test_in_place_and_out_forms_of_known_operations(on_device):
         torch.exp(y, out=out)
     reference = a.float() + b.float()
     reference[1:3] *= 0.5
-    assert relative_error(x.float().cpu().numpy(), reference.numpy()) <= tolerance("pointwise", a.dtype)
-    assert relative_error(out.float().cpu().numpy(), b.float().exp().numpy()) <= tolerance("exp", a.dtype)
+    assert relative_error(x.float().cpu().numpy(), reference.numpy()) <= tolerance(
+        "pointwise", a.dtype
+    )
+    assert relative_error(out.float().cpu().numpy(), b.float().exp().numpy()) <= tolerance(
+        "exp", a.dtype
+    )
     with pytest.raises(RuntimeError, match="shape|size"):
         y[0].add_(x)
 
@@ -212,4 +226,6 @@ def test_views_as_operands_give_the_values_of_the_view(on_device):
     f = a.float()
     references = [f.t() + f.t(), f[3:, 5:] * 2.0, f[::2].exp(), f[:, 7] + f[:, 8]]
     for result, reference in zip(results, references):
-        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance("exp", a.dtype)
+        assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(
+            "exp", a.dtype
+        )

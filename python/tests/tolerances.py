@@ -1,8 +1,8 @@
 """How far a device result may be from the CPU's: one table of formulas by format and operation.
 
-DLFloat16 (the device's fp16) has 9 fraction bits, so one unit in the last place is 2^-9 of the value's
-binade and rounding to nearest costs at most half of it: 2^-10 relative. Every operation rounds its result
-once. Inputs are rounded once more when they come from IEEE fp16 (10 fraction bits).
+DLFloat16 (the device's fp16) has 9 fraction bits, so one unit in the last place is 2^-9 of the
+value's binade and rounding to nearest costs at most half of it: 2^-10 relative. Every operation rounds
+its result once. Inputs are rounded once more when they come from IEEE fp16 (10 fraction bits).
 """
 
 import math
@@ -19,11 +19,15 @@ FP16_ROUNDING = 2.0**-11
 
 def rounding(dtype_name):
     """Relative error of one rounding to the device format of a dtype."""
-    return {"float16": DL16_ROUNDING, "bfloat16": DL16_ROUNDING + 2.0**-9, "float32": FP32_ULP / 2}[dtype_name]
+    return {
+        "float16": DL16_ROUNDING,
+        "bfloat16": DL16_ROUNDING + 2.0**-9,
+        "float32": FP32_ULP / 2,
+    }[dtype_name]
 
 
-# Relative tolerance by operation as a function of (dtype, number of summed terms). "summed" operations are
-# relative to the sum of magnitudes, not to the result, which may cancel.
+# Relative tolerance by operation as a function of (dtype, number of summed terms). "summed" operations
+# are relative to the sum of magnitudes, not to the result, which may cancel.
 FORMULAS = {
     "copy": lambda dtype, n: rounding(dtype),
     "pointwise": lambda dtype, n: 3 * rounding(dtype),
@@ -73,12 +77,15 @@ def ulp_distance(a, b):
 def matmul_fp32(a, b):
     """float32 accumulator per output, one fused multiply-add per step, k ascending.
 
-    The product of two float32 values that came from DLFloat16 is exact in float64, and so is its sum with a
-    float32 but for the last bits; rounding the sum to float32 is the fused operation to within a tie."""
+    The product of two float32 values that came from DLFloat16 is exact in float64, and so is its sum
+    with a float32 but for the last bits; rounding that to float32 is the fused operation but for ties.
+    """
     a64, b64 = a.astype(np.float64), b.astype(np.float64)
     total = np.zeros((*a.shape[:-1], b.shape[-1]), dtype=np.float32)
     for k in range(a.shape[-1]):
-        total = (total.astype(np.float64) + a64[..., k : k + 1] * b64[..., k : k + 1, :]).astype(np.float32)
+        total = (total.astype(np.float64) + a64[..., k : k + 1] * b64[..., k : k + 1, :]).astype(
+            np.float32
+        )
     return total
 
 
@@ -100,5 +107,7 @@ def relative_error(result, reference):
     scale = float(np.max(np.abs(reference))) if np.size(reference) else 0.0
     if scale == 0.0:
         return float(np.max(np.abs(result))) if np.size(result) else 0.0
-    difference = float(np.max(np.abs(np.asarray(result, np.float64) - np.asarray(reference, np.float64))))
+    difference = float(
+        np.max(np.abs(np.asarray(result, np.float64) - np.asarray(reference, np.float64)))
+    )
     return difference / scale if math.isfinite(difference) else math.inf

@@ -1,9 +1,9 @@
-//===- main.cpp - spyre-backend: a bundle directory to SpyreCode --------------------------------===//
+//===- main.cpp - spyre-backend: a bundle directory to SpyreCode --------------------------===//
 //
-// Takes the command line of any Spyre back end (--bundle -d DIR), so that one can replace the other.
-// The result is written beside its final place and then swapped in: a reader sees the old
+// Takes the command line of any Spyre back end (--bundle -d DIR), so that one can replace the
+// other. The result is written beside its final place and then swapped in: a reader sees the old
 // DIR/spyreCodeDir or the new one, never half of one.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Base/Artifacts.h"
@@ -84,7 +84,8 @@ static Expected<Artifacts> readBundleFiles(const fs::path &directory) {
 /// Puts \p fresh at \p target in one step, whether or not there is an older one.
 static Status swapIn(const fs::path &fresh, const fs::path &target) {
   std::error_code failure;
-  bool replaced = renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0;
+  bool replaced =
+      renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0;
   if (replaced) {
     fs::remove_all(fresh, failure);
     return Status::success();

@@ -1,1 +1,1 @@
-"""The compiler behind ``torch.compile`` for spyre graphs; a thin capture layer over the C++ core."""
+"""Capture of spyre graphs for ``torch.compile``; a thin layer over the C++ compiler."""

@@ -1,4 +1,4 @@
-"""From a Dynamo graph to a callable: AOTAutograd functionalises, the importer hands the nodes to C++.
+"""From a Dynamo graph to a callable: AOTAutograd functionalises, C++ gets the nodes.
 
 A graph is compiled at its first call, when the layouts of the inputs are known; a call with other
 layouts gets a program of its own. Sizes are fixed: a graph with symbolic sizes is specialised for
@@ -58,8 +58,11 @@ def compile_graph_module(gm, example_inputs):
 
     with patches.enable_spyre_context():
         return aot_autograd(
-            fw_compiler=_compile_aten, bw_compiler=_compile_aten, inference_compiler=_compile_aten,
-            decompositions=patches.spyre_decompositions(), keep_inference_input_mutations=False,
+            fw_compiler=_compile_aten,
+            bw_compiler=_compile_aten,
+            inference_compiler=_compile_aten,
+            decompositions=patches.spyre_decompositions(),
+            keep_inference_input_mutations=False,
         )(gm, example_inputs)
 
 
@@ -68,8 +71,12 @@ def _compile_aten(gm, example_inputs):
 
     symbolic = any(
         isinstance(size, torch.SymInt)
-        for node in gm.graph.nodes for value in _node_values(node)
-        for size in ([value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]))
+        for node in gm.graph.nodes
+        for value in _node_values(node)
+        for size in (
+            [value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]
+        )
+    )
     return make_boxed_func(_SpecialisedGraph(gm) if symbolic else _StaticGraph(gm))
 
 
@@ -82,8 +89,13 @@ class _SpecialisedGraph:
 
     def __call__(self, *args):
         key = tuple(
-            (tuple(a.shape), a.stride(), a.dtype, a.device.type) if isinstance(a, torch.Tensor) else a
-            for a in args)
+            (
+                (tuple(a.shape), a.stride(), a.dtype, a.device.type)
+                if isinstance(a, torch.Tensor)
+                else a
+            )
+            for a in args
+        )
         graph = self._graphs.get(key)
         if graph is None:
             graph = self._graphs[key] = _StaticGraph(self._specialise(args))
@@ -96,8 +108,13 @@ class _SpecialisedGraph:
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         with mode:
             fakes = [
-                torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
-                if isinstance(a, torch.Tensor) else a for a in args]
+                (
+                    torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
+                    if isinstance(a, torch.Tensor)
+                    else a
+                )
+                for a in args
+            ]
         with torch.no_grad(), patches.enable_spyre_context():
             return make_fx(self._gm, tracing_mode="real")(*fakes)
 
@@ -114,7 +131,8 @@ class _StaticGraph:
         self._compiled = None
         if importer.device_outputs:
             self._compiled = _C.CompiledGraph(
-                importer.graph, f"graph_{next(_names)}", config.sencores)
+                importer.graph, f"graph_{next(_names)}", config.sencores
+            )
 
     def __call__(self, *args):
         results = []
@@ -156,7 +174,9 @@ class _Importer:
                 self._add_outputs(node.args[0])
 
     def _type(self, tensor):
-        return _C.CapturedType(tensor.dtype, [int(s) for s in tensor.shape], [int(s) for s in tensor.stride()])
+        return _C.CapturedType(
+            tensor.dtype, [int(s) for s in tensor.shape], [int(s) for s in tensor.stride()]
+        )
 
     def _add_input(self, node, tensor, index):
         self._values[node] = self.graph.add_input(node.name, self._type(tensor))
@@ -195,8 +215,13 @@ class _Importer:
             return
         name, overload = _operator_name(node.target)
         self._values[node] = self.graph.add_call(
-            name, overload, tuple(self._argument(a) for a in node.args),
-            {k: self._argument(v) for k, v in node.kwargs.items()}, self._type(result), _location(node))
+            name,
+            overload,
+            tuple(self._argument(a) for a in node.args),
+            {k: self._argument(v) for k, v in node.kwargs.items()},
+            self._type(result),
+            _location(node),
+        )
 
     def _add_outputs(self, results):
         for result in results if isinstance(results, (list, tuple)) else [results]:
@@ -223,7 +248,7 @@ def _operator_name(target):
 
 
 def _location(node):
-    """"file.py:12" of the user's line, without directories: artifacts do not depend on them."""
+    """ "file.py:12" of the user's line, without directories: artifacts do not depend on them."""
     frames = _LOCATION.findall(node.meta.get("stack_trace") or "")
     if not frames:
         return ""

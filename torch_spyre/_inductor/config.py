@@ -1,4 +1,4 @@
-"""Settings of the compiler; environment variables give the defaults. Changes hold from the next compile."""
+"""Settings of the compiler. The environment gives defaults; changes hold from the next compile."""
 
 import os
 import sys

@@ -2,4 +2,4 @@
 
 
 class Unsupported(RuntimeError):
-    """The graph holds operations, types or shapes the compiler does not know; the text lists all."""
+    """Operations, types or shapes the compiler does not know; the text lists all of them."""

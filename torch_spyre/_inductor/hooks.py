@@ -1,5 +1,5 @@
-"""Where torch reaches us. Torch's compiler modules are slow to import, so each hook waits until torch
-imports the module it concerns.
+"""Where torch reaches us. Torch's compiler modules are slow to import, so each hook waits until
+torch imports the module it concerns.
 
 1. ``torch._inductor.compile_fx.compile_fx``: spyre graphs to us, all others to the original.
 2. ``torch._dynamo.backends.registry``: the backend name "spyre".
@@ -35,6 +35,8 @@ def _patch_registry(module):
     def spyre(model, example_inputs, **_options):
         from torch_spyre._inductor import compile as spyre_compile
 
+        if not spyre_compile.is_spyre_graph(model, example_inputs):
+            return model.forward  # nothing of it is on the device: it runs as it was captured
         return spyre_compile.compile_graph_module(model, example_inputs)
 
     module.register_backend(spyre, name=DEVICE_NAME)

@@ -1,4 +1,4 @@
-//===- CompiledGraph.cpp - programs of a captured graph, by input layouts ------------------------------------===//
+//===- CompiledGraph.cpp - programs of a captured graph, by input layouts --------------------===//
 #include "CompiledGraph.h"
 
 #include "Copy.h"
@@ -32,9 +32,10 @@ Status checkTypes(const CapturedGraph &graph) {
   for (const auto &[what, count] : offenders) {
     lines.push_back(fmt::format("{} x{}", what, count));
   }
-  return error<6506>("the graph has values of types the device does not hold: {}; convert them before "
-                     "the compiled region",
-                     fmt::join(lines, ", "));
+  return error<6506>(
+      "the graph has values of types the device does not hold: {}; convert them before "
+      "the compiled region",
+      fmt::join(lines, ", "));
 }
 
 capi::TensorType graphType(const CapturedType &type) {
@@ -68,19 +69,21 @@ at::Tensor CompiledGraph::prepareInput(size_t index, const at::Tensor &argument)
       argument.sizes() != c10::IntArrayRef(input.type.size)) {
     raise(error<6507>("input {} of the compiled graph is {} [{}], captured was {} [{}]; call the "
                       "function torch.compile returned, it captures again for new shapes",
-                      input.name, dtypeName(argument.scalar_type()), fmt::join(argument.sizes(), ", "),
-                      dtypeName(input.type.dtype), fmt::join(input.type.size, ", ")));
+                      input.name, dtypeName(argument.scalar_type()),
+                      fmt::join(argument.sizes(), ", "), dtypeName(input.type.dtype),
+                      fmt::join(input.type.size, ", ")));
   }
   if (isSpyre(argument)) {
     return programInput(argument);
   }
   if (!argument.is_cpu() || argument.dim() != 0) {
-    raise(error<6505>("input {} of the compiled graph is on {} while others are on spyre; move it with "
-                      ".to(\"spyre\") (only 0-dimensional CPU tensors are moved for you)",
-                      input.name, argument.device().str()));
+    raise(error<6505>(
+        "input {} of the compiled graph is on {} while others are on spyre; move it with "
+        ".to(\"spyre\") (only 0-dimensional CPU tensors are moved for you)",
+        input.name, argument.device().str()));
   }
-  at::Tensor moved = makeDefaultTensor({}, argument.scalar_type(),
-                                       c10::Device(c10::DeviceType::PrivateUse1, 0));
+  at::Tensor moved =
+      makeDefaultTensor({}, argument.scalar_type(), c10::Device(c10::DeviceType::PrivateUse1, 0));
   copyTensor(argument, moved);
   return moved;
 }

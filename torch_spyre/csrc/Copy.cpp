@@ -1,15 +1,14 @@
-//===- Copy.cpp - transfers ---------------------------------------------------------------------------===//
+//===- Copy.cpp - transfers ------------------------------------------------------------------===//
 #include "Copy.h"
-
-#include "Errors.h"
-#include "Memory.h"
-#include "RuntimeState.h"
-#include "Types.h"
 
 #include "spyre/Layout/Transfer.h"
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
+#include "Errors.h"
+#include "Memory.h"
+#include "RuntimeState.h"
+#include "Types.h"
 #include "c10/util/Exception.h"
 
 #include <atomic>
@@ -186,16 +185,15 @@ void copyToHost(const at::Tensor &tensor, const at::Tensor &host) {
     return;
   }
   at::Tensor bits = viewOfImage(rawImage(tensor), tensor);
-  host.copy_(
-      valuesOfBits(bits, tensor.scalar_type(), geometry.layout.format, host.scalar_type()));
+  host.copy_(valuesOfBits(bits, tensor.scalar_type(), geometry.layout.format, host.scalar_type()));
 }
 
 void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
   if (!sameBits(from, to)) {
     at::Tensor bits = viewOfImage(rawImage(from), from);
-    copyToDevice(valuesOfBits(bits, from.scalar_type(), geometryOf(from).layout.format,
-                              to.scalar_type()),
-                 to);
+    copyToDevice(
+        valuesOfBits(bits, from.scalar_type(), geometryOf(from).layout.format, to.scalar_type()),
+        to);
     return;
   }
   if (isWholeStorage(from) && isWholeStorage(to) && geometryOf(from) == geometryOf(to)) {
@@ -211,8 +209,8 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
   if (destination.numel() == 0) {
     return;
   }
-  at::Tensor from = source.sizes() == destination.sizes() ? source
-                                                          : source.expand(destination.sizes());
+  at::Tensor from =
+      source.sizes() == destination.sizes() ? source : source.expand(destination.sizes());
   if (isSpyre(from) && isSpyre(destination)) {
     copyOnDevice(from, destination);
   } else if (isSpyre(from) && destination.is_cpu()) {

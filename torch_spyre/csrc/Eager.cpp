@@ -1,11 +1,14 @@
-//===- Eager.cpp - one-op programs ------------------------------------------------------------------------===//
+//===- Eager.cpp - one-op programs -----------------------------------------------------------===//
 //
 // The result's type and shape come from running the operation on meta tensors, so torch's own rules
 // (promotion, broadcasting) hold. Programs are kept by operation, geometry, layouts and constants;
 // so are refusals of the compiler, to not ask again.
-//===----------------------------------------------------------------------------------------===//
+//===-----------------------------------------------------------------------------------------===//
 #include "Eager.h"
 
+#include "spyre/Base/Math.h"
+
+#include "ATen/ops/empty_strided.h"
 #include "Arguments.h"
 #include "Copy.h"
 #include "Errors.h"
@@ -13,10 +16,6 @@
 #include "Programs.h"
 #include "RuntimeState.h"
 #include "Types.h"
-
-#include "spyre/Base/Math.h"
-
-#include "ATen/ops/empty_strided.h"
 #include "torch/library.h"
 
 #include <algorithm>
@@ -224,8 +223,8 @@ Program compileCall(const std::string &target, const Call &call, const at::Tenso
   std::vector<capi::ValueId> ids;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const at::Tensor &input = call.inputs[i];
-    ids.push_back(builder.addInput(fmt::format("arg{}", i), tensorType(input), 0,
-                                   geometryOf(input).layout));
+    ids.push_back(
+        builder.addInput(fmt::format("arg{}", i), tensorType(input), 0, geometryOf(input).layout));
   }
   std::vector<capi::ValueId> operands;
   for (capi::ValueId operand : call.arguments.operands) {
@@ -319,9 +318,8 @@ bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   // The written keyword argument comes last; the functional operation has the others, in order.
   c10::ArrayRef<c10::IValue> inputs = all.slice(0, form->op.schema().arguments().size());
   const at::Tensor destination =
-      form->kind == Kind::Same
-          ? at::Tensor()
-          : (form->kind == Kind::Out ? all.back() : all.front()).toTensor();
+      form->kind == Kind::Same ? at::Tensor()
+                               : (form->kind == Kind::Out ? all.back() : all.front()).toTensor();
   if (destination.defined() && !isSpyre(destination)) {
     return false;
   }
@@ -347,8 +345,8 @@ bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
 }
 
 void registerEagerKernels() {
-  static auto *library =
-      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  static auto *library = new torch::Library(torch::Library::IMPL, "aten",
+                                            c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   for (const std::string &name : supportedOperations()) {
     // "aten.add.Tensor" -> "aten::add", "Tensor"
     size_t dot = name.rfind('.');

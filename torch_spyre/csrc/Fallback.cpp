@@ -1,9 +1,10 @@
-//===- Fallback.cpp - an operation the device cannot do, done on the CPU ------------------------------------===//
+//===- Fallback.cpp - an operation the device cannot do, done on the CPU ---------------------===//
 //
 // Each storage is copied to the host once, whole, and every argument becomes the same view of that
 // copy, so arguments that overlap on the device overlap on the host. Afterwards the arguments the
 // schema marks as written are copied back.
-//===----------------------------------------------------------------------------------------===//
+//===-----------------------------------------------------------------------------------------===//
+#include "ATen/ops/empty_strided.h"
 #include "Arguments.h"
 #include "Copy.h"
 #include "Eager.h"
@@ -12,8 +13,6 @@
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
-
-#include "ATen/ops/empty_strided.h"
 #include "c10/core/Storage.h"
 
 #include <map>
@@ -155,8 +154,8 @@ c10::IValue generatorFor(const c10::IValue &value) {
                                       : std::optional<at::Generator>(value.toGenerator()));
 }
 
-/// The written argument a result aliases, or -1. A result that is a view of an unwritten argument has
-/// no meaning on another device.
+/// The written argument a result aliases, or -1. A result that is a view of an unwritten argument
+/// has no meaning on another device.
 int aliasedArgument(const c10::FunctionSchema &schema, const c10::Argument &result) {
   if (result.alias_info() == nullptr) {
     return -1;

@@ -1,4 +1,4 @@
-//===- Generator.cpp - a CPU generator that belongs to the spyre device --------------------------------===//
+//===- Generator.cpp - a CPU generator that belongs to the spyre device ----------------------===//
 #include "Generator.h"
 
 #include "ATen/CPUGeneratorImpl.h"
@@ -16,9 +16,7 @@ public:
         host(std::move(host)) {}
 
   void set_current_seed(uint64_t seed) override { host.set_current_seed(seed); }
-  void set_offset(uint64_t) override {
-    TORCH_CHECK(false, "Spyre Generator does not use offset");
-  }
+  void set_offset(uint64_t) override { TORCH_CHECK(false, "Spyre Generator does not use offset"); }
   uint64_t get_offset() const override {
     TORCH_CHECK(false, "Spyre Generator does not use offset");
   }
@@ -50,8 +48,7 @@ at::Generator newGenerator() {
 }
 
 at::Generator hostGenerator(const std::optional<at::Generator> &generator) {
-  const at::Generator &chosen =
-      generator && generator->defined() ? *generator : defaultGenerator();
+  const at::Generator &chosen = generator && generator->defined() ? *generator : defaultGenerator();
   auto *impl = dynamic_cast<SpyreGeneratorImpl *>(chosen.unsafeGetGeneratorImpl());
   return impl != nullptr ? impl->hostSide() : chosen;
 }

@@ -1,11 +1,10 @@
-//===- Hooks.cpp - what torch asks any accelerator -----------------------------------------------------===//
+//===- Hooks.cpp - what torch asks any accelerator -------------------------------------------===//
+#include "ATen/detail/PrivateUse1HooksInterface.h"
 #include "Errors.h"
 #include "Generator.h"
 #include "Guard.h"
 #include "Memory.h"
 #include "RuntimeState.h"
-
-#include "ATen/detail/PrivateUse1HooksInterface.h"
 
 namespace spyre::plugin {
 
@@ -41,8 +40,9 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   at::Device getDeviceFromPtr(void *pointer) const override {
     const Allocation *allocation = findAllocation(pointer);
     if (allocation == nullptr) {
-      raise(error<6512>("the pointer does not belong to a Spyre storage; pass tensor.data_ptr() of a "
-                        "live tensor"));
+      raise(
+          error<6512>("the pointer does not belong to a Spyre storage; pass tensor.data_ptr() of a "
+                      "live tensor"));
     }
     return {c10::DeviceType::PrivateUse1, allocation->deviceIndex};
   }

@@ -1,13 +1,8 @@
-//===- Kernels.cpp - operations every torch program needs before any arithmetic -----------------------===//
+//===- Kernels.cpp - operations every torch program needs before any arithmetic --------------===//
 //
 // Factories, copies, views and storage surgery, registered for PrivateUse1. Views are torch's own
 // functions: the layout belongs to the storage, so a view is metadata only.
-//===----------------------------------------------------------------------------------------===//
-#include "Copy.h"
-#include "Errors.h"
-#include "Memory.h"
-#include "Types.h"
-
+//===-----------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 
 #include "ATen/ops/_local_scalar_dense_native.h"
@@ -17,6 +12,10 @@
 #include "ATen/ops/scalar_tensor.h"
 #include "ATen/ops/unfold_native.h"
 #include "ATen/ops/view_native.h"
+#include "Copy.h"
+#include "Errors.h"
+#include "Memory.h"
+#include "Types.h"
 #include "torch/library.h"
 
 namespace spyre::plugin {
@@ -24,8 +23,7 @@ namespace spyre::plugin {
 namespace {
 
 c10::Device deviceOrDefault(std::optional<c10::Device> device) {
-  return device && device->has_index() ? *device
-                                       : c10::Device(c10::DeviceType::PrivateUse1, 0);
+  return device && device->has_index() ? *device : c10::Device(c10::DeviceType::PrivateUse1, 0);
 }
 
 c10::ScalarType dtypeOrDefault(std::optional<c10::ScalarType> dtype) {
@@ -46,9 +44,10 @@ void checkMemoryFormat(std::optional<c10::MemoryFormat> format) {
       *format != c10::MemoryFormat::Preserve) {
     std::ostringstream name;
     name << *format;
-    raise(error<6503>("Spyre backend only supports contiguous memory format, got: {}; device_layout= "
-                      "chooses how a tensor lies on the device",
-                      name.str()));
+    raise(
+        error<6503>("Spyre backend only supports contiguous memory format, got: {}; device_layout= "
+                    "chooses how a tensor lies on the device",
+                    name.str()));
   }
 }
 
@@ -98,9 +97,10 @@ void checkBounds(const at::Tensor &self, c10::IntArrayRef size, c10::IntArrayRef
   int64_t needed = hostExtent(size, stride);
   int64_t present = hostExtent(geometry.size, geometry.stride);
   if (needed > 0 && offset + needed > present) {
-    raise(error<6511>("a view with sizes [{}] needs elements {} to {} of a storage of {}; give sizes, "
-                      "strides and offset that stay inside",
-                      fmt::join(size, ", "), offset, offset + needed - 1, present));
+    raise(error<6511>(
+        "a view with sizes [{}] needs elements {} to {} of a storage of {}; give sizes, "
+        "strides and offset that stay inside",
+        fmt::join(size, ", "), offset, offset + needed - 1, present));
   }
 }
 
@@ -129,8 +129,8 @@ const at::Tensor &resize(const at::Tensor &self, c10::IntArrayRef size,
     return self;
   }
   checkMemoryFormat(format);
-  TORCH_CHECK(!format || *format != c10::MemoryFormat::Preserve,
-              "Unsupported memory format", *format);
+  TORCH_CHECK(!format || *format != c10::MemoryFormat::Preserve, "Unsupported memory format",
+              *format);
   const StorageGeometry old = geometryOf(self);
   const std::vector<int64_t> stride = rowMajorStrides(toVector(size));
   const int64_t offset = self.storage_offset();
@@ -153,13 +153,14 @@ const at::Tensor &resize(const at::Tensor &self, c10::IntArrayRef size,
 
 at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, int64_t offset,
                              c10::IntArrayRef size, c10::IntArrayRef stride) {
-  TORCH_CHECK(self.device() == source.device(), "Attempted to set the storage of a tensor on device \"",
-              self.device(), "\" to a storage on different device \"", source.device(), "\"");
+  TORCH_CHECK(self.device() == source.device(),
+              "Attempted to set the storage of a tensor on device \"", self.device(),
+              "\" to a storage on different device \"", source.device(), "\"");
   TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
-  std::vector<int64_t> strides = stride.size() == size.size() ? toVector(stride)
-                                                              : rowMajorStrides(toVector(size));
-  at::Tensor probe = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(source), self.key_set(), self.dtype());
+  std::vector<int64_t> strides =
+      stride.size() == size.size() ? toVector(stride) : rowMajorStrides(toVector(size));
+  at::Tensor probe =
+      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(source), self.key_set(), self.dtype());
   checkBounds(probe, size, strides, offset);
   self.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(source));
   self.unsafeGetTensorImpl()->set_sizes_and_strides(size, strides, offset);
@@ -167,8 +168,8 @@ at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, int64_t offse
 }
 
 at::Tensor &setStorage(at::Tensor &self, at::Storage source) {
-  at::Tensor probe = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(source), self.key_set(), self.dtype());
+  at::Tensor probe =
+      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(source), self.key_set(), self.dtype());
   const StorageGeometry &geometry = geometryOf(probe);
   return setStorageOffset(self, source, 0, {hostExtent(geometry.size, geometry.stride)}, {1});
 }

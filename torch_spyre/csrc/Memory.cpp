@@ -1,12 +1,11 @@
-//===- Memory.cpp - allocator bridge, tokens, storage geometry --------------------------------------===//
+//===- Memory.cpp - allocator bridge, tokens, storage geometry -------------------------------===//
 #include "Memory.h"
+
+#include "spyre/Base/Math.h"
 
 #include "Errors.h"
 #include "RuntimeState.h"
 #include "Types.h"
-
-#include "spyre/Base/Math.h"
-
 #include "c10/core/Allocator.h"
 
 #include <algorithm>
@@ -94,14 +93,15 @@ public:
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void *, const void *, std::size_t) const override {
-    raise(error<6512>("the bytes of a Spyre storage are device formats and cannot be copied as host "
-                      "bytes; copy tensors instead (tensor.clone(), tensor.cpu())"));
+    raise(
+        error<6512>("the bytes of a Spyre storage are device formats and cannot be copied as host "
+                    "bytes; copy tensors instead (tensor.clone(), tensor.cpu())"));
   }
 
 private:
   std::array<c10::CachingAllocator::StatArray *, 6> tracked() {
-    return {&stats.allocation,     &stats.active,         &stats.allocated_bytes,
-            &stats.active_bytes,   &stats.reserved_bytes, &stats.requested_bytes};
+    return {&stats.allocation,   &stats.active,         &stats.allocated_bytes,
+            &stats.active_bytes, &stats.reserved_bytes, &stats.requested_bytes};
   }
   void change(int64_t bytes) {
     auto update = [](c10::CachingAllocator::StatArray &array, int64_t amount) {
@@ -111,8 +111,8 @@ private:
     int64_t one = bytes >= 0 ? 1 : -1;
     update(stats.allocation, one);
     update(stats.active, one);
-    for (auto *array :
-         {&stats.allocated_bytes, &stats.active_bytes, &stats.reserved_bytes, &stats.requested_bytes}) {
+    for (auto *array : {&stats.allocated_bytes, &stats.active_bytes, &stats.reserved_bytes,
+                        &stats.requested_bytes}) {
       update(*array, bytes);
     }
   }
@@ -195,8 +195,8 @@ const runtime::BufferRef &bufferOf(const at::Tensor &tensor) {
 const StorageGeometry &geometryOf(const at::Tensor &tensor) {
   Allocation &allocation = allocationOf(tensor.storage());
   if (!allocation.geometry) {
-    allocation.geometry = std::make_shared<const StorageGeometry>(
-        geometryOfBytes(allocation, tensor.scalar_type()));
+    allocation.geometry =
+        std::make_shared<const StorageGeometry>(geometryOfBytes(allocation, tensor.scalar_type()));
   }
   return *allocation.geometry;
 }

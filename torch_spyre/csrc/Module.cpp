@@ -1,7 +1,7 @@
-//===- Module.cpp - the Python module torch_spyre._C -------------------------------------------------------------===//
+//===- Module.cpp - the Python module torch_spyre._C -----------------------------------------===//
 //
 // Loading it registers allocator, guard, hooks and kernels with torch; no device is started.
-//===----------------------------------------------------------------------------------------===//
+//===-----------------------------------------------------------------------------------------===//
 #include "Module.h"
 
 #include "Copy.h"
@@ -12,7 +12,6 @@
 #include "Memory.h"
 #include "Programs.h"
 #include "RuntimeState.h"
-
 #include "torch/csrc/Exceptions.h"
 #include "torch/csrc/utils/pybind.h"
 
@@ -130,16 +129,19 @@ void bindDevice(py::module_ &module) {
 }
 
 void bindRandom(py::module_ &module) {
-  module.def("manual_seed", [](uint64_t value, int) { seed(value); }, py::arg("seed"),
-             py::arg("device") = -1);
+  module.def(
+      "manual_seed", [](uint64_t value, int) { seed(value); }, py::arg("seed"),
+      py::arg("device") = -1);
   module.def("manual_seed_all", &seed, py::arg("seed"));
   module.def("get_rng_state", [](int) { return rngState(); }, py::arg("device") = -1);
-  module.def("set_rng_state", [](const at::Tensor &state, int) { setRngState(state); },
-             py::arg("new_state"), py::arg("device") = -1);
-  module.def("initial_seed", [](int) { return defaultGenerator().current_seed(); },
-             py::arg("device") = -1);
-  module.def("_get_default_generator", [](int) { return defaultGenerator(); },
-             py::arg("device") = -1);
+  module.def(
+      "set_rng_state", [](const at::Tensor &state, int) { setRngState(state); },
+      py::arg("new_state"), py::arg("device") = -1);
+  module.def(
+      "initial_seed", [](int) { return defaultGenerator().current_seed(); },
+      py::arg("device") = -1);
+  module.def(
+      "_get_default_generator", [](int) { return defaultGenerator(); }, py::arg("device") = -1);
 }
 
 } // namespace
@@ -154,12 +156,13 @@ PYBIND11_MODULE(_C, module) {
   bindRandom(module);
   bindLayout(module);
   bindGraph(module);
-  module.def("copy_tensor",
-             [](const at::Tensor &source, const at::Tensor &destination, bool) {
-               py::gil_scoped_release release;
-               copyTensor(source, destination);
-             },
-             py::arg("source"), py::arg("destination"), py::arg("non_blocking") = false);
+  module.def(
+      "copy_tensor",
+      [](const at::Tensor &source, const at::Tensor &destination, bool) {
+        py::gil_scoped_release release;
+        copyTensor(source, destination);
+      },
+      py::arg("source"), py::arg("destination"), py::arg("non_blocking") = false);
   module.def("get_downcast_warning", &downcastWarning);
   module.def("set_downcast_warning", &setDowncastWarning);
   module.def("_set_fallback_hook", &installFallbackHook);

@@ -1,10 +1,9 @@
-//===- ModuleGraph.cpp - captured graphs and compile records in Python -----------------------------------------===//
+//===- ModuleGraph.cpp - captured graphs and compile records in Python -----------------------===//
+#include "ATen/core/dispatch/Dispatcher.h"
 #include "CompiledGraph.h"
 #include "Errors.h"
 #include "Module.h"
 #include "Programs.h"
-
-#include "ATen/core/dispatch/Dispatcher.h"
 #include "torch/csrc/utils/pybind.h"
 
 namespace spyre::plugin {
@@ -111,10 +110,10 @@ py::dict artifactsOf(const CompileRecord &record) {
 void bindGraph(py::module_ &module) {
   py::class_<GraphValue>(module, "GraphValue");
   py::class_<CapturedType>(module, "CapturedType")
-      .def(py::init([](c10::ScalarType dtype, std::vector<int64_t> size,
-                       std::vector<int64_t> stride) {
-             return CapturedType{dtype, std::move(size), std::move(stride)};
-           }),
+      .def(py::init(
+               [](c10::ScalarType dtype, std::vector<int64_t> size, std::vector<int64_t> stride) {
+                 return CapturedType{dtype, std::move(size), std::move(stride)};
+               }),
            py::arg("dtype"), py::arg("size"), py::arg("stride"));
   py::class_<CapturedGraph>(module, "CapturedGraph")
       .def(py::init<>())
@@ -133,9 +132,11 @@ void bindGraph(py::module_ &module) {
       .def_readonly("name", &CompileRecord::name)
       .def_readonly("graph", &CompileRecord::graphText)
       .def_property_readonly("artifacts", &artifactsOf)
-      .def_property_readonly("decisions", [](const CompileRecord &record) {
-        return py::module_::import("json").attr("loads")(record.result.decisionsJson);
-      })
+      .def_property_readonly("decisions",
+                             [](const CompileRecord &record) {
+                               return py::module_::import("json").attr("loads")(
+                                   record.result.decisionsJson);
+                             })
       .def("save", [](const CompileRecord &record, const std::string &path) {
         check(writeToDirectory(record.result.artifacts, path));
       });

@@ -1,12 +1,11 @@
-//===- ModuleLayout.cpp - SpyreTensorLayout and the format enumerations in Python ----------------------------===//
-#include "Errors.h"
+//===- ModuleLayout.cpp - SpyreTensorLayout and the format enumerations in Python ------------===//
+#include "spyre/Base/Math.h"
+
 #include "Copy.h"
+#include "Errors.h"
 #include "Memory.h"
 #include "Module.h"
 #include "Types.h"
-
-#include "spyre/Base/Math.h"
-
 #include "torch/csrc/utils/pybind.h"
 
 namespace spyre::plugin {
@@ -59,8 +58,7 @@ DeviceLayout unpickle(const py::tuple &state) {
     return expertLayout(state[1].cast<Sizes>(), state[2].cast<Sizes>(), state[3].cast<DataFormat>(),
                         state[4].cast<ElementArrangement>());
   default:
-    throw py::value_error(
-        fmt::format("Unsupported SpyreTensorLayout pickle version {}", version));
+    throw py::value_error(fmt::format("Unsupported SpyreTensorLayout pickle version {}", version));
   }
 }
 
@@ -68,22 +66,25 @@ at::Tensor emptyWithLayout(const Sizes &size, const Sizes &stride, c10::ScalarTy
                            const DeviceLayout &layout) {
   check(layout.verify());
   if (layout.format != numerics::deviceFormat(requireHostType(dtype))) {
-    raise(error<6513>("a layout of format {} cannot hold {}; build the layout with the tensor's dtype",
-                      numerics::formatName(layout.format), c10::toString(dtype)));
+    raise(error<6513>(
+        "a layout of format {} cannot hold {}; build the layout with the tensor's dtype",
+        numerics::formatName(layout.format), c10::toString(dtype)));
   }
   return makeTensor(size, stride, dtype, c10::Device(c10::DeviceType::PrivateUse1, 0),
                     {size, stride, layout});
 }
 
 at::Tensor emptyWithLayoutOptions(const Sizes &size, const DeviceLayout &layout,
-                                  std::optional<c10::ScalarType> dtype, const py::object & /*device*/,
-                                  std::optional<bool> pinMemory,
+                                  std::optional<c10::ScalarType> dtype,
+                                  const py::object & /*device*/, std::optional<bool> pinMemory,
                                   std::optional<c10::MemoryFormat> format) {
   if (pinMemory && *pinMemory) {
     raise(error<6503>("Pin memory can only be on CPU; leave pin_memory out for a Spyre tensor"));
   }
-  if (format && *format != c10::MemoryFormat::Contiguous && *format != c10::MemoryFormat::Preserve) {
-    raise(error<6503>("Spyre backend only supports contiguous memory format; leave memory_format out"));
+  if (format && *format != c10::MemoryFormat::Contiguous &&
+      *format != c10::MemoryFormat::Preserve) {
+    raise(error<6503>(
+        "Spyre backend only supports contiguous memory format; leave memory_format out"));
   }
   return emptyWithLayout(size, rowMajorStrides(size),
                          dtype.value_or(c10::get_default_dtype_as_scalartype()), layout);
@@ -133,8 +134,9 @@ void bindLayout(py::module_ &module) {
              self.arrangement = arrangement;
              return self;
            })
-      .def("__eq__", [](const DeviceLayout &a, const DeviceLayout &b) { return a == b; },
-           py::is_operator())
+      .def(
+          "__eq__", [](const DeviceLayout &a, const DeviceLayout &b) { return a == b; },
+          py::is_operator())
       .def("__hash__", &DeviceLayout::hash)
       .def("__str__", &DeviceLayout::toString)
       .def("__repr__", &DeviceLayout::toString)

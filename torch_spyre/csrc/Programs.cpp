@@ -1,4 +1,4 @@
-//===- Programs.cpp - compile, load, run ---------------------------------------------------------------===//
+//===- Programs.cpp - compile, load, run -----------------------------------------------------===//
 #include "Programs.h"
 
 #include "Copy.h"
@@ -68,8 +68,9 @@ capi::TensorType tensorType(const at::Tensor &tensor) {
 }
 
 std::string signatureOf(const at::Tensor &input) {
-  return fmt::format("{}[{}]({}){}", c10::toString(input.scalar_type()), fmt::join(input.sizes(), ","),
-                     fmt::join(input.strides(), ","), geometryOf(input).layout.toString());
+  return fmt::format("{}[{}]({}){}", c10::toString(input.scalar_type()),
+                     fmt::join(input.sizes(), ","), fmt::join(input.strides(), ","),
+                     geometryOf(input).layout.toString());
 }
 
 std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs) {

@@ -1,4 +1,4 @@
-//===- RuntimeState.cpp - lazy start, fork safety, counters ----------------------------------------===//
+//===- RuntimeState.cpp - lazy start, fork safety, counters ----------------------------------===//
 #include "RuntimeState.h"
 
 #include "Errors.h"
@@ -46,9 +46,10 @@ Expected<uint32_t> simulatorThreads() {
   uint32_t value = 0;
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc() || end != text.data() + text.size() || value > kMost) {
-    return error<6508>("SPYRE_SIM_THREADS is '{}'; give a number of host threads from 1 to {}, or 0 "
-                       "for one per host core",
-                       text, kMost);
+    return error<6508>(
+        "SPYRE_SIM_THREADS is '{}'; give a number of host threads from 1 to {}, or 0 "
+        "for one per host core",
+        text, kMost);
   }
   return value;
 }
@@ -72,8 +73,9 @@ const arch::DeviceDesc &deviceDesc() {
 const std::shared_ptr<runtime::Device> &device() {
   State &s = state();
   if (s.badFork) {
-    raise(error<6501>("Cannot re-initialize Spyre in forked subprocess; the parent had already used "
-                      "the device. Use the 'spawn' start method of multiprocessing"));
+    raise(
+        error<6501>("Cannot re-initialize Spyre in forked subprocess; the parent had already used "
+                    "the device. Use the 'spawn' start method of multiprocessing"));
   }
   if (!s.started) {
     std::lock_guard<std::mutex> lock(s.mutex);
@@ -92,9 +94,10 @@ bool inBadFork() { return state().badFork; }
 
 void checkDeviceIndex(int64_t index) {
   if (index < 0 || index >= kDeviceCount) {
-    raise(error<6509>("Device index {} out of range [0, {}); torch.spyre.device_count() says how many "
-                      "devices there are",
-                      index, kDeviceCount));
+    raise(error<6509>(
+        "Device index {} out of range [0, {}); torch.spyre.device_count() says how many "
+        "devices there are",
+        index, kDeviceCount));
   }
 }
 
@@ -127,9 +130,7 @@ std::vector<std::pair<std::string, uint64_t>> allCounters() {
           {"device_ns", sim.nanoseconds}};
 }
 
-uint64_t sanitizerChecks() {
-  return deviceStarted() ? device()->counters().sanitizerChecks : 0;
-}
+uint64_t sanitizerChecks() { return deviceStarted() ? device()->counters().sanitizerChecks : 0; }
 
 void resetCounters() {
   HostCounters &host = hostCounters();

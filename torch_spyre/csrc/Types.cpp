@@ -1,4 +1,4 @@
-//===- Types.cpp - the dtype tables ---------------------------------------------------------------===//
+//===- Types.cpp - the dtype tables ----------------------------------------------------------===//
 #include "Types.h"
 
 #include "Errors.h"
@@ -40,10 +40,11 @@ std::optional<HostType> hostTypeOf(c10::ScalarType type) {
 HostType requireHostType(c10::ScalarType type) {
   std::optional<HostType> host = hostTypeOf(type);
   if (!host) {
-    raise(error<6502>("Spyre backend does not support dtype {}; convert the tensor on the CPU first "
-                      "(float16, bfloat16, float32, bool, int8, int16, int32, int64, "
-                      "float8_e4m3fn and float8_e5m2fnuz have a device format)",
-                      c10::toString(type)));
+    raise(
+        error<6502>("Spyre backend does not support dtype {}; convert the tensor on the CPU first "
+                    "(float16, bfloat16, float32, bool, int8, int16, int32, int64, "
+                    "float8_e4m3fn and float8_e5m2fnuz have a device format)",
+                    c10::toString(type)));
   }
   return *host;
 }
@@ -66,9 +67,10 @@ RawType rawTypeOf(DataFormat format) {
   case 4:
     return {HostType::Int32, DataFormat::IeeeInt32, c10::ScalarType::Int};
   default:
-    raise(error<6513>("format {} has no whole-byte elements that could be copied to the host; use a "
-                      "device_layout whose device_dtype matches the tensor's dtype",
-                      numerics::formatName(format)));
+    raise(
+        error<6513>("format {} has no whole-byte elements that could be copied to the host; use a "
+                    "device_layout whose device_dtype matches the tensor's dtype",
+                    numerics::formatName(format)));
   }
 }
 

@@ -24,7 +24,7 @@ def _user_frame():
 
 
 def warn_fallback(operation):
-    """Called by the extension before each fallback. Python shows a warning once per text and line."""
+    """Called before each fallback. Python shows a warning once per text and line."""
     text = f"{operation} is falling back to cpu"
     frame = _user_frame()
     if frame is None:  # a thread of the autograd engine
@@ -32,5 +32,10 @@ def warn_fallback(operation):
         return
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
-        text, FallbackWarning, frame.f_code.co_filename, frame.f_lineno,
-        module=frame.f_globals.get("__name__"), registry=registry)
+        text,
+        FallbackWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=frame.f_globals.get("__name__"),
+        registry=registry,
+    )

@@ -1,11 +1,10 @@
-//===- CompileTest.cpp - bundle to SpyreCode, in the library and on the command line ------------===//
-#include "Generator.h"
-#include "Harness.h"
-
+//===- CompileTest.cpp - bundle to SpyreCode, in the library and on the command line ------===//
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/SpyreCode.h"
 
+#include "Generator.h"
+#include "Harness.h"
 #include "gtest/gtest.h"
 
 #include <filesystem>
@@ -47,8 +46,7 @@ TEST(CompileBundle, MakesOneProgramWithOnePhasePerOperation) {
   int64_t address = spec::kProgramOffsetBase + 128;
   EXPECT_EQ(json->allocateBytes, int64_t(128 + binary.size()));
   ASSERT_EQ(json->transfers.size(), 1u);
-  EXPECT_EQ(json->transfers[0],
-            (spec::InitTransfer{"init.bin", address, int64_t(binary.size())}));
+  EXPECT_EQ(json->transfers[0], (spec::InitTransfer{"init.bin", address, int64_t(binary.size())}));
   EXPECT_EQ(json->jobs, std::vector<int64_t>{address});
 }
 
@@ -81,7 +79,7 @@ TEST(CompileBundle, RefusesBrokenBundles) {
   EXPECT_EQ(code.status().code(), 5301) << code.status().message();
 }
 
-//===- The program ------------------------------------------------------------------------------===//
+//===- The program ------------------------------------------------------------------------===//
 
 class Tool : public testing::Test {
 protected:

@@ -1,4 +1,4 @@
-//===- Generator.cpp - see Generator.h ----------------------------------------------------------===//
+//===- Generator.cpp - see Generator.h ----------------------------------------------------===//
 #include "Generator.h"
 
 #include "spyre/Base/Math.h"
@@ -17,10 +17,9 @@ using spec::OpSpec;
 using spec::TensorArg;
 
 const std::vector<std::string> &generatedOps() {
-  static const std::vector<std::string> ops{"add", "mul",     "exp",
-                                            "where3", "identity", "ReStickifyOpHBM",
-                                            "sum", "max", "sumnonstick",
-                                            "maxnonstick", "batchmatmul"};
+  static const std::vector<std::string> ops{
+      "add", "mul", "exp",         "where3",      "identity",   "ReStickifyOpHBM",
+      "sum", "max", "sumnonstick", "maxnonstick", "batchmatmul"};
   return ops;
 }
 
@@ -33,8 +32,8 @@ public:
 
   RandomCase build(const std::string &op) {
     result.spec.op = op == "sumnonstick" ? "sum" : op == "maxnonstick" ? "max" : op;
-    result.spec.isReduction = op == "batchmatmul" || op.substr(0, 3) == "sum" ||
-                              op.substr(0, 3) == "max";
+    result.spec.isReduction =
+        op == "batchmatmul" || op.substr(0, 3) == "sum" || op.substr(0, 3) == "max";
     format = op != "batchmatmul" && chance(4) ? DataFormat::IeeeFp32 : DataFormat::Sen169Fp16;
     if (op == "identity" && chance(3)) {
       static constexpr DataFormat kOthers[] = {DataFormat::IeeeInt32, DataFormat::SenInt8,
@@ -91,9 +90,9 @@ private:
     }
   }
 
-  /// A tensor that holds \p symbols (and \p stick unless empty), in a random device order. It may be
-  /// a slice of a larger buffer along any symbol but \p whole, and of a buffer with one dimension
-  /// more, of which it is one index.
+  /// A tensor that holds \p symbols (and \p stick unless empty), in a random device order. It may
+  /// be a slice of a larger buffer along any symbol but \p whole, and of a buffer with one
+  /// dimension more, of which it is one index.
   TensorArg tensor(std::vector<std::string> symbols, const std::string &stick,
                    const std::vector<std::string> &whole = {}) {
     TensorArg arg;

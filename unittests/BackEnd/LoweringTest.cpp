@@ -1,7 +1,6 @@
-//===- LoweringTest.cpp - how programs use LX, DDR and loops ------------------------------------===//
+//===- LoweringTest.cpp - how programs use LX, DDR and loops ------------------------------===//
 #include "Generator.h"
 #include "Harness.h"
-
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -114,8 +113,8 @@ TEST(Staging, OneRestickifyBlockFillsTheTinyMachine) {
   EXPECT_EQ(tiny.lxStagingBytes(), 2 * 64 * 128);
 }
 
-// Each operand of a product that fits is read once; on the small machine B is read once per group of
-// rows, and a group has at least eight.
+// Each operand of a product that fits is read once; on the small machine B is read once per group
+// of rows, and a group has at least eight.
 TEST(Matmul, ReadsOperandsAsOftenAsTheMachineForces) {
   OpSpec spec = opOf("batchmatmul", {{"c0", 64, 1}, {"c1", 128, 1}, {"c2", 256, 1}},
                      {{{"c2", "c0"}, "c2"}, {{"c1", "c2"}, "c1"}, {{"c1", "c0"}, "c1"}});
@@ -151,8 +150,8 @@ TEST(Pointwise, JoinsDimensionsThatAreOneRun) {
 }
 
 TEST(Copy, StoresWhatItLoadedWithoutAUnit) {
-  OpSpec spec = opOf("identity", {{"c0", 8, 1}, {"c1", 64, 1}},
-                     {{{"c1"}, "c1"}, {{"c1", "c0"}, "c1"}});
+  OpSpec spec =
+      opOf("identity", {{"c0", 8, 1}, {"c1", 64, 1}}, {{{"c1"}, "c1"}, {{"c1", "c0"}, "c1"}});
   Expected<program::Program> program = lowerAll({spec}, presetDevice("tiny"));
   ASSERT_TRUE(program.ok()) << program.status().message();
   ASSERT_EQ(program->phases[0].instructions.size(), 2u) << program::disassemble(*program);
@@ -160,8 +159,8 @@ TEST(Copy, StoresWhatItLoadedWithoutAUnit) {
   EXPECT_EQ(program->phases[0].instructions[1].points(), 8);
 }
 
-// Seven dimensions, reversed between input and output so that nothing joins, on a machine whose tile
-// is a handful of sticks: more tiled axes than the machine has loops.
+// Seven dimensions, reversed between input and output so that nothing joins, on a machine whose
+// tile is a handful of sticks: more tiled axes than the machine has loops.
 TEST(Loops, AxesBeyondTheMachinesLoopsAreUnrolled) {
   std::vector<spec::IterationDim> space;
   Shape in, out;
@@ -222,7 +221,8 @@ TEST(LxTensors, AreUsedWhereTheyAre) {
   multiply.args[1].argIndex = 2;
   multiply.args[2].argIndex = 3;
   std::vector<OpSpec> specs{produce, reduce, copy, multiply};
-  // Segment 0 is the pool in the evaluator's version only; addresses of arguments do not matter there.
+  // Segment 0 is the pool in the evaluator's version only; addresses of arguments do not matter
+  // there.
   reduce.args[1].address = specs[1].args[1].address = int64_t(1) << 34;
   specs[3].args[1].address = int64_t(2) << 34;
   specs[3].args[2].address = int64_t(3) << 34;

@@ -1,9 +1,8 @@
-//===- RulesTest.cpp - what the back end refuses, and that nothing gets past it -----------------===//
-#include "Generator.h"
-#include "Harness.h"
-
+//===- RulesTest.cpp - what the back end refuses, and that nothing gets past it -----------===//
 #include "spyre/BackEnd/BackEnd.h"
 
+#include "Generator.h"
+#include "Harness.h"
 #include "gtest/gtest.h"
 
 namespace spyre::backend::test {
@@ -209,8 +208,9 @@ TEST(Refuses, SpansBeyondTheLimit) {
 
 /// Overwrites one number somewhere in \p dsc.
 static void mutate(SuperDsc &dsc, Random &random) {
-  static constexpr int64_t kValues[] = {-2, -1, 0, 1, 2, 63, 64, 65, 128, 4096, int64_t(1) << 34,
-                                        int64_t(1) << 40, INT64_MAX, INT64_MIN};
+  static constexpr int64_t kValues[] = {
+      -2,        -1,       0, 1, 2, 63, 64, 65, 128, 4096, int64_t(1) << 34, int64_t(1) << 40,
+      INT64_MAX, INT64_MIN};
   int64_t value = kValues[random.below(std::size(kValues))];
   auto any = [&](auto &list) -> auto & { return list[random.below(list.size())]; };
   spec::DscTensor &tensor = any(dsc.tensors);

@@ -276,8 +276,8 @@ TEST(Evaluator, SumAlongTheStickIgnoresThePadding) {
   }
 }
 
-// Lanes first, then a tree: lane i with lane i + 32, then i + 16, ... In fp32, 2^24 + 1 loses the 1,
-// so the order shows. Lane 0 holds 2^24 and then 1 (lost); lane 1 holds 1 + 1 = 2 (kept at the end).
+// Lanes first, then a tree: lane i with lane i + n/2, then i + n/4, ... In fp32, 2^24 + 1 loses the
+// 1, so the order shows. Lane 0 holds 2^24 and then 1 (lost); lane 1 holds 1 + 1 = 2 (kept).
 TEST(Evaluator, SumAlongTheStickHasTheDocumentedOrder) {
   const std::vector<Coordinate> in = {Coordinate::floorDiv("c1", 32), sym("c0"),
                                       Coordinate::mod("c1", 32)};
@@ -401,19 +401,25 @@ TEST(Evaluator, MatmulOfUnalignedSizes) {
   }
 }
 
-// (1 + 2^-9)^2 = 1 + 2^-8 + 2^-18. Minus (1 + 2^-8) leaves 2^-18 only when the product is not rounded;
-// and 2^30 + 1 - 2^30 is 0 only with k ascending.
+// (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: minus (1 + 2^-11) leaves 2^-24 only when the product is not
+// rounded to fp32 first; and 2^30 + 1 - 2^30 is 0 only with k ascending.
 TEST(Evaluator, MatmulIsFusedAndAscending) {
-  Machine m = matmul(1, 1, 2, 3);
-  const float a = 1 + 0x1p-9f;
-  const float x[] = {1, a, 1}, y0[] = {-(1 + 0x1p-8f), a, 0}, y1[] = {0x1p30f, 1, -0x1p30f};
+  const Coordinate nTile = Coordinate::floorDiv("n", 32), nLane = Coordinate::mod("n", 32);
+  const Coordinate kTile = Coordinate::floorDiv("k", 32), kLane = Coordinate::mod("k", 32);
+  Machine m("batchmatmul", {{"m", 1, 1}, {"n", 2, 1}, {"k", 3, 1}},
+            {tensor({1, 1, 32}, {kTile, sym("m"), kLane}, DataFormat::IeeeFp32),
+             tensor({1, 32, 32}, {nTile, sym("k"), nLane}, DataFormat::IeeeFp32),
+             tensor({1, 1, 32}, {nTile, sym("m"), nLane}, DataFormat::IeeeFp32)},
+            true);
+  const float a = 1 + 0x1p-12f;
+  const float x[] = {1, a, 1}, y0[] = {-(1 + 0x1p-11f), a, 0}, y1[] = {0x1p30f, 1, -0x1p30f};
   for (int64_t k = 0; k < 3; ++k) {
     m.set(0, k, x[k]);
-    m.set(1, k * 64, y0[k]);
-    m.set(1, k * 64 + 1, y1[k]);
+    m.set(1, k * 32, y0[k]);
+    m.set(1, k * 32 + 1, y1[k]);
   }
   m.run();
-  EXPECT_EQ(m.result(0), 0x1p-18f);
+  EXPECT_EQ(m.result(0), 0x1p-24f);
   EXPECT_EQ(m.result(1), 0);
 }
 

@@ -1,7 +1,7 @@
 //===- MutationTest.cpp - damaged text never crashes a reader ---------------------------------===//
 //
-// Random cuts, copies and byte changes of valid texts. A reader may accept or refuse the result, but
-// it must return, and what it accepts must survive the next stage as well.
+// Random cuts, copies and byte changes of valid texts. A reader may accept or refuse the result,
+// but it must return, and what it accepts must survive the next stage as well.
 //===----------------------------------------------------------------------------------------===//
 #include "SpecExamples.h"
 #include "SpecGenerator.h"

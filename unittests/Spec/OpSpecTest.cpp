@@ -32,7 +32,7 @@ TEST(OpSpecText, RoundTripsConstantsWithTheShortestText) {
   EXPECT_EQ(valueOf(parseOpSpecs(text)), std::vector<OpSpec>{spec});
 }
 
-// People edit the text: blanks, line breaks, comments, bare expressions and trailing commas are free.
+// People edit the text: blanks, line breaks, comments, bare expressions, trailing commas are free.
 TEST(OpSpecText, AcceptsHandEdits) {
   const char *text = R"([ # one op
     OpSpec(args=[
@@ -41,7 +41,8 @@ TEST(OpSpecText, AcceptsHandEdits) {
         allocation={"pool": 128,}, stride_map=None, per_tile_fixed=False, name=None),
       TensorArg(allocation={'lx': 256}, is_input=False, device_dtype=IEEE_FP32,
         device_size=[1, 8, 32], device_coordinates=[0, sympify('c0'), Mod(c1, 32)])],
-      op="exp", tiled_symbols=[], iteration_space={c0: (8, 2), sympify( 'c1' ): (sympify('64'), 1,)})
+      op="exp", tiled_symbols=[],
+      iteration_space={c0: (8, 2), sympify( 'c1' ): (sympify('64'), 1,)})
     ,])";
   const std::vector<OpSpec> specs = valueOf(parseOpSpecs(text));
   ASSERT_EQ(specs.size(), 1u);
@@ -49,7 +50,8 @@ TEST(OpSpecText, AcceptsHandEdits) {
   EXPECT_EQ(specs[0].iterationSpace[1], (IterationDim{"c1", 64, 1}));
   const TensorArg &in = specs[0].args[0];
   EXPECT_EQ(in.residency, Residency::Pool);
-  EXPECT_EQ(in.deviceCoordinates, (std::vector<Coordinate>{tile("c1", 1), sym("c0", 3), lane("c1")}));
+  EXPECT_EQ(in.deviceCoordinates,
+            (std::vector<Coordinate>{tile("c1", 1), sym("c0", 3), lane("c1")}));
   EXPECT_EQ(specs[0].args[1].residency, Residency::Lx);
   EXPECT_EQ(specs[0].args[1].argIndex, -1);
   EXPECT_EQ(specs[0].args[1].deviceDtype, numerics::DataFormat::IeeeFp32);
@@ -124,7 +126,8 @@ TEST(OpSpecVerifier, EveryRuleIsChecked) {
       {"not a multiple of 128", [](OpSpec &s) { s.args[0].address = -128; }},
       {"arg_index", [](OpSpec &s) { s.args[0].argIndex = -1; }},
       {"arg_index", [](OpSpec &s) { s.args[2].argIndex = 2; }},
-      {"must be Mod(symbol, 64) or 0", [](OpSpec &s) { s.args[0].deviceCoordinates[2] = fixed(1); }},
+      {"must be Mod(symbol, 64) or 0",
+       [](OpSpec &s) { s.args[0].deviceCoordinates[2] = fixed(1); }},
       {"must be Mod(symbol, 64) or 0",
        [](OpSpec &s) { s.args[0].deviceCoordinates[2] = Coordinate::mod("c1", 32); }},
       {"must be Mod(symbol, 64) or 0",
@@ -137,7 +140,8 @@ TEST(OpSpecVerifier, EveryRuleIsChecked) {
                                                     sym("c0"), sym("c0"), lane("c1")};
                                                 s.args[0].deviceSize = {8, 8, 64}; }},
       {"outside the device size", [](OpSpec &s) { s.args[0].deviceCoordinates[1] = sym("c0", 1); }},
-      {"outside the device size", [](OpSpec &s) { s.args[0].deviceCoordinates[1] = sym("c0", -1); }},
+      {"outside the device size",
+       [](OpSpec &s) { s.args[0].deviceCoordinates[1] = sym("c0", -1); }},
       {"outside the device size", [](OpSpec &s) { s.args[0].deviceCoordinates[1] = fixed(8); }},
       {"covers more than one stick", [](OpSpec &s) { s.iterationSpace[1].range = 65;
                                                      s.args[0].deviceCoordinates[0] = fixed(); }},

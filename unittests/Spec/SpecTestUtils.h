@@ -27,7 +27,7 @@ inline TensorArg makeArg(std::vector<int64_t> size, std::vector<Coordinate> coor
   return arg;
 }
 
-/// Fills in what does not matter to a test: the last argument is the output, argument i has segment i.
+/// Fills in what does not matter to a test: the last argument is the output, each has a segment.
 inline OpSpec makeSpec(std::string op, std::vector<IterationDim> space, std::vector<TensorArg> args,
                        bool isReduction = false) {
   OpSpec spec;
@@ -47,7 +47,9 @@ inline TensorArg tensor(std::vector<int64_t> size, std::vector<Coordinate> coord
   return makeArg(std::move(size), std::move(coordinates), true, 0, 0);
 }
 
-inline Coordinate sym(const char *name, int64_t offset = 0) { return Coordinate::var(name, offset); }
+inline Coordinate sym(const char *name, int64_t offset = 0) {
+  return Coordinate::var(name, offset);
+}
 inline Coordinate tile(const char *name, int64_t offset = 0) {
   return Coordinate::floorDiv(name, 64, offset);
 }

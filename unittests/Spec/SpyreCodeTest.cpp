@@ -50,7 +50,8 @@ TEST(SpyreCode, IsStrict) {
   EXPECT_ERROR(failureAfter("\"init.bin\"", "\"../init.bin\""), 5201, "plain file name");
   EXPECT_ERROR(failureAfter("\"size\": \"51200\"", "\"size\": \"51200\", \"more\": 1"), 5201,
                "more");
-  EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"ComputeOnHost\""), 5201, "program correction");
+  EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"ComputeOnHost\""), 5201,
+               "program correction");
   EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"Jump\""), 5201, "unknown command 'Jump'");
   EXPECT_ERROR(failureAfter("{\"job_bin_ptr\": \"120259086336\"}",
                             "{\"job_bin_ptr\": \"120260000000\"}"),

@@ -4,6 +4,8 @@
  * device programs and nothing else. Every violation of the machine's contract is fatal for the
  * launch: the call fails and spyre_sim_last_error names a category, core, phase, instruction and
  * address. Results are the same bits for every number of host threads.
+ *
+ * Calls may come from any thread; those on one device wait for each other. Errors are kept per thread.
  *===----------------------------------------------------------------------------------------===*/
 #ifndef SPYRE_SIM_SPYRESIM_H
 #define SPYRE_SIM_SPYRESIM_H
@@ -16,7 +18,8 @@ extern "C" {
 
 typedef struct spyre_sim spyre_sim;
 
-/* What the device counted since creation or the last reset; DDR counters are tensor bytes. */
+/* What the device counted since creation or the last reset; DDR counters are tensor bytes. A launch
+   that fails adds nothing. */
 typedef struct {
   uint64_t launches;
   uint64_t ddr_read_bytes, ddr_write_bytes;
@@ -25,7 +28,7 @@ typedef struct {
   uint64_t program_bytes;
   uint64_t pt_macs;      /* matmul points x 64 x 64: whole sticks, masked lanes included */
   uint64_t sfp_lane_ops; /* lanes of Vector (but Copy) and Accumulate sticks, masked included */
-  uint64_t instructions;
+  uint64_t instructions; /* executed on all cores; loop control is not counted */
   uint64_t cycles;
   uint64_t nanoseconds;
   uint64_t sanitizer_checks;

@@ -1,0 +1,109 @@
+// One case per branch of the verifiers of loop.buffer and loop.compute.
+// RUN: spyre-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{kind must be input, output, constant or temp, not 'tmp'}}
+%x = loop.buffer "x" "tmp" stride [1] : memref<4xf16>
+
+// -----
+
+// expected-error @+1 {{inputs and outputs, and only they, have an index}}
+%x = loop.buffer "x" "input" stride [1] : memref<4xf16>
+
+// -----
+
+// expected-error @+1 {{constants, and only they, have a value}}
+%x = loop.buffer "x" "constant" stride [] : memref<f16>
+
+// -----
+
+// expected-error @+1 {{stride needs one entry per dimension}}
+%x = loop.buffer "x" "temp" stride [1, 1] : memref<4xf16>
+
+// -----
+
+// expected-error @+1 {{sizes must be positive}}
+%x = loop.buffer "x" "temp" stride [1] : memref<0xf16>
+
+// -----
+
+// expected-error @+1 {{stride -4 is outside 0..2^47}}
+%x = loop.buffer "x" "temp" stride [-4] : memref<4xf16>
+
+// -----
+
+// expected-error @+1 {{pool_offset belongs to temps and is a multiple of 128}}
+%x = loop.buffer "x" "temp" stride [1] {pool_offset = 100 : i64} : memref<4xf16>
+
+// -----
+
+// expected-error @+1 {{SPYRE-E2010: a device layout is}}
+%x = loop.buffer "x" "temp" stride [1] layout {device_size = array<i64: 1, 64>} : memref<4xf16>
+
+// -----
+
+// expected-error @+1 {{element type has no device format}}
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf64>
+
+// -----
+
+// expected-error @+1 {{type must be a plain memref with a static shape}}
+%x = loop.buffer "x" "temp" stride [1] : memref<?xf16>
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+%y = loop.buffer "y" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{vars and extents must have the same length}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%y : memref<4xf16>) vars ["a", "b"] extents [4] reductions 0 maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+%y = loop.buffer "y" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{vars must have different names}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%y : memref<4xf16>) vars ["a", "a"] extents [2, 2] reductions 0 maps [affine_map<(d0, d1) -> (2 * d0 + d1)>, affine_map<(d0, d1) -> (2 * d0 + d1)>]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+%y = loop.buffer "y" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{map 0 leaves dimension 0 of size 4}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%y : memref<4xf16>) vars ["a"] extents [4] reductions 0 maps [affine_map<(d0) -> (d0 + 1)>, affine_map<(d0) -> (d0)>]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+%y = loop.buffer "y" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{map 0: SPYRE-E1201: access 'd0 mod 2' is not linear}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%y : memref<4xf16>) vars ["a"] extents [4] reductions 0 maps [affine_map<(d0) -> (d0 mod 2)>, affine_map<(d0) -> (d0)>]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+%y = loop.buffer "y" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{the output must not depend on a reduced var}}
+loop.compute "sum" ins(%x : memref<4xf16>) outs(%y : memref<4xf16>) vars ["a"] extents [4] reductions 1 maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{one map per input and one for the output}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) vars ["a"] extents [4] reductions 0 maps [affine_map<(d0) -> (d0)>]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{extent 0 is outside 1..2^40}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) vars ["a"] extents [0] reductions 0 maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{splits needs one entry per var}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) vars ["a"] extents [4] reductions 0 maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] splits [1, 1]
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{reductions must be between 0 and the number of vars}}
+loop.compute "exp" ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) vars ["a"] extents [4] reductions 2 maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>]
