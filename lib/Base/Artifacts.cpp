@@ -100,8 +100,10 @@ Status writeFile(const fs::path &path, const std::string &contents) {
   if (fs::is_directory(target)) {
     return cannotWrite(path, "it is a directory");
   }
-  if (fs::exists(target) && !fs::is_regular_file(target)) {
-    return writeInPlace(path, contents); // A rename would replace the device or pipe.
+  bool isPlain = !fs::exists(target) || fs::is_regular_file(target);
+  if (!isPlain || fs::is_symlink(fs::symlink_status(path, fault))) {
+    // A rename would replace the device, the pipe, or the link (/dev/stdout is one).
+    return writeInPlace(path, contents);
   }
   fs::path temporary = temporarySibling(path);
   Status written = writeInPlace(temporary, contents);

@@ -3,7 +3,9 @@
 
 #include "gtest/gtest.h"
 
+#include <fcntl.h>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -48,9 +50,25 @@ TEST_F(ArtifactsTest, FileErrorsAreNumbered) {
   EXPECT_EQ(entries(), 1u);
 }
 
-TEST_F(ArtifactsTest, DevicesAreWrittenAndNotReplaced) {
-  ASSERT_TRUE(writeFile("/dev/null", "gone").ok());
-  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+TEST_F(ArtifactsTest, PipesAndLinksAreWrittenAndNotReplaced) {
+  // A pipe of our own stands for devices: a fault here must not harm the machine.
+  ASSERT_EQ(mkfifo((root / "pipe").c_str(), 0600), 0);
+  int reader = open((root / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(writeFile(root / "pipe", "abc").ok());
+  EXPECT_TRUE(fs::is_fifo(root / "pipe"));
+  char bytes[4] = {};
+  EXPECT_EQ(read(reader, bytes, 3), 3);
+  EXPECT_STREQ(bytes, "abc");
+  close(reader);
+  EXPECT_EQ(writeToDirectory({{"model.json", "{}"}}, root / "pipe").code(), 9004);
+  EXPECT_TRUE(fs::is_fifo(root / "pipe"));
+
+  ASSERT_TRUE(writeFile(root / "real", "old").ok());
+  fs::create_symlink("real", root / "link");
+  EXPECT_TRUE(writeFile(root / "link", "new").ok());
+  EXPECT_TRUE(fs::is_symlink(root / "link"));
+  EXPECT_EQ(*readFile(root / "real"), "new");
 }
 
 TEST_F(ArtifactsTest, DirectoryRoundTrips) {

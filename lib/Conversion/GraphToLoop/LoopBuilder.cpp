@@ -3,6 +3,7 @@
 
 #include "spyre/Dialect/Utils/Attributes.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace spyre {
@@ -245,21 +246,37 @@ View LoopBuilder::addReduction(const std::string &callee, View operand, int64_t 
     operand.dims.erase(operand.dims.begin() + dim);
     return operand;
   }
-  if (!readsEvenly(operand.dims[dim])) {
+  // A kept dimension that only repeats is reduced once and repeated in the result.
+  auto repeats = [](const Atoms &atoms) {
+    return atoms.size() == 1 && atoms[0].dim == views::kBroadcast;
+  };
+  auto mixes = [&](const Atoms &atoms) {
+    return !repeats(atoms) && std::any_of(atoms.begin(), atoms.end(), [](const views::Atom &atom) {
+      return atom.dim == views::kBroadcast;
+    });
+  };
+  bool mixed = std::any_of(operand.dims.begin(), operand.dims.end(), mixes);
+  if (!readsEvenly(operand.dims[dim]) || mixed) {
     operand = materialize(operand);
   }
   Atoms reduced = operand.dims[dim];
   operand.dims.erase(operand.dims.begin() + dim);
-  std::vector<int64_t> kept = operand.shape();
-  View result = View::whole(addTemp(kept, elementType(operand.buffer)), kept);
-  std::vector<int64_t> extents = kept;
+  std::vector<int64_t> kept = operand.shape(), once = kept;
+  for (size_t d = 0; d < kept.size(); ++d) {
+    if (repeats(operand.dims[d])) {
+      operand.dims[d].clear();
+      once[d] = 1;
+    }
+  }
+  View result = View::whole(addTemp(once, elementType(operand.buffer)), once);
+  std::vector<int64_t> extents = once;
   extents.push_back(views::extentOf(reduced));
   Operand in{operand.buffer, operand.dims, {}}, out{result.buffer, result.dims, {}};
   in.atoms.push_back(reduced);
   out.atoms.push_back({});
   bool added = tryAdd(callee, {in, out}, extents, 1, false);
   SPYRE_CHECK(added, "one operand and a dense result never disagree on cuts");
-  return result;
+  return views::broadcast(result, kept);
 }
 
 View LoopBuilder::addMatmul(const std::string &callee, View a, View b,

@@ -103,6 +103,10 @@ public:
       SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
       reaches.push_back(reach);
     }
+    extents.assign(op.getExtents().begin(), op.getExtents().end());
+    if (op.getCallee() == kMatmul) { // K runs in whole sticks: padded rows are read too
+      extents.back() = roundUp(extents.back(), elemsPerStick(accessOf(op, 0).buffer));
+    }
     chooseBySize();
     if (!isLegal(splits)) {
       bySize = false;
@@ -142,7 +146,7 @@ private:
   bool isLegal(const std::vector<int64_t> &candidate) {
     int64_t span = 0;
     for (const Reach &reach : reaches) {
-      span = std::max(span, reach.spanBytes(op.getExtents(), candidate));
+      span = std::max(span, reach.spanBytes(extents, candidate));
     }
     smallestSpan = smallestSpan == 0 ? span : std::min(smallestSpan, span);
     return span <= spanLimitBytes;
@@ -170,7 +174,7 @@ private:
   ComputeOp op;
   int64_t cores, spanLimitBytes;
   std::vector<Reach> reaches;
-  std::vector<int64_t> best;
+  std::vector<int64_t> extents, best;
   int64_t bestCores = 0, smallestSpan = 0;
 };
 
