@@ -36,11 +36,14 @@ run: link ## set up, build, run the demo
 test: link ## set up, build, run all tests
 	@scripts/run_tests.sh --jobs $(TEST_JOBS) build
 
-test-all: test ## test, then sanitizer builds and the long tests
+test-all: test ## test, then sanitizer builds, fuzzers and the long tests
 	$(call build-preset,asan,build-asan)
 	@scripts/run_tests.sh --jobs $(TEST_JOBS) --no-pytest build-asan
 	$(call build-preset,tsan,build-tsan)
 	@scripts/run_tests.sh --jobs $(TEST_JOBS) --no-pytest build-tsan
+	@scripts/setup.sh --with-clang
+	$(call build-preset,fuzz,build-fuzz)
+	@scripts/run_tests.sh --jobs $(TEST_JOBS) --no-pytest build-fuzz
 	@SPYRE_TEST_LONG=1 scripts/run_tests.sh --jobs $(TEST_JOBS) build
 
 bench: setup ## build and run the benchmarks; JSON in benchmarks/results/
@@ -56,7 +59,7 @@ docs: ## check the documents: relative links, error pages, spec gaps
 	@python3 test/checks/check_spec_gaps.py . $(if $(wildcard build/CTestTestfile.cmake),--build build)
 
 clean: ## remove all builds
-	rm -rf build build-asan build-tsan build-dev build-bench torch_spyre/_C*.so
+	rm -rf build build-asan build-tsan build-fuzz build-dev build-bench torch_spyre/_C*.so
 
 distclean: clean ## remove .venv and caches too
 	rm -rf .venv .cache

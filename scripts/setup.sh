@@ -2,6 +2,7 @@
 # Prepares a Debian 12 machine to build and test OpenSpyre: Debian packages, then the private Python
 # environment .venv with exactly the packages of requirements.txt. Safe to run again; when nothing
 # changed it ends in well under five seconds and touches neither the network nor the disk.
+#   setup.sh [--with-clang]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,7 +10,7 @@ readonly NEEDED_GB=8
 readonly VENV=.venv
 readonly STAMP=$VENV/.spyre-stamp
 readonly LOG=.cache/setup.log
-readonly PACKAGES=(
+PACKAGES=(
   build-essential ccache cmake libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev libgtest-dev
   libmlir-19-dev lld-19 llvm-19-dev llvm-19-tools mlir-19-tools ninja-build nlohmann-json3-dev
   python3-dev python3-venv
@@ -35,7 +36,7 @@ missingPackages() {
 
 # What the environment was made from; any change of it makes the environment anew.
 wantedStamp() {
-  { cat requirements.txt scripts/setup.sh; python3 --version; } | sha256sum | cut -d ' ' -f 1
+  { cat requirements.txt; python3 --version; } | sha256sum | cut -d ' ' -f 1
 }
 
 checkSystem() {
@@ -123,6 +124,9 @@ makeEnvironment() {
 }
 
 main() {
+  if [ "${1:-}" = --with-clang ]; then
+    PACKAGES+=(clang-19 libclang-rt-19-dev) # the fuzzers of `make test-all`
+  fi
   checkSystem
   mkdir -p .cache
   exec 9>.cache/setup.lock

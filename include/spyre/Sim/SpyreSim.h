@@ -5,7 +5,7 @@
  * launch: the call fails and spyre_sim_last_error names a category, core, phase, instruction and
  * address. Results are the same bits for every number of host threads.
  *
- * Calls may come from any thread; those on one device wait for each other. Errors are kept per thread.
+ * Calls may come from any thread; those on one device wait for each other. Errors are per thread.
  *===----------------------------------------------------------------------------------------===*/
 #ifndef SPYRE_SIM_SPYRESIM_H
 #define SPYRE_SIM_SPYRESIM_H
