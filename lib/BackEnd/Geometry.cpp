@@ -226,12 +226,12 @@ static Status checkRange(const Kernel &kernel, const TensorMap &map) {
   }
   int64_t span = map.spanBytes();
   int64_t segment = map.inLx ? 0 : map.startAddress[0] / device.segmentBytes;
-  int64_t low = map.inLx ? 0 : device.segmentBase(segment);
-  int64_t high = map.inLx ? device.lxStagingBegin() : low + device.segmentBytes;
-  if (!map.inLx && (segment < 0 || segment >= device.programSegment())) {
+  if (!map.inLx && (map.startAddress[0] < 0 || segment >= device.programSegment())) {
     return error<5302>("{}: {} starts at {}, outside of the data segments", kernel.name, name,
                        map.startAddress[0]);
   }
+  int64_t low = map.inLx ? 0 : device.segmentBase(segment);
+  int64_t high = map.inLx ? device.lxStagingBegin() : low + device.segmentBytes;
   for (int64_t start : map.startAddress) {
     if (start < low || start > high || span > high - start || start % kStickBytes != 0) {
       return error<5302>(

@@ -1,34 +1,45 @@
 //===- spyre-opt.cpp - runs any pass on graph or loop IR ------------------------------------------------------------===//
+//
+// The usual MLIR driver, but the text is limited before the library sees it (size, nesting, no bytecode): the
+// library itself crashes on hostile input.
+//===----------------------------------------------------------------------------------------===//
 #include "spyre/Pipelines/Pipelines.h"
 
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 #include <iostream>
-
-/// Text is limited before the library sees it: it crashes on hostile nesting and on bytecode.
-static bool checkInput(const std::string &path) {
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!file) {
-    return true; // the library reports it
-  }
-  spyre::Status status = spyre::pipelines::checkIrText((*file)->getBuffer().str());
-  if (!status.ok()) {
-    std::cerr << path << ": " << status.message() << "\n";
-  }
-  return status.ok();
-}
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   spyre::pipelines::registerDialects(registry);
   spyre::pipelines::registerPasses();
-  auto [input, output] =
+  auto [inputName, outputName] =
       mlir::registerAndParseCLIOptions(argc, argv, "OpenSpyre optimizer driver\n", registry);
-  if (input != "-" && !checkInput(input)) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> input = mlir::openInputFile(inputName, &message);
+  if (!input) {
+    std::cerr << "spyre-opt: " << message << "\n";
     return 1;
   }
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
+  spyre::Status status = spyre::pipelines::checkIrText(input->getBuffer().str());
+  if (!status.ok()) {
+    std::cerr << inputName << ": " << status.message() << "\n";
+    return 1;
+  }
+  std::unique_ptr<llvm::ToolOutputFile> output = mlir::openOutputFile(outputName, &message);
+  if (!output) {
+    std::cerr << "spyre-opt: " << message << "\n";
+    return 1;
+  }
+  mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (mlir::failed(mlir::MlirOptMain(output->os(), std::move(input), registry, config))) {
+    return 1;
+  }
+  output->keep();
+  return 0;
 }

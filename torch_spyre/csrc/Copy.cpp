@@ -139,7 +139,7 @@ at::Tensor viewOfImage(const at::Tensor &image, const at::Tensor &tensor) {
 
 void storeBits(const at::Tensor &tensor, const at::Tensor &bits) {
   const StorageGeometry &geometry = geometryOf(tensor);
-  at::Tensor image = true || coversStorage(tensor)
+  at::Tensor image = coversStorage(tensor)
                          ? at::empty({hostExtent(geometry.size, geometry.stride)}, bits.options())
                          : rawImage(tensor);
   viewOfImage(image, tensor).copy_(bits);

@@ -175,7 +175,7 @@ std::string attributeText(const capi::Attribute &attribute) {
 
 std::string keyOf(const std::string &target, const Call &call) {
   std::string key = target + fmt::format("({})", fmt::join(call.arguments.operands, ","));
-  for (const auto &[name, attribute] : decltype(call.arguments.attributes)()) {
+  for (const auto &[name, attribute] : call.arguments.attributes) {
     key += fmt::format(";{}:{}={}", name, attribute.index(), attributeText(attribute));
   }
   for (const at::Tensor &input : call.inputs) {
