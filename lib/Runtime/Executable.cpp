@@ -51,25 +51,24 @@ std::string bytesOf(T value) {
   return std::string(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
-/// One host element with the value, as the framework would store it.
+/// One device element with the value: rounded once, from the number the user wrote.
 Expected<std::string> encodeScalar(double value, numerics::HostType type) {
   switch (type) {
   case numerics::HostType::Float16:
-    return bytesOf(numerics::floatToHalf(float(value)));
   case numerics::HostType::Bfloat16:
-    return bytesOf(numerics::floatToBfloat16(float(value)));
+    return bytesOf(uint16_t(numerics::encodeConstant(value, numerics::DataFormat::Sen169Fp16)));
   case numerics::HostType::Float32:
     return bytesOf(float(value));
   case numerics::HostType::Bool:
-    return bytesOf(uint8_t(value != 0));
+    return bytesOf(uint16_t(
+        numerics::encodeConstant(value != 0 ? 1.0 : 0.0, numerics::DataFormat::Sen169Fp16)));
   case numerics::HostType::Int8:
     return bytesOf(clampedInteger<int8_t>(value));
   case numerics::HostType::Int16:
     return bytesOf(clampedInteger<int16_t>(value));
   case numerics::HostType::Int32:
-    return bytesOf(clampedInteger<int32_t>(value));
   case numerics::HostType::Int64:
-    return bytesOf(clampedInteger<int64_t>(value));
+    return bytesOf(clampedInteger<int32_t>(value));
   case numerics::HostType::Float8E4m3fn:
   case numerics::HostType::Float8E5m2fnuz:
     break;
@@ -92,10 +91,12 @@ Expected<BufferRef> uploadConstant(Device &device, const spec::ConstantDesc &con
     return element.status().withContext(fmt::format("constant '{}': ", tensor.name));
   }
   SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, device.allocate(uint64_t(tensor.layout.bytes())));
-  // Stride 0 everywhere: every element of the tensor is the one scalar.
-  const layout::HostTensorRef host{element->data(), tensor.dtype, tensor.size,
-                                   std::vector<int64_t>(tensor.size.size(), 0)};
-  SPYRE_RETURN_IF_ERROR(uploadTensor(buffer, tensor, host));
+  // Every lane holds the scalar: it reads the same however it is spread.
+  std::string sticks;
+  while (int64_t(sticks.size()) < tensor.layout.bytes()) {
+    sticks += *element;
+  }
+  SPYRE_RETURN_IF_ERROR(device.copyToDevice(buffer, 0, sticks.data(), sticks.size()));
   return buffer;
 }
 

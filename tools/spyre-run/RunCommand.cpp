@@ -216,12 +216,20 @@ void removeAll(const std::vector<std::string> &paths) {
   }
 }
 
+/// Standard output, a pipe or a device: written in place, never replaced by a rename.
+bool isStream(const std::string &path) {
+  std::error_code ignored;
+  std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  return path == "-" ||
+         (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
+}
+
 /// All files are written under temporary names first, so that a full disk or a missing directory
 /// for the second output does not replace the first.
 Status writeAll(const std::vector<std::string> &paths, const std::vector<std::string> &files) {
   std::vector<std::string> staged;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i] == "-") {
+    if (isStream(paths[i])) {
       continue;
     }
     const std::string temporary = paths[i] + ".spyre-run";
@@ -232,8 +240,8 @@ Status writeAll(const std::vector<std::string> &paths, const std::vector<std::st
     staged.push_back(temporary);
   }
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i] == "-") {
-      SPYRE_RETURN_IF_ERROR(writeFile("-", files[i]));
+    if (isStream(paths[i])) {
+      SPYRE_RETURN_IF_ERROR(writeFile(paths[i], files[i]));
       continue;
     }
     std::error_code failed;

@@ -87,8 +87,13 @@ Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &arti
     SPYRE_RETURN_IF_ERROR(pack(model.inputs[i], hostBytes(model.inputs[i], inputs[i])));
   }
   for (const spec::ConstantDesc &constant : model.constants) {
-    HostTensor scalar{{}, {float(constant.value)}, false};
-    SPYRE_RETURN_IF_ERROR(pack(constant.tensor, hostBytes(constant.tensor, scalar)));
+    std::vector<uint8_t> &device = buffers[constant.tensor.name];
+    device.resize(constant.tensor.layout.bytes());
+    uint32_t bits = numerics::encodeConstant(constant.value, constant.tensor.layout.format);
+    for (size_t i = 0; i < device.size(); i += 2) {
+      device[i] = uint8_t(bits);
+      device[i + 1] = uint8_t(bits >> 8);
+    }
   }
   for (const spec::TensorDesc &output : model.outputs) {
     buffers[output.name].resize(output.layout.bytes());
