@@ -1,8 +1,8 @@
 """How far a device result may be from the CPU's: one table of formulas by format and operation.
 
 DLFloat16 (the device's fp16) has 9 fraction bits, so one unit in the last place is 2^-9 of the
-value's binade and rounding to nearest costs at most half of it: 2^-10 relative. Every operation rounds
-its result once. Inputs are rounded once more when they come from IEEE fp16 (10 fraction bits).
+value's binade and rounding to nearest costs at most half of it: 2^-10 relative. Every operation
+rounds its result once. Inputs from IEEE fp16 (10 fraction bits) are rounded once more.
 """
 
 import math
@@ -26,8 +26,8 @@ def rounding(dtype_name):
     }[dtype_name]
 
 
-# Relative tolerance by operation as a function of (dtype, number of summed terms). "summed" operations
-# are relative to the sum of magnitudes, not to the result, which may cancel.
+# Relative tolerance by operation as a function of (dtype, number of summed terms). Operations that
+# sum are relative to the sum of magnitudes, not to the result, which may cancel.
 FORMULAS = {
     "copy": lambda dtype, n: rounding(dtype),
     "pointwise": lambda dtype, n: 3 * rounding(dtype),
@@ -77,8 +77,9 @@ def ulp_distance(a, b):
 def matmul_fp32(a, b):
     """float32 accumulator per output, one fused multiply-add per step, k ascending.
 
-    The product of two float32 values that came from DLFloat16 is exact in float64, and so is its sum
-    with a float32 but for the last bits; rounding that to float32 is the fused operation but for ties.
+    The product of two float32 values that came from DLFloat16 is exact in float64, and so is its
+    sum with a float32 but for the last bits; rounding that to float32 is the fused operation but
+    for ties.
     """
     a64, b64 = a.astype(np.float64), b.astype(np.float64)
     total = np.zeros((*a.shape[:-1], b.shape[-1]), dtype=np.float32)
