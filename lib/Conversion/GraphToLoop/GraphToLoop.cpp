@@ -20,6 +20,9 @@ using graph::CallOp;
 using graph::OpKind;
 using views::View;
 
+/// The interface names at most eight loop dimensions; a view that needs more is renumbered before it gets there.
+constexpr int64_t kMaxViewAtoms = 6;
+
 std::vector<int64_t> shapeOf(mlir::Value value) {
   return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
 }
@@ -176,10 +179,10 @@ private:
     if (name == "aten.expand.default") {
       return views::broadcast(value, shape);
     }
-    if (std::optional<View> result = views::reshape(value, shape)) {
-      return *result;
-    }
-    return loops.reshapeThroughRows(value, shape);
+    std::optional<View> result = views::reshape(value, shape);
+    bool tooManyPieces = result && views::atomCount(*result) > kMaxViewAtoms &&
+                         views::atomCount(*result) > views::atomCount(value);
+    return result && !tooManyPieces ? *result : loops.reshapeThroughRows(value, shape);
   }
 
   void addOutputs(mlir::func::ReturnOp op) {

@@ -11,6 +11,10 @@ namespace spyre {
 using views::Atoms;
 using views::View;
 
+/// Above this many variables operands are copied instead of splitting loops further; the interface names eight
+/// dimensions, and one may be needed for the lanes.
+static constexpr size_t kMaxVars = 7;
+
 LoopBuilder::LoopBuilder(mlir::func::FuncOp function)
     : function(function), builder(function.getContext()), loc(function.getLoc()) {
   mlir::Block *block = function.addEntryBlock();
@@ -110,7 +114,8 @@ bool attachUnits(const std::vector<int64_t> &shape, const std::vector<unsigned> 
 } // namespace
 
 bool LoopBuilder::tryAdd(const std::string &callee, const std::vector<Operand> &operands,
-                         const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit) {
+                         const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit,
+                         size_t maxVars) {
   std::vector<std::vector<int64_t>> segments;
   std::vector<int64_t> varExtents;
   std::vector<unsigned> firstVar;
@@ -130,6 +135,9 @@ bool LoopBuilder::tryAdd(const std::string &callee, const std::vector<Operand> &
     firstVar.push_back(varExtents.size());
     varExtents.insert(varExtents.end(), cut->begin(), cut->end());
     segments.push_back(*cut);
+  }
+  if (varExtents.size() > maxVars) {
+    return false;
   }
   unsigned numVars = varExtents.size();
   llvm::SmallVector<mlir::Attribute> maps;
@@ -224,7 +232,7 @@ View LoopBuilder::addPointwise(const std::string &callee, std::vector<View> oper
       list.push_back({operand.buffer, operand.dims, {}});
     }
     list.push_back({result.buffer, result.dims, {}});
-    if (tryAdd(callee, list, shape, 0, false)) {
+    if (tryAdd(callee, list, shape, 0, false, attempt == 0 ? kMaxVars : SIZE_MAX)) {
       return result;
     }
     for (View &operand : operands) {
@@ -320,7 +328,7 @@ View LoopBuilder::addMatmul(const std::string &callee, View a, View b,
     left.order = {m, inner};
     right.order = {inner, n};
     out.order = {m, n};
-    if (tryAdd(callee, {left, right, out}, extents, 1, true)) {
+    if (tryAdd(callee, {left, right, out}, extents, 1, true, attempt == 0 ? kMaxVars : SIZE_MAX)) {
       return result;
     }
     a = materialize(a);

@@ -37,6 +37,14 @@ int64_t extentOf(const Atoms &atoms) {
   return extent;
 }
 
+int64_t atomCount(const View &view) {
+  int64_t count = 0;
+  for (const Atoms &atoms : view.dims) {
+    count += int64_t(atoms.size());
+  }
+  return count;
+}
+
 Atoms normalize(const Atoms &atoms) {
   Atoms result;
   for (const Atom &atom : atoms) {

@@ -36,6 +36,8 @@ struct View {
 };
 
 int64_t extentOf(const Atoms &atoms);
+/// Loop variables a copy of the view would need.
+int64_t atomCount(const View &view);
 /// Joins neighbours that together walk one dimension evenly.
 Atoms normalize(const Atoms &atoms);
 
