@@ -1,8 +1,8 @@
-//===- SimThroughput.cpp - how fast the simulated units run on this host -------------------===//
+//===- SimThroughput.cpp - how fast the simulated units run on this host --------------------===//
 //
 // One core on one host thread, operands in LX, the sanitizer on as in all tests. Counters: GMAC/s
 // of Matmul, GB/s of LX traffic of Vector, GB/s of DDR traffic of Load and Store.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Program/Program.h"
 #include "spyre/Sim/SpyreSim.h"
 

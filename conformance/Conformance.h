@@ -1,9 +1,9 @@
-//===- Conformance.h - what the conformance tests share ---------------------------------------===//
+//===- Conformance.h - what the conformance tests share -------------------------------------===//
 //
 // The suite asserts what every driver must hold. Drivers that keep and compute data ("computes")
 // are held to their results as well; the null driver is not. A new driver adds one line to
 // Main.cpp's table and one to CMakeLists.txt.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Runtime/Device.h"

@@ -1,4 +1,4 @@
-//===- Launch.cpp - programs, segments, counters ----------------------------------------------===//
+//===- Launch.cpp - programs, segments, counters --------------------------------------------===//
 #include "Conformance.h"
 
 using namespace spyre;

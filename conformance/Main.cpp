@@ -1,4 +1,4 @@
-//===- Main.cpp - chooses the driver and runs the suite ---------------------------------------===//
+//===- Main.cpp - chooses the driver and runs the suite -------------------------------------===//
 #include "Conformance.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-//===- Memory.cpp - allocation and copies -----------------------------------------------------===//
+//===- Memory.cpp - allocation and copies ---------------------------------------------------===//
 #include "Conformance.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-//===- Threads.cpp - one device used by several threads ---------------------------------------===//
+//===- Threads.cpp - one device used by several threads -------------------------------------===//
 #include "spyre/Base/Random.h"
 
 #include "Conformance.h"

@@ -1,4 +1,4 @@
-//===- FuzzBackEnd.cpp - any bytes into the back end: a SuperDSC that verifies is lowered or refused ----===//
+//===- FuzzBackEnd.cpp - any SuperDSC into the back end -------------------------------------===//
 #include "spyre/BackEnd/BackEnd.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

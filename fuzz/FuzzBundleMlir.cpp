@@ -1,4 +1,4 @@
-//===- FuzzBundleMlir.cpp - any bytes into the bundle.mlir parser ----===//
+//===- FuzzBundleMlir.cpp - any bytes into the bundle.mlir parser ---------------------------===//
 #include "spyre/Spec/Bundle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

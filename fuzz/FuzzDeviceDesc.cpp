@@ -1,4 +1,4 @@
-//===- FuzzDeviceDesc.cpp - any bytes into the device description reader ----===//
+//===- FuzzDeviceDesc.cpp - any bytes into the device description reader --------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,4 +1,4 @@
-//===- FuzzModel.cpp - any bytes into the model.json reader ----===//
+//===- FuzzModel.cpp - any bytes into the model.json reader ---------------------------------===//
 #include "spyre/Spec/Model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

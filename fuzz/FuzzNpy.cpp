@@ -1,4 +1,4 @@
-//===- FuzzNpy.cpp - any bytes into the .npy parser ----===//
+//===- FuzzNpy.cpp - any bytes into the .npy parser -----------------------------------------===//
 #include "spyre/Runtime/Npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,4 +1,4 @@
-//===- FuzzOpSpec.cpp - any bytes into the OpSpec parser; what it accepts must survive writing and reading ----===//
+//===- FuzzOpSpec.cpp - any bytes into the OpSpec parser ------------------------------------===//
 #include "spyre/Spec/OpSpec.h"
 #include "spyre/Spec/SuperDsc.h"
 

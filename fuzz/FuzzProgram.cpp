@@ -1,4 +1,4 @@
-//===- FuzzProgram.cpp - any bytes into the program reader and verifier ----===//
+//===- FuzzProgram.cpp - any bytes into the program reader and verifier ---------------------===//
 #include "spyre/Program/Program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

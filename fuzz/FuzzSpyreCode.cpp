@@ -1,4 +1,4 @@
-//===- FuzzSpyreCode.cpp - any bytes into the spyrecode.json reader ----===//
+//===- FuzzSpyreCode.cpp - any bytes into the spyrecode.json reader -------------------------===//
 #include "spyre/Spec/SpyreCode.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

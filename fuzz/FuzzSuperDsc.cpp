@@ -1,4 +1,4 @@
-//===- FuzzSuperDsc.cpp - any bytes into the SuperDSC reader; what it accepts must survive writing and reading ----===//
+//===- FuzzSuperDsc.cpp - any bytes into the SuperDSC reader --------------------------------===//
 #include "spyre/Spec/SuperDsc.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

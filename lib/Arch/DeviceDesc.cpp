@@ -1,4 +1,4 @@
-//===- DeviceDesc.cpp - presets, JSON form and hash of a machine --------------------------===//
+//===- DeviceDesc.cpp - presets, JSON form and hash of a machine ----------------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 
 #include "spyre/Base/Artifacts.h"

@@ -1,9 +1,9 @@
-//===- Compile.cpp - a whole bundle to SpyreCode ------------------------------------------===//
+//===- Compile.cpp - a whole bundle to SpyreCode --------------------------------------------===//
 //
 // One program with one phase per SuperDSC; a phase ends with a barrier, so bundle order is kept.
 // The program is checked against the machine before it leaves: what fails there is our fault, not
 // the bundle's, and must never reach a device.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/Bundle.h"

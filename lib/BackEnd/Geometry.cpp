@@ -1,8 +1,8 @@
-//===- Geometry.cpp - the address rule and the checks that make it safe -------------------===//
+//===- Geometry.cpp - the address rule and the checks that make it safe ---------------------===//
 //
 // After these checks every address a lowering can form lies in the tensor's own range, so the
 // arithmetic that follows needs no overflow checks.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Geometry.h"
 
 #include "spyre/Base/Math.h"

@@ -1,4 +1,4 @@
-//===- Geometry.h - a SuperDSC read as per-core boxes and byte strides --------------------===//
+//===- Geometry.h - a SuperDSC read as per-core boxes and byte strides ----------------------===//
 //
 // The address rule [spec: codegen-and-backend 2.8] is applied here and nowhere else. What comes out
 // is free of gaps, scales and labels: each tensor has, per dimension it holds, the number of steps
@@ -7,7 +7,7 @@
 //
 // Example: fp16 [96, 192] stored as three stick columns of 96 sticks, order [mb, out], stick out,
 // rows split over 4 cores: mb has 24 steps of 128 bytes, out 3 steps of 96 * 128 bytes.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"

@@ -1,4 +1,4 @@
-//===- Lower.cpp - one SuperDSC to one phase ----------------------------------------------===//
+//===- Lower.cpp - one SuperDSC to one phase ------------------------------------------------===//
 #include "spyre/BackEnd/BackEnd.h"
 
 #include "Lowerings.h"

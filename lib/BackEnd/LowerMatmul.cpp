@@ -1,4 +1,4 @@
-//===- LowerMatmul.cpp - batched matrix products ------------------------------------------===//
+//===- LowerMatmul.cpp - batched matrix products --------------------------------------------===//
 //
 // C[batch, row, n] = sum over k of A[batch, row, k] * B[batch, k, n]. Sticks run along k in A and
 // along n in B and C, so the axes are: batch and row dimensions in elements, N and K in sticks. One
@@ -13,7 +13,7 @@
 // Rows of C fall into one axis of "rows" whenever B does not change with them, so a shared weight
 // is streamed once for all of them. Tiles are the cheapest of all that fit the staging area,
 // counted in DDR bytes plus the latency of each load expressed in bytes.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
 

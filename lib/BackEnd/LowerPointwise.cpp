@@ -1,4 +1,4 @@
-//===- LowerPointwise.cpp - lane-wise functions and copies --------------------------------===//
+//===- LowerPointwise.cpp - lane-wise functions and copies ----------------------------------===//
 //
 // All tensors have the same stick dimension, so one step of every axis is one stick of every
 // operand that holds the axis; operands that do not hold it repeat. The tile is a run of the
@@ -7,7 +7,7 @@
 //     loop over tiles { Load inputs; Vector; Store output }
 //
 // A copy needs no Vector when its input has plain sticks: it stores what it loaded.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
 

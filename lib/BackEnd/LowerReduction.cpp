@@ -1,4 +1,4 @@
-//===- LowerReduction.cpp - sums and maxima along one dimension ---------------------------===//
+//===- LowerReduction.cpp - sums and maxima along one dimension -----------------------------===//
 //
 // Axes: those the output keeps, and last the reduced one. Each output stick has an fp32 accumulator
 // in LX that lives over all tiles of the reduced axis:
@@ -11,7 +11,7 @@
 //
 // Along the stick dimension the lanes accumulate over the sticks and Finish folds the lanes; lanes
 // of a masked tail take the mask value. Otherwise lanes stay apart.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
 

@@ -1,4 +1,4 @@
-//===- LowerRestickify.cpp - moving the stick to another dimension ------------------------===//
+//===- LowerRestickify.cpp - moving the stick to another dimension --------------------------===//
 //
 // The input has its stick along dimension I, the output along J. A block is w x w elements (w lanes
 // per stick): w input sticks, one per j, become w output sticks, one per i. Axes I and J count
@@ -7,7 +7,7 @@
 // Iteration sizes are padded to whole blocks, memory need not be [spec: codegen-and-backend 2.8]:
 // input rows j that do not exist are not loaded and their lanes of the output become zero, output
 // rows i that do not exist are not stored.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 
 #include "Lowerings.h"

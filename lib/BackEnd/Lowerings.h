@@ -1,8 +1,8 @@
-//===- Lowerings.h - one function per class of operation ----------------------------------===//
+//===- Lowerings.h - one function per class of operation ------------------------------------===//
 //
 // Each takes a checked Kernel, checks the rules of its class [spec: codegen-and-backend 3.3], and
 // returns the phase. Errors: E5302 (rule), E5303 (staging area too small, phase too long).
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Program/Program.h"

@@ -1,4 +1,4 @@
-//===- OpTable.cpp - the rows of the operation table --------------------------------------===//
+//===- OpTable.cpp - the rows of the operation table ----------------------------------------===//
 #include "OpTable.h"
 
 #include <algorithm>

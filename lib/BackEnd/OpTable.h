@@ -1,8 +1,8 @@
-//===- OpTable.h - which operations the back end lowers, and how --------------------------===//
+//===- OpTable.h - which operations the back end lowers, and how ----------------------------===//
 //
 // One row per operation name of a SuperDSC. A name is lowered, documented but not lowered yet, or
 // unknown; the last two are different mistakes of the producer and get different texts.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

@@ -1,4 +1,4 @@
-//===- PhaseBuilder.cpp - loops, operands and instructions --------------------------------===//
+//===- PhaseBuilder.cpp - loops, operands and instructions ----------------------------------===//
 #include "PhaseBuilder.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- PhaseBuilder.h - emits the instructions of one phase -------------------------------===//
+//===- PhaseBuilder.h - emits the instructions of one phase ---------------------------------===//
 //
 // The builder knows the axes and their tiles (Tiling.h), hands out the staging part of LX, and
 // walks the tiles: walk() opens loops, peels rests, and calls back at each depth, where the
@@ -11,7 +11,7 @@
 //                                  Loop over out tiles
 //                                    enter(2) leave(2) <- all other loads, the work
 //                                  leave(1)
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Program/Program.h"

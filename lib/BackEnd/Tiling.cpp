@@ -1,4 +1,4 @@
-//===- Tiling.cpp - joining axes and choosing tile sizes ----------------------------------===//
+//===- Tiling.cpp - joining axes and choosing tile sizes ------------------------------------===//
 #include "Tiling.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- Tiling.h - axes, tiles and places: what a lowering plans with ----------------------===//
+//===- Tiling.h - axes, tiles and places: what a lowering plans with ------------------------===//
 //
 // A lowering sees its operation as a box of axes. An axis has `count` steps per core; the last step
 // may be partial (a masked or missing tail), then `full` = count - 1. A tile takes `tile` steps of
@@ -10,7 +10,7 @@
 //
 // A Place says where an operand's stick is: a base and one byte stride per axis. Places of tensors
 // follow the loops, places in the staging area start anew with every tile.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "Geometry.h"

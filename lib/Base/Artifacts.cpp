@@ -1,4 +1,4 @@
-//===- Artifacts.cpp - files and directories that are never half-written ------------------===//
+//===- Artifacts.cpp - files and directories that are never half-written --------------------===//
 #include "spyre/Base/Artifacts.h"
 
 #include "fmt/ranges.h"

@@ -1,4 +1,4 @@
-//===- Decision.cpp - the decision trace as JSON ------------------------------------------===//
+//===- Decision.cpp - the decision trace as JSON --------------------------------------------===//
 #include "spyre/Base/Decision.h"
 
 #include "spyre/Base/Json.h"

@@ -1,9 +1,9 @@
-//===- Json.cpp - a strict JSON reader on top of nlohmann-json ----------------------------===//
+//===- Json.cpp - a strict JSON reader on top of nlohmann-json ------------------------------===//
 //
 // The library's own tree builder keeps the last of two equal keys, knows no nesting limit and
 // searches an object for each key it adds. StrictBuilder receives the parser's events instead: it
 // refuses duplicates and deep nesting, and stays below n log n for an object of n keys.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Json.h"
 
 #include <algorithm>
@@ -148,9 +148,9 @@ Expected<Json> parseJson(const std::string &text, uint64_t limitBytes) {
   return builder.takeRoot();
 }
 
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 // JsonReader
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 
 static std::string fieldPath(const std::string &path, const std::string &key) {
   return fmt::format("{}.{}", path, shorten(key));

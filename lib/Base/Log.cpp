@@ -1,4 +1,4 @@
-//===- Log.cpp - level and sink of the log ------------------------------------------------===//
+//===- Log.cpp - level and sink of the log --------------------------------------------------===//
 #include "spyre/Base/Log.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-//===- Status.cpp - the end of a process whose own invariant broke ------------------------===//
+//===- Status.cpp - the end of a process whose own invariant broke --------------------------===//
 #include "spyre/Base/Status.h"
 
 #include <cstdio>

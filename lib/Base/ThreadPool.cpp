@@ -1,8 +1,8 @@
-//===- ThreadPool.cpp - workers that share one index counter ------------------------------===//
+//===- ThreadPool.cpp - workers that share one index counter --------------------------------===//
 //
 // One parallelFor at a time: callers from several threads queue on `turn`. All workers take part in
 // every round, so a round is over when each of them has reported back.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/ThreadPool.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- Compiler.cpp - the compiler for callers that must not see MLIR ------------------------------------------------===//
+//===- Compiler.cpp - the compiler for callers that must not see MLIR -----------------------===//
 #include "spyre/CAPI/Compiler.h"
 
 #include "spyre/Dialect/Graph/IR/OpTable.h"
@@ -20,8 +20,9 @@ public:
     pipeline.trace = &trace;
     pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
     if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {
-      return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)", options.cores,
-                         options.device.name, options.device.cores, options.device.cores);
+      return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)",
+                         options.cores, options.device.name, options.device.cores,
+                         options.device.cores);
     }
     SPYRE_ASSIGN_OR_RETURN(target, pipelines::parsePhase(options.compileTo));
     return Status::success();

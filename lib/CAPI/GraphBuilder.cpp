@@ -1,4 +1,4 @@
-//===- GraphBuilder.cpp - graph IR text from plain values --------------------------------------------------------===//
+//===- GraphBuilder.cpp - graph IR text from plain values -----------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 
 #include <cmath>
@@ -119,12 +119,13 @@ ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
   ValueId id = state->names.size();
   state->names.push_back(fmt::format("%arg{}", state->arguments.size()));
   state->types.push_back(type);
-  state->arguments.push_back(fmt::format(
-      "{}: {} {{graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, graph.name = {}, "
-      "graph.offset = {} : i64, graph.stride = {}}}",
-      state->names.back(), typeText(type), arrayText(layout.deviceSize),
-      numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name), storageOffset,
-      arrayText(type.stride)));
+  state->arguments.push_back(
+      fmt::format("{}: {} {{graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, "
+                  "graph.name = {}, "
+                  "graph.offset = {} : i64, graph.stride = {}}}",
+                  state->names.back(), typeText(type), arrayText(layout.deviceSize),
+                  numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name),
+                  storageOffset, arrayText(type.stride)));
   return id;
 }
 
@@ -160,17 +161,17 @@ std::string GraphBuilder::text() const {
   for (size_t i = 0; i < state->outputs.size(); ++i) {
     types.push_back(typeText(state->outputTypes[i]));
     values.push_back(state->names.at(state->outputs[i]));
-    results.push_back(
-        fmt::format("{} {{graph.stride = {}}}", types.back(), arrayText(state->outputTypes[i].stride)));
+    results.push_back(fmt::format("{} {{graph.stride = {}}}", types.back(),
+                                  arrayText(state->outputTypes[i].stride)));
   }
   std::string text = fmt::format("func.func @main({})", fmt::join(state->arguments, ",\n    "));
   if (!results.empty()) {
     text += fmt::format(" -> ({})", fmt::join(results, ", "));
   }
   text += " {\n" + state->body;
-  text += values.empty() ? "  return\n"
-                         : fmt::format("  return {} : {}\n", fmt::join(values, ", "),
-                                       fmt::join(types, ", "));
+  text += values.empty()
+              ? "  return\n"
+              : fmt::format("  return {} : {}\n", fmt::join(values, ", "), fmt::join(types, ", "));
   return text + "}\n";
 }
 

@@ -1,15 +1,15 @@
-//===- Evaluator.cpp - slow reference semantics of OpSpecs ------------------------------------===//
+//===- Evaluator.cpp - slow reference semantics of OpSpecs ----------------------------------===//
 //
 // Element by element from the coordinates; core splits are ignored. Tensors in LX have no memory of
 // their own here: they are whole tensors named by their scratchpad address, which is enough to
 // follow a value from the op that writes it to the ops that read it.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Evaluator/Evaluator.h"
-
-#include "TensorView.h"
 
 #include "spyre/Base/Math.h"
 #include "spyre/Numerics/Functions.h"
+
+#include "TensorView.h"
 
 namespace spyre::evaluator {
 

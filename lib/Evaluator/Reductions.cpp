@@ -1,14 +1,14 @@
-//===- Reductions.cpp - matmul, sum and max with the documented order of operations -----------===//
+//===- Reductions.cpp - matmul, sum and max with the documented order of operations ---------===//
 //
 // Order is part of the result (docs/numerics.md): a matmul adds products with one rounding each, k
 // ascending; a reduction along the stick keeps one accumulator per lane and folds the lanes in a
 // halving tree at the end; any other reduction is ascending, lane by lane. Reduced symbols are
 // walked in the order of the iteration space, the last one fastest.
-//===----------------------------------------------------------------------------------------===//
-#include "TensorView.h"
-
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Numerics/Functions.h"
+
+#include "TensorView.h"
 
 #include <limits>
 

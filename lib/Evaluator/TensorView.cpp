@@ -1,7 +1,7 @@
-//===- TensorView.cpp - elements of an argument by the values of the iteration symbols --------===//
+//===- TensorView.cpp - elements of an argument by the values of the iteration symbols ------===//
 //
 // All bounds are checked when a view is made; the loops then run without checks.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "TensorView.h"
 
 #include "spyre/Base/Math.h"

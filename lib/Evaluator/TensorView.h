@@ -1,9 +1,9 @@
-//===- TensorView.h - elements of an argument by the values of the iteration symbols ----------===//
+//===- TensorView.h - elements of an argument by the values of the iteration symbols --------===//
 //
 // The only thing the evaluator knows about memory: a tensor is row-major over its device size, and
 // the position of an element is the sum of what each symbol's value contributes through the
 // coordinates. The contributions are tabulated once: the evaluator is only as slow as it must be.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

@@ -1,4 +1,4 @@
-//===- DeviceLayout.cpp - construction, text form and soundness of layouts ----------------===//
+//===- DeviceLayout.cpp - construction, text form and soundness of layouts ------------------===//
 #include "spyre/Layout/DeviceLayout.h"
 
 #include "spyre/Base/Math.h"

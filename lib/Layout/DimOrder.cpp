@@ -1,9 +1,9 @@
-//===- DimOrder.cpp - find the dimension order behind a layout ----------------------------===//
+//===- DimOrder.cpp - find the dimension order behind a layout ------------------------------===//
 //
 // Apart from the stick, a host dimension fills one slot with its own size and stride, so entries
 // are matched by that pair: dimensions with equal pairs are interchangeable, and no search is
 // needed. Only the stick is tried, at most once per host dimension.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Layout/DeviceLayout.h"
 
 #include "LayoutBuilder.h"

@@ -1,9 +1,9 @@
-//===- LayoutBuilder.h - the slots of a dimension order, shared inside the library --------===//
+//===- LayoutBuilder.h - the slots of a dimension order, shared inside the library ----------===//
 //
 // A dimension order O of N entries gives N + 1 device dimensions ("slots"): O rotated left by one,
 // then the stick again. Entry 0 thus lies next to the stick, and the entry of the stick dimension
 // is its tile index. [spec: device-and-layouts 3.3]
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Layout/DeviceLayout.h"

@@ -1,8 +1,8 @@
-//===- Transfer.cpp - walk the sticks of a plan and convert -------------------------------===//
+//===- Transfer.cpp - walk the sticks of a plan and convert ---------------------------------===//
 //
 // Per stick: the host elements of its lanes are one run with one stride. Stride 1 converts straight
 // from host memory; any other stride goes through a buffer of one stick.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Layout/Transfer.h"
 
 #include "TransferPlan.h"

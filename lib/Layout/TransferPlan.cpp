@@ -1,4 +1,4 @@
-//===- TransferPlan.cpp - assign device dimensions to host dimensions ---------------------===//
+//===- TransferPlan.cpp - assign device dimensions to host dimensions -----------------------===//
 #include "TransferPlan.h"
 
 #include "spyre/Base/Math.h"
@@ -10,9 +10,9 @@
 
 namespace spyre::layout::detail {
 
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 // Using a plan
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 
 int64_t HostGroup::hostOffset(int64_t index) const {
   if (parts.size() == 1) {
@@ -75,9 +75,9 @@ bool TransferPlan::locate(const std::vector<int64_t> &coordinates, StickRun &run
   return true;
 }
 
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 // Making a plan
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 
 /// Sorts the digits and checks that they reach every index of every group.
 static bool completeGroups(const DeviceLayout &layout, std::vector<HostGroup> &groups) {

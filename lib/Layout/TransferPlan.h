@@ -1,4 +1,4 @@
-//===- TransferPlan.h - which host element each device position holds ---------------------===//
+//===- TransferPlan.h - which host element each device position holds -----------------------===//
 //
 // Each host dimension of size S is written in a mixed radix: a device dimension that belongs to it
 // is a digit with a step, and
@@ -9,7 +9,7 @@
 // where steps do not divide each other. Example: host [4800] as device [3, 2, 14, 64] with strides
 // [120, 64, 360, 1] has the digits 1 (64 lanes), 64, 120, 360; lanes 56..63 of the second tile are
 // padding, because 64 + 56 = 120 belongs to the next digit. [spec: device-and-layouts 4.2, 4.3]
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Layout/DeviceLayout.h"

@@ -1,4 +1,4 @@
-//===- BulkConversions.cpp - whole runs of elements, vectorised by the compiler -----------===//
+//===- BulkConversions.cpp - whole runs of elements, vectorised by the compiler -------------===//
 #include "spyre/Base/TargetClones.h"
 #include "spyre/Numerics/Formats.h"
 

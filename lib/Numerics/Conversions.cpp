@@ -1,4 +1,4 @@
-//===- Conversions.cpp - the scalar interface of the number formats -----------------------===//
+//===- Conversions.cpp - the scalar interface of the number formats -------------------------===//
 #include "spyre/Numerics/Formats.h"
 
 #include "ScalarConversions.h"

@@ -1,4 +1,4 @@
-//===- Formats.cpp - names, widths and pairings of element formats ------------------------===//
+//===- Formats.cpp - names, widths and pairings of element formats --------------------------===//
 #include "spyre/Numerics/Formats.h"
 
 #include "fmt/ranges.h"

@@ -1,10 +1,10 @@
-//===- Functions.cpp - transcendental functions of the vector unit ------------------------===//
+//===- Functions.cpp - transcendental functions of the vector unit --------------------------===//
 //
 // e^x = 2^k * e^r with k = round(x / ln 2) and |r| <= ln 2 / 2. All in double, where the polynomial
 // and the few roundings lose less than 2^-33, then one rounding to float: the result is the nearest
 // float except when the true value lies within 2^-33 of a midpoint. No branch and no integer
 // conversion, so that the loop vectorises; scalar and array form share the source.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Numerics/Functions.h"
 
 #include "spyre/Base/TargetClones.h"

@@ -1,8 +1,8 @@
-//===- ScalarConversions.h - number formats bit by bit, without branches ------------------===//
+//===- ScalarConversions.h - number formats bit by bit, without branches --------------------===//
 //
 // Each function is one straight line of integer operations and selections, so that the same source
 // serves the scalar interface and the vectorised loops of BulkConversions.cpp: they cannot differ.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <bit>

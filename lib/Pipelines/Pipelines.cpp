@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - the compiler as a sequence of phases ---------------------------------------------------------===//
+//===- Pipelines.cpp - the compiler as a sequence of phases ---------------------------------===//
 #include "spyre/Pipelines/Pipelines.h"
 
 #include "spyre/BackEnd/BackEnd.h"
@@ -44,8 +44,8 @@ public:
       std::string before = first.substr(0, mark);
       return Status(code, before + first.substr(mark + 13));
     }
-    return error<1001>("{}: {}; compare with the phase dumps of spyre-compile --dump-phases", location,
-                       first.empty() ? "the text cannot be read" : first);
+    return error<1001>("{}: {}; compare with the phase dumps of spyre-compile --dump-phases",
+                       location, first.empty() ? "the text cannot be read" : first);
   }
 
 private:
@@ -128,7 +128,8 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createPadMatmulPass(options.trace));
     return;
   case Phase::Layout:
-    manager.addPass(loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
+    manager.addPass(
+        loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
     manager.addPass(loop::createPlanPoolPass(options.trace));
     return;
   default:

@@ -1,10 +1,10 @@
-//===- Binary.cpp - device programs as bytes -----------------------------------------------===//
+//===- Binary.cpp - device programs as bytes ------------------------------------------------===//
 //
 // The layout is docs/program-format.md. The writer puts every number in little-endian order
 // whatever the host; the reader checks each count against the bytes that are left before it
 // allocates, so the memory it takes is bounded by the size of its input. A binary that is read and
 // written again gives the same bytes: fields without meaning must be zero.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Program/Program.h"
 
@@ -78,8 +78,7 @@ static bool allZero(std::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
 }
 
-//===- Writer
-//------------------------------------------------------------------------------------===//
+//===- Writer -------------------------------------------------------------------------------===//
 
 static void putOperand(ByteWriter &out, const Operand &operand) {
   out.put(operand.base);
@@ -144,8 +143,7 @@ std::string writeProgram(const Program &program) {
   return std::move(out.bytes);
 }
 
-//===- Reader
-//------------------------------------------------------------------------------------===//
+//===- Reader -------------------------------------------------------------------------------===//
 
 static Status truncated(const ByteReader &in, const char *what) {
   return error<5102>("the program ends inside {} at byte {} ({} bytes left); was the file cut?",

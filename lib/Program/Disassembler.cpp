@@ -1,4 +1,4 @@
-//===- Disassembler.cpp - a device program as text for people ------------------------------===//
+//===- Disassembler.cpp - a device program as text for people -------------------------------===//
 //
 //   phase 0 "0_add" cores 2
 //     table T0: 0 8192
@@ -7,7 +7,7 @@
 //
 // i<n> is the index of the n-th open loop, p<n> the index of level n of the instruction's own nest;
 // "x 2,16" lists the counts of the levels above 1. Any program prints, verified or not.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Program/Program.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- Names.cpp - spelling of opcodes and functions ---------------------------------------===//
+//===- Names.cpp - spelling of opcodes and functions ----------------------------------------===//
 #include "spyre/Program/Program.h"
 
 namespace spyre::program {

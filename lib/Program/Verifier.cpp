@@ -1,10 +1,10 @@
-//===- Verifier.cpp - static checks of a device program against a machine ------------------===//
+//===- Verifier.cpp - static checks of a device program against a machine -------------------===//
 //
 // Nothing here runs the program. The lowest and highest address of an operand follow from its base,
 // the extremes of its core table and, per loop and level, 0 or stride * (count - 1): addresses are
 // affine, so the extremes are at corners and checking them checks every address in between. Sums
 // are formed in 128 bits, where no 64-bit input can overflow them.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Program/Program.h"
 
 #include <algorithm>

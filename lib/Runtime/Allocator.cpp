@@ -1,4 +1,4 @@
-//===- Allocator.cpp - first fit with joining of free neighbours ------------------------------===//
+//===- Allocator.cpp - first fit with joining of free neighbours ----------------------------===//
 #include "Allocator.h"
 
 #include "spyre/Base/Status.h"

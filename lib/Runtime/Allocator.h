@@ -1,9 +1,9 @@
-//===- Allocator.h - which part of device memory is free --------------------------------------===//
+//===- Allocator.h - which part of device memory is free ------------------------------------===//
 //
 // First fit over one address range with a free list ordered by address; neighbours join when they
 // are given back. First fit keeps addresses low and is the same on every host. It knows addresses
 // only: contents, locking and statistics are the Device's.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

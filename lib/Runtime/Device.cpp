@@ -1,8 +1,8 @@
-//===- Device.cpp - a driver with an allocator around it --------------------------------------===//
+//===- Device.cpp - a driver with an allocator around it ------------------------------------===//
 //
 // Two locks, never held together: one for the driver (one operation at a time on the card) and one
 // for the allocator, so that allocating does not wait for a running launch.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Runtime/Device.h"
 
 #include "spyre/Base/Log.h"

@@ -1,4 +1,4 @@
-//===- Driver.cpp - the list of drivers -------------------------------------------------------===//
+//===- Driver.cpp - the list of drivers -----------------------------------------------------===//
 #include "Drivers/Drivers.h"
 
 namespace spyre::runtime {

@@ -1,4 +1,4 @@
-//===- Executable.cpp - load a compiled model once, run it many times -------------------------===//
+//===- Executable.cpp - load a compiled model once, run it many times -----------------------===//
 #include "spyre/Runtime/Executable.h"
 
 #include "spyre/Base/Log.h"

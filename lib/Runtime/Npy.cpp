@@ -1,9 +1,9 @@
-//===- Npy.cpp - NumPy .npy files -------------------------------------------------------------===//
+//===- Npy.cpp - NumPy .npy files -----------------------------------------------------------===//
 //
 // Layout of a file: "\x93NUMPY", major, minor, header length (2 bytes in version 1, 4 later), a
 // Python dict literal padded with blanks, then the data. The dict is read by a tokenizer that knows
 // the three keys NumPy writes and nothing else; any bytes give an array or E6301.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Runtime/Npy.h"
 
 #include "spyre/Base/Math.h"

@@ -1,4 +1,4 @@
-//===- ProgramImage.cpp - carry out a preparation plan ----------------------------------------===//
+//===- ProgramImage.cpp - carry out a preparation plan --------------------------------------===//
 #include "ProgramImage.h"
 
 #include "spyre/Spec/SpyreCode.h"

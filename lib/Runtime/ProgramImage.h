@@ -1,8 +1,8 @@
-//===- ProgramImage.h - one bundle's programs, in device memory -------------------------------===//
+//===- ProgramImage.h - one bundle's programs, in device memory -----------------------------===//
 //
 // Carries out the preparation plan of a spyrecode.json: one allocation for the program segment,
 // then the binaries copied to where the plan says. What is left to do per launch is a list of jobs.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Artifacts.h"

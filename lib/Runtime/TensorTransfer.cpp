@@ -1,8 +1,8 @@
-//===- TensorTransfer.cpp - host tensor <-> device buffer -------------------------------------===//
+//===- TensorTransfer.cpp - host tensor <-> device buffer -----------------------------------===//
 //
 // The conversion works on host memory (Layout); this file stages the device form of the tensor and
 // moves it in one copy.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Runtime/Executable.h"
 
 #include "fmt/ranges.h"

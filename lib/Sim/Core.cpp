@@ -1,4 +1,4 @@
-//===- Core.cpp - loops, addresses, bounds and faults of a core ----------------------------===//
+//===- Core.cpp - loops, addresses, bounds and faults of a core -----------------------------===//
 #include "Core.h"
 
 #include <algorithm>

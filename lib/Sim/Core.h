@@ -1,10 +1,10 @@
-//===- Core.h - one core: its LX, its interpreter and its units ----------------------------===//
+//===- Core.h - one core: its LX, its interpreter and its units -----------------------------===//
 //
 // A core runs the instructions of a phase one after the other. Before an instruction executes, the
 // lowest and highest address of each operand are checked against LX or the mapped segment, for the
 // whole nest at once; the units then work on runs (the innermost level) and ask the shadow state
 // before they read. The first fault stops the core; the machine reports it at the barrier.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "Lx.h"

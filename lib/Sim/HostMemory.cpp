@@ -1,4 +1,4 @@
-//===- HostMemory.cpp - address space from mmap --------------------------------------------===//
+//===- HostMemory.cpp - address space from mmap ---------------------------------------------===//
 #include "HostMemory.h"
 
 #include <cerrno>

@@ -1,9 +1,9 @@
-//===- HostMemory.h - zeroed host memory, committed on touch -------------------------------===//
+//===- HostMemory.h - zeroed host memory, committed on touch --------------------------------===//
 //
 // The simulated DDR is far larger than the host's memory. It is one reservation of address space:
 // the host gives a zero page at the first touch and takes it back on discard, so a simulated
 // address is an offset and needs no lookup.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

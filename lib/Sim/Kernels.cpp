@@ -1,4 +1,4 @@
-//===- Kernels.cpp - arithmetic loops, vectorised by the compiler --------------------------===//
+//===- Kernels.cpp - arithmetic loops, vectorised by the compiler ---------------------------===//
 #include "Kernels.h"
 
 #include "spyre/Base/TargetClones.h"

@@ -1,8 +1,8 @@
-//===- Kernels.h - the arithmetic loops of the units on fp32 lanes -------------------------===//
+//===- Kernels.h - the arithmetic loops of the units on fp32 lanes --------------------------===//
 //
 // Each computes, lane by lane, what the scalar function of spyre/Numerics/Functions.h computes; the
 // loops are compiled for several hosts and all give the same bits.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-//===- Lx.cpp - shadow state of the scratchpad ---------------------------------------------===//
+//===- Lx.cpp - shadow state of the scratchpad ----------------------------------------------===//
 #include "Lx.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-//===- Lx.h - the scratchpad of one core and its shadow state ------------------------------===//
+//===- Lx.h - the scratchpad of one core and its shadow state -------------------------------===//
 //
 // The shadow has one byte per 128-byte stick: the number of the launch that wrote it. A stick is
 // "written" when that is the current launch, so a new launch forgets everything without touching
 // memory. Addresses given here have been bounds-checked for the whole instruction (Core.cpp).
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "HostMemory.h"

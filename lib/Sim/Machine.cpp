@@ -1,4 +1,4 @@
-//===- Machine.cpp - host access, launches, barriers ---------------------------------------===//
+//===- Machine.cpp - host access, launches, barriers ----------------------------------------===//
 #include "Machine.h"
 
 #include <algorithm>
@@ -34,8 +34,7 @@ Expected<std::unique_ptr<Machine>> Machine::create(const spyre_sim_config &confi
                                               config.threads, config.sanitizer != 0));
 }
 
-//===- Host access
-//-------------------------------------------------------------------------------===//
+//===- Host access --------------------------------------------------------------------------===//
 
 Status Machine::checkDdrRange(uint64_t address, uint64_t bytes) const {
   if (!ddr.contains(address, bytes)) {
@@ -83,8 +82,7 @@ Status Machine::readLx(uint32_t core, uint64_t address, void *data, uint64_t byt
   return Status::success();
 }
 
-//===- Launch
-//------------------------------------------------------------------------------------===//
+//===- Launch -------------------------------------------------------------------------------===//
 
 Status Machine::checkMapping(std::span<const Segment> segments) const {
   if (segments.size() > uint64_t(device.segments)) {

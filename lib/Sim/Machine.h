@@ -1,10 +1,10 @@
-//===- Machine.h - the simulated device behind the C interface -----------------------------===//
+//===- Machine.h - the simulated device behind the C interface ------------------------------===//
 //
 // Category words of the faults, each with its own number: configuration E7001, out-of-bounds E7002,
 // uninitialized-read E7003, overlapping-write E7004, undefined-behavior (racing read) E7005,
 // bad-program E7006, bad-mapping E7007, system-error E7008. A launch that fails adds nothing to the
 // counters.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/ThreadPool.h"

@@ -1,10 +1,10 @@
-//===- Matmul.cpp - the matrix unit --------------------------------------------------------===//
+//===- Matmul.cpp - the matrix unit ---------------------------------------------------------===//
 //
 // One point multiplies 64 k-values of a row with a block of 64 x 64 and adds to 64 accumulators.
 // The block is brought to fp32 once and kept while the address of B stays the same; the plan orders
 // the points so that this lasts, which is legal only when the accumulators share no byte with A or
 // B.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Core.h"
 #include "Kernels.h"
 

@@ -1,4 +1,4 @@
-//===- Plan.cpp - nests, order of matmul points, cost of instructions ----------------------===//
+//===- Plan.cpp - nests, order of matmul points, cost of instructions -----------------------===//
 #include "Plan.h"
 
 #include <algorithm>
@@ -36,8 +36,7 @@ uint64_t wholeCycles(double cycles) {
   return uint64_t(std::ceil(std::clamp(cycles, 0.0, kMostCycles)));
 }
 
-//===- Nests
-//-------------------------------------------------------------------------------------===//
+//===- Nests --------------------------------------------------------------------------------===//
 
 /// True when all operands walk level \p outer of \p nest around level \p inner of \p inside like
 /// one long level.
@@ -120,8 +119,7 @@ static Nest matmulOrder(const Nest &nest) {
   return result;
 }
 
-//===- Cost
-//--------------------------------------------------------------------------------------===//
+//===- Cost ---------------------------------------------------------------------------------===//
 
 static void planTransfer(PlannedInstruction &planned, uint64_t points, int64_t activeCores,
                          const arch::Timing &timing) {

@@ -1,11 +1,11 @@
-//===- Plan.h - what the device works out once per phase before its cores run it -----------===//
+//===- Plan.h - what the device works out once per phase before its cores run it ------------===//
 //
 // An instruction's nest is simplified without changing the order of its points: levels of count 1
 // vanish, and two neighbouring levels become one when every operand walks them as one. The
 // innermost level is then as long as it can be and the units work on it as one run. Cost and
 // counters of one execution are the same on every core, so they are computed here and added where
 // it executes.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"

@@ -1,9 +1,9 @@
-//===- Races.cpp - overlap of address ranges between cores ---------------------------------===//
+//===- Races.cpp - overlap of address ranges between cores ----------------------------------===//
 //
 // The usual answer is "no race", so that is what is fast: all writes sorted once, then one merge
 // walk per core over its reads. Only when a race exists are all pairs of cores compared, to name
 // the same one every time.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Races.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-//===- Races.h - which DDR bytes each core touched in a phase, and whether two of them clash ===//
+//===- Races.h - which cores touched which sticks in one phase ------------------------------===//
 //
 // Between two barriers nothing orders the cores. A stick that two cores write, or that one core
 // writes and another reads, has a value that depends on chance: on a real machine as well as here.
 // Cores record ranges of physical addresses while they run; the check happens at the barrier, so
 // its answer does not depend on host threads.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-//===- SpyreSim.cpp - the flat C interface -------------------------------------------------===//
+//===- SpyreSim.cpp - the flat C interface --------------------------------------------------===//
 //
 // Every call locks the device, so threads of a runtime may share it; the text of the last error is
 // kept per thread and device, so that one thread does not overwrite what another is about to read.
 // No exception leaves this file.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Sim/SpyreSim.h"
 
 #include "Machine.h"

@@ -1,8 +1,8 @@
-//===- Units.cpp - Load, Store, Fill and the vector unit -----------------------------------===//
+//===- Units.cpp - Load, Store, Fill and the vector unit ------------------------------------===//
 //
 // Points execute in order. A unit may work on many points at once only when no point reads what an
 // earlier point of the same run wrote; runs where that could happen are cut into single points.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Numerics/Functions.h"
 
 #include "Core.h"
@@ -92,8 +92,7 @@ bool Core::runUnit(const Addresses &addresses) {
   SPYRE_CHECK(false, "loops are control, not unit work");
 }
 
-//===- DDR
-//---------------------------------------------------------------------------------------===//
+//===- DDR ----------------------------------------------------------------------------------===//
 
 /// Source and destination are disjoint or the same.
 static void copySticks(const uint8_t *from, int64_t fromStride, uint8_t *to, int64_t toStride,
@@ -147,8 +146,7 @@ bool Core::store(const Run &run) {
   return true;
 }
 
-//===- Vector
-//------------------------------------------------------------------------------------===//
+//===- Vector -------------------------------------------------------------------------------===//
 
 bool Core::fill(const Run &run) {
   const Access &to = run.operands[0];
@@ -254,8 +252,7 @@ void Core::vectorBatch(const Run &run, int64_t first, int64_t sticks) {
   }
 }
 
-//===- Accumulators
-//------------------------------------------------------------------------------===//
+//===- Accumulators -------------------------------------------------------------------------===//
 
 /// Input sticks in fp32 with the masked lanes replaced.
 void Core::readMasked(const Access &access, int64_t first, int64_t sticks) {
@@ -325,8 +322,7 @@ bool Core::finish(const Run &run) {
   return true;
 }
 
-//===- Shuffle
-//-----------------------------------------------------------------------------------===//
+//===- Shuffle ------------------------------------------------------------------------------===//
 
 template <typename Element>
 static void moveElements(const uint8_t *from, int64_t fromStride, uint8_t *to, int64_t toStride,

@@ -1,8 +1,8 @@
-//===- Bundle.cpp - bundle.mlir and the files it names ----------------------------------------===//
+//===- Bundle.cpp - bundle.mlir and the files it names --------------------------------------===//
 //
 // The parser knows all constructs of the dialect by name, so that a bundle of another mode is
 // refused with the construct that makes it one. [spec: codegen-and-backend 4.1-4.3]
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/Bundle.h"
 
 #include "JsonText.h"

@@ -1,8 +1,8 @@
-//===- JsonText.h - what the JSON formats of this library share -------------------------------===//
+//===- JsonText.h - what the JSON formats of this library share -----------------------------===//
 //
 // A printer whose output people can read (short values on one line, long ones opened), and the
 // helpers that give the errors of Base's JSON reader the number of the format that was being read.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Json.h"

@@ -1,8 +1,8 @@
-//===- Model.cpp - model.json -----------------------------------------------------------------===//
+//===- Model.cpp - model.json ---------------------------------------------------------------===//
 //
 // People open this file to see what a compiled graph needs, so short values stay on one line and
 // names are torch's.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/Model.h"
 
 #include "JsonText.h"
@@ -70,8 +70,7 @@ Expected<std::string> textField(const JsonReader &object, const char *key) {
 }
 
 Expected<layout::DeviceLayout> readLayout(const JsonReader &object) {
-  SPYRE_RETURN_IF_ERROR(
-      object.onlyFields({"device_size", "stride_map", "format", "arrangement"}));
+  SPYRE_RETURN_IF_ERROR(object.onlyFields({"device_size", "stride_map", "format", "arrangement"}));
   layout::DeviceLayout layout;
   SPYRE_ASSIGN_OR_RETURN(layout.deviceSize, listField(object, "device_size"));
   SPYRE_ASSIGN_OR_RETURN(layout.strideMap, listField(object, "stride_map"));

@@ -1,8 +1,8 @@
-//===- ModelVerifier.cpp - can the runtime execute this model ---------------------------------===//
+//===- ModelVerifier.cpp - can the runtime execute this model -------------------------------===//
 //
 // Checked once at load time; after it the runtime indexes by name and sizes buffers by layout
 // without further checks.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/Model.h"
 #include "spyre/Spec/SpyreCode.h"
@@ -21,8 +21,7 @@ static constexpr int64_t kMaxHostElems = int64_t(1) << 47;
 
 static Status verifyGeometry(const TensorDesc &tensor) {
   const std::string name = tensor.name.substr(0, 80);
-  if (tensor.size.size() != tensor.stride.size() ||
-      tensor.size.size() > size_t(layout::kMaxRank)) {
+  if (tensor.size.size() != tensor.stride.size() || tensor.size.size() > size_t(layout::kMaxRank)) {
     return error<6002>("tensor '{}': {} sizes and {} strides; they must be equally many, at most "
                        "{}",
                        name, tensor.size.size(), tensor.stride.size(), layout::kMaxRank);

@@ -1,8 +1,8 @@
-//===- OpSpec.cpp - the text form of OpSpecs --------------------------------------------------===//
+//===- OpSpec.cpp - the text form of OpSpecs ------------------------------------------------===//
 //
 // The form is the Python that the documented front end generates, so that a dump can be compared
 // with one of theirs and pasted into a Python session.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/OpSpec.h"
 
 #include <cmath>
@@ -86,14 +86,14 @@ std::string argText(const TensorArg &arg) {
   for (const Coordinate &coordinate : arg.deviceCoordinates) {
     coordinates.push_back(sympify(coordinate.toString()));
   }
-  std::string text = fmt::format(
-      "      TensorArg(is_input={}, arg_index={}, device_dtype=DataFormats.{},\n"
-      "        device_size={},\n"
-      "        device_coordinates=[{}],\n"
-      "        allocation={{'{}': {}}},",
-      arg.isInput ? "True" : "False", arg.argIndex, numerics::formatName(arg.deviceDtype),
-      listText(arg.deviceSize), fmt::join(coordinates, ", "), residencyKey(arg.residency),
-      arg.address);
+  std::string text =
+      fmt::format("      TensorArg(is_input={}, arg_index={}, device_dtype=DataFormats.{},\n"
+                  "        device_size={},\n"
+                  "        device_coordinates=[{}],\n"
+                  "        allocation={{'{}': {}}},",
+                  arg.isInput ? "True" : "False", arg.argIndex,
+                  numerics::formatName(arg.deviceDtype), listText(arg.deviceSize),
+                  fmt::join(coordinates, ", "), residencyKey(arg.residency), arg.address);
   if (!arg.strideMap.empty()) {
     text += fmt::format(" stride_map={},", listText(arg.strideMap));
   }

@@ -1,7 +1,7 @@
-//===- OpSpecLexer.cpp - words of the OpSpec text ---------------------------------------------===//
+//===- OpSpecLexer.cpp - words of the OpSpec text -------------------------------------------===//
 //
 // Total over any bytes: a byte that starts no word is an error with its position.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "OpSpecLexer.h"
 
 namespace spyre::spec {

@@ -1,8 +1,8 @@
-//===- OpSpecLexer.h - words of the OpSpec text -----------------------------------------------===//
+//===- OpSpecLexer.h - words of the OpSpec text ---------------------------------------------===//
 //
 // Names, numbers, quoted strings and punctuation, each with its line and column. The same lexer
 // reads the expressions inside sympify('...'), whose positions are then those in the outer text.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

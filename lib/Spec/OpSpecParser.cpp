@@ -1,9 +1,9 @@
-//===- OpSpecParser.cpp - reads the text form of OpSpecs --------------------------------------===//
+//===- OpSpecParser.cpp - reads the text form of OpSpecs ------------------------------------===//
 //
 // Recursive descent over the words of OpSpecLexer. The grammar nests at most five levels, each with
 // its own function, so the depth of recursion does not depend on the input. Expressions may be bare
 // or inside sympify('...'); trailing commas and any blanks are accepted.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/OpSpec.h"
 
 #include "OpSpecLexer.h"
@@ -345,10 +345,10 @@ private:
   Status parseArgs(OpSpec &spec) {
     return parseSequence('[', ']', [&] {
       TensorArg arg;
-      SPYRE_RETURN_IF_ERROR(parseCall(
-          "TensorArg",
-          {"is_input", "device_dtype", "device_size", "device_coordinates", "allocation"},
-          [&](const std::string &key) { return parseArgField(arg, key); }));
+      SPYRE_RETURN_IF_ERROR(
+          parseCall("TensorArg",
+                    {"is_input", "device_dtype", "device_size", "device_coordinates", "allocation"},
+                    [&](const std::string &key) { return parseArgField(arg, key); }));
       spec.args.push_back(std::move(arg));
       return Status::success();
     });

@@ -1,9 +1,9 @@
-//===- OpSpecVerifier.cpp - the invariants of an aligned OpSpec -------------------------------===//
+//===- OpSpecVerifier.cpp - the invariants of an aligned OpSpec -----------------------------===//
 //
 // Emission and the evaluator rely on what is checked here: after it, every coordinate is inside its
 // tensor for every point of the iteration space, and no size overflows.
 // [spec: codegen-and-backend 1.1-1.3, 3.3]
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/OpSpec.h"
 

@@ -1,9 +1,9 @@
-//===- SpyreCode.cpp - spyrecode.json ---------------------------------------------------------===//
+//===- SpyreCode.cpp - spyrecode.json -------------------------------------------------------===//
 //
 // Commands of program correction (ComputeOnHost, DataTransfer) belong to the interface; they are
 // refused by name, since a launch without them would run an unpatched program.
 // [spec: codegen-and-backend 5.2]
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SpyreCode.h"
 
 #include "JsonText.h"
@@ -115,8 +115,9 @@ Status readExecution(const JsonReader &plan, SpyreCode &code) {
   for (const JsonReader &entry : entries) {
     SPYRE_ASSIGN_OR_RETURN(Command command, readCommand(entry));
     if (command.name == "ComputeOnHost" || command.name == "DataTransfer") {
-      return fault(entry, "command '{}' belongs to program correction, which is not accepted yet; "
-                          "compile the bundle with baked addresses",
+      return fault(entry,
+                   "command '{}' belongs to program correction, which is not accepted yet; "
+                   "compile the bundle with baked addresses",
                    command.name);
     }
     if (command.name != "ComputeOnDevice") {
@@ -150,10 +151,10 @@ std::string writeSpyreCode(const SpyreCode &code) {
   Json preparation = Json::array();
   preparation.push_back(command("Allocate", {{"size", std::to_string(code.allocateBytes)}}));
   for (const InitTransfer &transfer : code.transfers) {
-    preparation.push_back(command("InitTransfer",
-                                  {{"init_bin_file", transfer.file},
-                                   {"dev_ptr", std::to_string(transfer.devicePointer)},
-                                   {"size", std::to_string(transfer.sizeBytes)}}));
+    preparation.push_back(
+        command("InitTransfer", {{"init_bin_file", transfer.file},
+                                 {"dev_ptr", std::to_string(transfer.devicePointer)},
+                                 {"size", std::to_string(transfer.sizeBytes)}}));
   }
   Json execution = Json::array();
   for (int64_t job : code.jobs) {

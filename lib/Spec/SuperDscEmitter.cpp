@@ -1,10 +1,10 @@
-//===- SuperDscEmitter.cpp - OpSpec -> SuperDSC in twelve steps -------------------------------===//
+//===- SuperDscEmitter.cpp - OpSpec -> SuperDSC in twelve steps -----------------------------===//
 //
 // Steps as numbered in codegen-and-backend 2.1. Extents, gaps and start addresses are computed from
 // the device strides of the coordinates, not from positions, so that the address rule of SuperDsc.h
 // holds for permuted tensors and constant slices too; on tensors without constant slices the
 // numbers are those of the documented formulas.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/SuperDsc.h"
 
@@ -71,8 +71,7 @@ public:
 private:
   template <typename... Args>
   Status fault(fmt::format_string<Args...> format, Args &&...values) const {
-    return error<5001>("op '{}': {}", spec.op,
-                       fmt::format(format, std::forward<Args>(values)...));
+    return error<5001>("op '{}': {}", spec.op, fmt::format(format, std::forward<Args>(values)...));
   }
 
   bool isMatmulOp() const { return opClass == OpClass::Matmul; }

@@ -1,7 +1,7 @@
-//===- SuperDscNormalize.cpp - an OpSpec whose tensors the address rule can describe ----------===//
+//===- SuperDscNormalize.cpp - an OpSpec whose tensors the address rule can describe --------===//
 //
 // See the header for the reason and an example.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "SuperDscNormalize.h"
 
 #include <algorithm>
@@ -92,8 +92,8 @@ OpSpec normalizeForEmission(OpSpec spec) {
     needsUnit = needsUnit || findInnerConstant(arg).has_value();
   }
   // A conversion of a vector: the interface wants a dimension beside the stick.
-  needsUnit = needsUnit ||
-              (classifyOp(spec) == OpClass::Conversion && spec.iterationSpace.size() == 1);
+  needsUnit =
+      needsUnit || (classifyOp(spec) == OpClass::Conversion && spec.iterationSpace.size() == 1);
   if (needsUnit) {
     addUnitSymbol(spec);
   }

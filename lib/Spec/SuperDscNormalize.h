@@ -1,4 +1,4 @@
-//===- SuperDscNormalize.h - an OpSpec whose tensors the address rule can describe ------------===//
+//===- SuperDscNormalize.h - an OpSpec whose tensors the address rule can describe ----------===//
 //
 // A SuperDSC gives no strides: a dimension's stride is the product of the extents inside it,
 // starting at one stick. Constant coordinates (a selected row, a strided walk) therefore must lie
@@ -9,7 +9,7 @@
 //  * when the innermost extent is still constant, a symbol of range 1 is put first in the iteration
 //    space and takes it. Example: row 5 of [8, 192], device size [3, 8, 64]: coordinates
 //    (floor(c0/64), 5, Mod(c0, 64)) become (floor(c0/64), u + 5, Mod(c0, 64)), and u has gap 7.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Spec/OpSpec.h"

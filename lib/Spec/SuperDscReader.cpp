@@ -1,10 +1,10 @@
-//===- SuperDscReader.cpp - JSON -> SuperDsc --------------------------------------------------===//
+//===- SuperDscReader.cpp - JSON -> SuperDsc ------------------------------------------------===//
 //
 // Strict: a field nobody knows is refused, since ignoring it could change what the operation means.
 // Fields whose content follows from others (folds, coordinates) are checked for shape; what the
 // interface knows but this reader cannot carry (symbolic addresses, indirect access) is refused by
 // name. [spec: codegen-and-backend 2.2-2.7]
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SuperDsc.h"
 
 #include "JsonText.h"
@@ -58,9 +58,9 @@ Status checkFactor(const JsonReader &object, int64_t low, int64_t high) {
 
 /// A fold: equally many functions and factors; \p hasData adds data_.
 Status checkFold(const JsonReader &fold, bool hasData) {
-  SPYRE_RETURN_IF_ERROR(fold.onlyFields(
-      hasData ? std::vector<std::string>{"dim_prop_func", "dim_prop_attr", "data_"}
-              : std::vector<std::string>{"dim_prop_func", "dim_prop_attr"}));
+  SPYRE_RETURN_IF_ERROR(
+      fold.onlyFields(hasData ? std::vector<std::string>{"dim_prop_func", "dim_prop_attr", "data_"}
+                              : std::vector<std::string>{"dim_prop_func", "dim_prop_attr"}));
   SPYRE_ASSIGN_OR_RETURN(JsonReader functions, fold.field("dim_prop_func"));
   SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> functionList, functions.elements());
   for (const JsonReader &function : functionList) {
@@ -154,10 +154,10 @@ public:
 
 private:
   Status readBody(const JsonReader &body) {
-    SPYRE_RETURN_IF_ERROR(body.onlyFields(
-        {"sdscFoldProps_", "sdscFolds_", "coreFoldProp_", "coreletFoldProp_", "numCoresUsed_",
-         "coreIdToDsc_", "numWkSlicesPerDim_", "coreIdToWkSlice_", "coreIdToDscSchedule",
-         "dscs_"}));
+    SPYRE_RETURN_IF_ERROR(
+        body.onlyFields({"sdscFoldProps_", "sdscFolds_", "coreFoldProp_", "coreletFoldProp_",
+                         "numCoresUsed_", "coreIdToDsc_", "numWkSlicesPerDim_", "coreIdToWkSlice_",
+                         "coreIdToDscSchedule", "dscs_"}));
     SPYRE_ASSIGN_OR_RETURN(dsc.cores, intField(body, "numCoresUsed_", 1, kMaxCores));
     SPYRE_RETURN_IF_ERROR(readTopFolds(body));
     SPYRE_RETURN_IF_ERROR(readPerCore(
@@ -165,10 +165,9 @@ private:
           SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] int64_t which, value.asInt(0, 0));
           return Status::success();
         }));
-    SPYRE_RETURN_IF_ERROR(readPerCore(body, "coreIdToDscSchedule", dsc.cores,
-                                      [](int64_t, const JsonReader &value) -> Status {
-                                        return value.elements().status();
-                                      }));
+    SPYRE_RETURN_IF_ERROR(readPerCore(
+        body, "coreIdToDscSchedule", dsc.cores,
+        [](int64_t, const JsonReader &value) -> Status { return value.elements().status(); }));
     SPYRE_ASSIGN_OR_RETURN(JsonReader slices, body.field("numWkSlicesPerDim_"));
     SPYRE_ASSIGN_OR_RETURN(dsc.slices, readDims(slices, nullptr, false, 1));
     dsc.coreSlice.resize(size_t(dsc.cores));
@@ -202,10 +201,10 @@ private:
   }
 
   Status readConfig(const JsonReader &config) {
-    SPYRE_RETURN_IF_ERROR(config.onlyFields(
-        {"numCoresUsed_", "numCoreletsUsed_", "coreIdsUsed_", "N_", "coordinateMasking_",
-         "maskingConstId_", "dataStageParam_", "primaryDsInfo_", "scheduleTree_", "labeledDs_",
-         "constantInfo_", "computeOp_"}));
+    SPYRE_RETURN_IF_ERROR(config.onlyFields({"numCoresUsed_", "numCoreletsUsed_", "coreIdsUsed_",
+                                             "N_", "coordinateMasking_", "maskingConstId_",
+                                             "dataStageParam_", "primaryDsInfo_", "scheduleTree_",
+                                             "labeledDs_", "constantInfo_", "computeOp_"}));
     SPYRE_RETURN_IF_ERROR(expectInt(config, "numCoresUsed_", dsc.cores, dsc.cores));
     SPYRE_RETURN_IF_ERROR(expectInt(config, "numCoreletsUsed_", 1, 2));
     SPYRE_ASSIGN_OR_RETURN(JsonReader ids, config.field("coreIdsUsed_"));
@@ -282,8 +281,7 @@ private:
     SPYRE_RETURN_IF_ERROR(object.onlyFields({"INPUT", "KERNEL", "OUTPUT", "KERNEL_IDX"}));
     SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
     for (const auto &[label, value] : members) {
-      SPYRE_RETURN_IF_ERROR(
-          value.onlyFields({"layoutDimOrder_", "stickDimOrder_", "stickSize_"}));
+      SPYRE_RETURN_IF_ERROR(value.onlyFields({"layoutDimOrder_", "stickDimOrder_", "stickSize_"}));
       DscLayout layout;
       layout.label = label;
       SPYRE_ASSIGN_OR_RETURN(JsonReader order, value.field("layoutDimOrder_"));
@@ -320,8 +318,8 @@ private:
   }
 
   Status readTensor(const JsonReader &entry, int64_t index) {
-    SPYRE_RETURN_IF_ERROR(entry.onlyFields({"ldsIdx_", "dsName_", "dsType_", "scale_",
-                                            "wordLength", "dataFormat_", "memOrg_"}));
+    SPYRE_RETURN_IF_ERROR(entry.onlyFields(
+        {"ldsIdx_", "dsName_", "dsType_", "scale_", "wordLength", "dataFormat_", "memOrg_"}));
     SPYRE_RETURN_IF_ERROR(expectInt(entry, "ldsIdx_", index, index));
     DscTensor tensor;
     SPYRE_ASSIGN_OR_RETURN(tensor.name, textField(entry, "dsName_"));
@@ -525,8 +523,8 @@ private:
       return fault(list, "{} entries; one is accepted", entries.size());
     }
     const JsonReader &op = entries.front();
-    SPYRE_RETURN_IF_ERROR(op.onlyFields({"exUnit", "opFuncName", "attributes_", "location",
-                                         "inputLabeledDs", "outputLabeledDs"}));
+    SPYRE_RETURN_IF_ERROR(op.onlyFields(
+        {"exUnit", "opFuncName", "attributes_", "location", "inputLabeledDs", "outputLabeledDs"}));
     SPYRE_ASSIGN_OR_RETURN(dsc.exUnit, textField(op, "exUnit"));
     if (dsc.exUnit != "pt" && dsc.exUnit != "sfp") {
       return fault(op, "exUnit \"{}\" is neither pt nor sfp", dsc.exUnit.substr(0, 40));

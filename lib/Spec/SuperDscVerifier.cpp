@@ -1,8 +1,8 @@
-//===- SuperDscVerifier.cpp - is a SuperDSC consistent, and does it fit the machine -----------===//
+//===- SuperDscVerifier.cpp - is a SuperDSC consistent, and does it fit the machine ---------===//
 //
 // What a back end may rely on after reading somebody else's file: names resolve, sizes divide,
 // every stick a core can touch lies inside the memory it names.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/SuperDsc.h"
 
@@ -194,8 +194,8 @@ private:
       return fault("{}: {} start addresses for {} cores", tensor.name, tensor.startAddress.size(),
                    dsc.cores);
     }
-    const int64_t limit = tensor.inLx ? device.lxStagingBegin()
-                                      : device.segmentBase(device.programSegment());
+    const int64_t limit =
+        tensor.inLx ? device.lxStagingBegin() : device.segmentBase(device.programSegment());
     for (int64_t start : tensor.startAddress) {
       if (start < 0 || start % device.stickBytes != 0 || start > limit ||
           sticks > (limit - start) / device.stickBytes) {

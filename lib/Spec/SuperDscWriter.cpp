@@ -1,8 +1,8 @@
-//===- SuperDscWriter.cpp - SuperDsc -> JSON --------------------------------------------------===//
+//===- SuperDscWriter.cpp - SuperDsc -> JSON ------------------------------------------------===//
 //
 // Field names, order and constants are those of codegen-and-backend 2.2-2.7; consumers of the
 // documented interface compare text, so nothing here is free to change.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SuperDsc.h"
 
 #include "JsonText.h"
@@ -81,8 +81,8 @@ Json backGaps(const SuperDsc &dsc, const DscTensor &tensor) {
   Json out = Json::object();
   for (const auto &[dim, gap] : tensor.backGap) {
     const std::string text = std::to_string(gap);
-    out[dim] = tensor.inLx ? perCore(dsc.cores, [&](int64_t) { return Json(text); })
-                           : Json{{"-1", text}};
+    out[dim] =
+        tensor.inLx ? perCore(dsc.cores, [&](int64_t) { return Json(text); }) : Json{{"-1", text}};
   }
   return out;
 }
@@ -234,12 +234,11 @@ std::string writeSuperDsc(const SuperDsc &dsc) {
   body["coreIdToDsc_"] = perCore(dsc.cores, [](int64_t) { return Json(0); });
   body["numWkSlicesPerDim_"] = dimObject(dsc.slices, nullptr, "");
   body["coreIdToWkSlice_"] = perCore(dsc.cores, [&](int64_t core) {
-    return size_t(core) < dsc.coreSlice.size()
-               ? dimObject(dsc.coreSlice[size_t(core)], nullptr, "")
-               : Json::object();
+    return size_t(core) < dsc.coreSlice.size() ? dimObject(dsc.coreSlice[size_t(core)], nullptr, "")
+                                               : Json::object();
   });
-  body["coreIdToDscSchedule"] = perCore(
-      dsc.cores, [](int64_t) { return Json::array({Json::array({-1, 0, 0, 0})}); });
+  body["coreIdToDscSchedule"] =
+      perCore(dsc.cores, [](int64_t) { return Json::array({Json::array({-1, 0, 0, 0})}); });
   body["dscs_"] = Json::array({Json{{dsc.op, designSpaceConfig(dsc)}}});
   const Json file = {{fmt::format("{}_{}", dsc.index, dsc.op), body}};
   return printJson(file, /*indentColumns=*/1, /*inlineChars=*/240);

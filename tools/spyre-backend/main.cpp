@@ -1,9 +1,9 @@
-//===- main.cpp - spyre-backend: a bundle directory to SpyreCode --------------------------===//
+//===- main.cpp - spyre-backend: a bundle directory to SpyreCode ----------------------------===//
 //
 // Takes the command line of any Spyre back end (--bundle -d DIR), so that one can replace the
 // other. The result is written beside its final place and then swapped in: a reader sees the old
 // DIR/spyreCodeDir or the new one, never half of one.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Base/Artifacts.h"

@@ -1,11 +1,11 @@
-//===- spyre-compile.cpp - graph IR to a compiled model directory -----------------------------------------------------===//
+//===- spyre-compile.cpp - graph IR to a compiled model directory ---------------------------===//
 //
 //   spyre-compile graph.mlir -o dir                      everything
 //   spyre-compile graph.mlir --compile-to=division -o -  stop early, print the IR
 //   spyre-compile graph.mlir --dump-phases=phases -o dir also write every phase
 //   spyre-compile phases/2-layout.mlir --from=layout -o dir
 //   spyre-compile dir --from=opspec -o dir2              from an edited directory
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 
 #include "CLI/CLI.hpp"
@@ -89,10 +89,13 @@ Status run(const Arguments &arguments) {
 int main(int argc, char **argv) {
   Arguments arguments;
   CLI::App app("Compiles graph IR to a model directory that spyre-run executes.");
-  app.add_option("input", arguments.input, "IR text ('-' is standard input) or a directory")->required();
-  app.add_option("-o,--output", arguments.output, "Model directory, or a file for an early IR phase")
+  app.add_option("input", arguments.input, "IR text ('-' is standard input) or a directory")
       ->required();
-  app.add_option("--device", arguments.device, "Device preset (spyre, openspyre, tiny) or JSON file");
+  app.add_option("-o,--output", arguments.output,
+                 "Model directory, or a file for an early IR phase")
+      ->required();
+  app.add_option("--device", arguments.device,
+                 "Device preset (spyre, openspyre, tiny) or JSON file");
   app.add_option("--cores", arguments.cores, "Cores to divide work over; 0 means all")
       ->envname("SENCORES");
   app.add_option("--from", arguments.from,
@@ -101,7 +104,8 @@ int main(int argc, char **argv) {
                  "Last phase: graph, loop, layout, division, opspec, bundle, code");
   app.add_option("--dump-phases", arguments.dumpPhases, "Directory for the IR of every phase");
   app.add_option("--dump-opspec", arguments.dumpOpSpec, "File for the OpSpecs ('-' prints them)");
-  app.add_option("--trace-decisions", arguments.traceDecisions, "File for the decision trace (JSON)");
+  app.add_option("--trace-decisions", arguments.traceDecisions,
+                 "File for the decision trace (JSON)");
   app.footer("Exit codes: 0 done, 1 the input is at fault, 2 wrong usage or an internal fault.");
   try {
     app.parse(argc, argv);

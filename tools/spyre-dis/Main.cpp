@@ -1,4 +1,4 @@
-//===- Main.cpp - spyre-dis: prints a device program as text -------------------------------===//
+//===- Main.cpp - spyre-dis: prints a device program as text --------------------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Program/Program.h"

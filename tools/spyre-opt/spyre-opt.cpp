@@ -1,15 +1,15 @@
-//===- spyre-opt.cpp - runs any pass on graph or loop IR ------------------------------------------------------------===//
+//===- spyre-opt.cpp - runs any pass on graph or loop IR ------------------------------------===//
 //
-// The usual MLIR driver, but the text is limited before the library sees it (size, nesting, no bytecode): the
-// library itself crashes on hostile input.
-//===----------------------------------------------------------------------------------------===//
+// The usual MLIR driver, but the text is limited before the library sees it (size, nesting, no
+// bytecode): the library itself crashes on hostile input.
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Pipelines/Pipelines.h"
 
-#include "mlir/Support/FileUtilities.h"
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 #include <iostream>
 

@@ -1,4 +1,4 @@
-//===- Main.cpp - spyre-run: execute a compiled model on NumPy files --------------------------===//
+//===- Main.cpp - spyre-run: execute a compiled model on NumPy files ------------------------===//
 #include "RunCommand.h"
 
 #include <iostream>

@@ -1,8 +1,8 @@
-//===- RunCommand.cpp - load, check, run, write -----------------------------------------------===//
+//===- RunCommand.cpp - load, check, run, write ---------------------------------------------===//
 //
 // Everything that can be checked without the device is checked first, and nothing is written until
 // the last output is in host memory: a failed run leaves the old files as they were.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "RunCommand.h"
 
 #include "spyre/Base/Artifacts.h"

@@ -1,7 +1,7 @@
-//===- RunCommand.h - what spyre-run does, apart from main() ----------------------------------===//
+//===- RunCommand.h - what spyre-run does, apart from main() --------------------------------===//
 //
 // Separate from main() so that tests call it with their own streams.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <iosfwd>

@@ -1,4 +1,4 @@
-//===- Arguments.cpp - the rule --------------------------------------------------------------===//
+//===- Arguments.cpp - the rule -------------------------------------------------------------===//
 #include "Arguments.h"
 
 #include "ATen/core/jit_type.h"

@@ -1,10 +1,10 @@
-//===- Arguments.h - arguments of a torch call as operands and attributes of the graph -------===//
+//===- Arguments.h - arguments of a torch call as operands and attributes of the graph ------===//
 //
 // One rule for eager calls and captured graphs. Tensors are operands; numbers, booleans, strings
 // and integer lists are attributes under the name of the schema argument; a number in a tensor
 // position i is the attribute "scalar<i>". None, defaults, and where a result shall live (device,
 // layout, memory format, pinning) are left out; a dtype is its name ("float16").
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/CAPI/Compiler.h"

@@ -1,4 +1,4 @@
-//===- CompiledGraph.cpp - programs of a captured graph, by input layouts --------------------===//
+//===- CompiledGraph.cpp - programs of a captured graph, by input layouts -------------------===//
 #include "CompiledGraph.h"
 
 #include "Copy.h"

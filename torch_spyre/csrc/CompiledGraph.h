@@ -1,9 +1,9 @@
-//===- CompiledGraph.h - a captured graph and its programs -----------------------------------===//
+//===- CompiledGraph.h - a captured graph and its programs ----------------------------------===//
 //
 // Python hands the nodes over; sizes are fixed. What is still open is how the inputs lie on the
 // device: each new combination of strides and layouts gets a program of its own at the first call
 // that has it.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "Arguments.h"

@@ -1,10 +1,10 @@
-//===- Copy.h - elements between host and device, views included -----------------------------===//
+//===- Copy.h - elements between host and device, views included ----------------------------===//
 //
 // The unit is the image of a storage: a flat CPU tensor with one entry per host element, holding
 // device bits (raw image) or values. A view of the device tensor is the same view of the image, so
 // offsets, strides and overlaps need no cases of their own. Writing part of a storage reads the raw
 // image, changes those elements and writes it back; the other elements keep their bits.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "ATen/core/Tensor.h"

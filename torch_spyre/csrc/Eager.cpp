@@ -1,9 +1,9 @@
-//===- Eager.cpp - one-op programs -----------------------------------------------------------===//
+//===- Eager.cpp - one-op programs ----------------------------------------------------------===//
 //
 // The result's type and shape come from running the operation on meta tensors, so torch's own rules
 // (promotion, broadcasting) hold. Programs are kept by operation, geometry, layouts and constants;
 // so are refusals of the compiler, to not ask again.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Eager.h"
 
 #include "spyre/Base/Math.h"

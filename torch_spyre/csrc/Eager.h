@@ -1,4 +1,4 @@
-//===- Eager.h - one torch operation on spyre tensors, without a captured graph --------------===//
+//===- Eager.h - one torch operation on spyre tensors, without a captured graph -------------===//
 #pragma once
 
 #include "ATen/core/dispatch/Dispatcher.h"

@@ -1,4 +1,4 @@
-//===- Errors.cpp - which exception an error code becomes ------------------------------------===//
+//===- Errors.cpp - which exception an error code becomes -----------------------------------===//
 #include "Errors.h"
 
 #include "c10/util/Exception.h"

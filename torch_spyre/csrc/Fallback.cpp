@@ -1,9 +1,9 @@
-//===- Fallback.cpp - an operation the device cannot do, done on the CPU ---------------------===//
+//===- Fallback.cpp - an operation the device cannot do, done on the CPU --------------------===//
 //
 // Each storage is copied to the host once, whole, and every argument becomes the same view of that
 // copy, so arguments that overlap on the device overlap on the host. Afterwards the arguments the
 // schema marks as written are copied back.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "ATen/ops/empty_strided.h"
 #include "Arguments.h"
 #include "Copy.h"

@@ -1,4 +1,4 @@
-//===- Generator.cpp - a CPU generator that belongs to the spyre device ----------------------===//
+//===- Generator.cpp - a CPU generator that belongs to the spyre device ---------------------===//
 #include "Generator.h"
 
 #include "ATen/CPUGeneratorImpl.h"

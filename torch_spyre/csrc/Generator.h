@@ -1,9 +1,9 @@
-//===- Generator.h - random numbers of the spyre device --------------------------------------===//
+//===- Generator.h - random numbers of the spyre device -------------------------------------===//
 //
 // Random numbers are made on the CPU. A spyre generator wraps a CPU generator of its own, so the
 // values equal the CPU's for the same seed and seeding the device does not disturb the CPU's
 // stream.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "ATen/core/Generator.h"

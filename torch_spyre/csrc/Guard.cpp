@@ -1,9 +1,9 @@
-//===- Guard.cpp - current device, streams and events for torch ------------------------------===//
+//===- Guard.cpp - current device, streams and events for torch -----------------------------===//
 //
 // Every operation has finished when its call returns, so a stream is a number and an event a time
 // stamp of the simulated clock; the pool has the documented shape (0 default, 1-32 low priority,
 // 33-64 high) so that programs written for it run unchanged.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Guard.h"
 
 #include "RuntimeState.h"

@@ -1,4 +1,4 @@
-//===- Guard.h - the thread's current device -------------------------------------------------===//
+//===- Guard.h - the thread's current device ------------------------------------------------===//
 #pragma once
 
 #include "c10/core/Device.h"

@@ -1,4 +1,4 @@
-//===- Hooks.cpp - what torch asks any accelerator -------------------------------------------===//
+//===- Hooks.cpp - what torch asks any accelerator ------------------------------------------===//
 #include "ATen/detail/PrivateUse1HooksInterface.h"
 #include "Errors.h"
 #include "Generator.h"

@@ -1,8 +1,8 @@
-//===- Kernels.cpp - operations every torch program needs before any arithmetic --------------===//
+//===- Kernels.cpp - operations every torch program needs before any arithmetic -------------===//
 //
 // Factories, copies, views and storage surgery, registered for PrivateUse1. Views are torch's own
 // functions: the layout belongs to the storage, so a view is metadata only.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 
 #include "ATen/ops/_local_scalar_dense_native.h"

@@ -1,4 +1,4 @@
-//===- Memory.cpp - allocator bridge, tokens, storage geometry -------------------------------===//
+//===- Memory.cpp - allocator bridge, tokens, storage geometry ------------------------------===//
 #include "Memory.h"
 
 #include "spyre/Base/Math.h"

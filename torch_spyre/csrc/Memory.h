@@ -1,4 +1,4 @@
-//===- Memory.h - torch storages on the device -----------------------------------------------===//
+//===- Memory.h - torch storages on the device ----------------------------------------------===//
 //
 // A storage's data pointer is a token from a range no program can map: non-zero, unique, offsets
 // into it still find their allocation, and a stray dereference faults. Never a device address.
@@ -6,7 +6,7 @@
 // How the elements lie on the device (StorageGeometry) belongs to the storage and not to a tensor:
 // a view's layout describes the whole storage, so every view, alias or detached copy sees the same
 // one, whoever made it.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Layout/DeviceLayout.h"

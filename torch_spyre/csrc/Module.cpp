@@ -1,7 +1,7 @@
-//===- Module.cpp - the Python module torch_spyre._C -----------------------------------------===//
+//===- Module.cpp - the Python module torch_spyre._C ----------------------------------------===//
 //
 // Loading it registers allocator, guard, hooks and kernels with torch; no device is started.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Module.h"
 
 #include "Copy.h"

@@ -1,4 +1,4 @@
-//===- Module.h - the parts of the Python module _C ------------------------------------------===//
+//===- Module.h - the parts of the Python module _C -----------------------------------------===//
 #pragma once
 
 #include "pybind11/pybind11.h"

@@ -1,4 +1,4 @@
-//===- ModuleGraph.cpp - captured graphs and compile records in Python -----------------------===//
+//===- ModuleGraph.cpp - captured graphs and compile records in Python ----------------------===//
 #include "ATen/core/dispatch/Dispatcher.h"
 #include "CompiledGraph.h"
 #include "Errors.h"

@@ -1,4 +1,4 @@
-//===- ModuleLayout.cpp - SpyreTensorLayout and the format enumerations in Python ------------===//
+//===- ModuleLayout.cpp - SpyreTensorLayout and the format enumerations in Python -----------===//
 #include "spyre/Base/Math.h"
 
 #include "Copy.h"

@@ -1,4 +1,4 @@
-//===- Programs.cpp - compile, load, run -----------------------------------------------------===//
+//===- Programs.cpp - compile, load, run ----------------------------------------------------===//
 #include "Programs.h"
 
 #include "Copy.h"

@@ -1,8 +1,8 @@
-//===- Programs.h - compile a graph, load it, run it on tensors ------------------------------===//
+//===- Programs.h - compile a graph, load it, run it on tensors -----------------------------===//
 //
 // Eager operations and captured graphs both end here. A program is compiled for the exact geometry
 // and layouts of its inputs; who asks keeps a map from signature to program.
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/CAPI/Compiler.h"

@@ -1,4 +1,4 @@
-//===- RuntimeState.cpp - lazy start, fork safety, counters ----------------------------------===//
+//===- RuntimeState.cpp - lazy start, fork safety, counters ---------------------------------===//
 #include "RuntimeState.h"
 
 #include "Errors.h"

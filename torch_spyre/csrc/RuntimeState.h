@@ -1,11 +1,11 @@
-//===- RuntimeState.h - the one device of the process, and the counters kept beside it -------===//
+//===- RuntimeState.h - the one device of the process, and the counters kept beside it ------===//
 //
 // The device is created on first use, never on import. A child forked after that cannot use it (its
 // threads are gone) and says so. The environment is read here and in Python, nowhere else:
 //
 //   SPYRE_DEVICE_DESC  preset name or JSON file of the machine ("openspyre")
 //   SPYRE_SIM_THREADS  host threads of the simulator (one per host core)
-//===-----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Runtime/Device.h"

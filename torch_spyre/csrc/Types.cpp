@@ -1,4 +1,4 @@
-//===- Types.cpp - the dtype tables ----------------------------------------------------------===//
+//===- Types.cpp - the dtype tables ---------------------------------------------------------===//
 #include "Types.h"
 
 #include "Errors.h"

@@ -1,4 +1,4 @@
-//===- Types.h - torch's element types in the project's terms --------------------------------===//
+//===- Types.h - torch's element types in the project's terms -------------------------------===//
 #pragma once
 
 #include "spyre/Layout/DeviceLayout.h"

@@ -1,4 +1,4 @@
-//===- DeviceDescTest.cpp - presets and the strict reader of machine files ----------------===//
+//===- DeviceDescTest.cpp - presets and the strict reader of machine files ------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 
 #include "spyre/Base/Artifacts.h"

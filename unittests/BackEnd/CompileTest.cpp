@@ -1,4 +1,4 @@
-//===- CompileTest.cpp - bundle to SpyreCode, in the library and on the command line ------===//
+//===- CompileTest.cpp - bundle to SpyreCode, in the library and on the command line --------===//
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/SpyreCode.h"

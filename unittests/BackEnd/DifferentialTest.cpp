@@ -1,10 +1,10 @@
-//===- DifferentialTest.cpp - device == evaluator, bit for bit ----------------------------===//
+//===- DifferentialTest.cpp - device == evaluator, bit for bit ------------------------------===//
 //
 // The judge of the back end: random operations run on the simulated card and in the evaluator,
 // which shares no source with program, back end or simulator. All memory must be equal afterwards,
 // inputs, gaps and padding lanes included, and the card must have counted exactly the work the op
 // asks for.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Generator.h"
 #include "Harness.h"
 #include "gtest/gtest.h"

@@ -1,8 +1,8 @@
-//===- ExampleTest.cpp - the worked example of the interface, end to end ------------------===//
+//===- ExampleTest.cpp - the worked example of the interface, end to end --------------------===//
 //
 // x and y are fp16 [8, 64] in segments 0 and 1, rows split over two cores, the sum stays in LX at
 // address 256 of each core: four rows, bytes 256..767 [spec: codegen-and-backend 2.11].
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Artifacts.h"
 
 #include "Harness.h"

@@ -1,4 +1,4 @@
-//===- Generator.cpp - see Generator.h ----------------------------------------------------===//
+//===- Generator.cpp - see Generator.h ------------------------------------------------------===//
 #include "Generator.h"
 
 #include "spyre/Base/Math.h"

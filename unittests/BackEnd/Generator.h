@@ -1,9 +1,9 @@
-//===- Generator.h - random OpSpecs with random memory, from a seed -----------------------===//
+//===- Generator.h - random OpSpecs with random memory, from a seed -------------------------===//
 //
 // Draws what planners may produce: every lowered operation, sizes that are no multiple of a stick,
 // broadcasts in the stick and beside it, device dimensions in any order, slices of larger buffers
 // with an offset, unit dimensions, and splits over the machine's cores.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"

@@ -1,4 +1,4 @@
-//===- Harness.cpp - see Harness.h --------------------------------------------------------===//
+//===- Harness.cpp - see Harness.h ----------------------------------------------------------===//
 #include "Harness.h"
 
 #include "spyre/BackEnd/BackEnd.h"

@@ -1,9 +1,9 @@
-//===- Harness.h - runs OpSpecs through the whole device side -----------------------------===//
+//===- Harness.h - runs OpSpecs through the whole device side -------------------------------===//
 //
 // OpSpec -> SuperDSC -> JSON text -> SuperDSC -> phase -> program bytes -> simulated device.
 // Segments are mapped the way a launch does: argument i is segment i, or i + 1 when a pool takes
 // segment 0.
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"

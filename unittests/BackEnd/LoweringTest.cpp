@@ -1,4 +1,4 @@
-//===- LoweringTest.cpp - how programs use LX, DDR and loops ------------------------------===//
+//===- LoweringTest.cpp - how programs use LX, DDR and loops --------------------------------===//
 #include "Generator.h"
 #include "Harness.h"
 #include "gtest/gtest.h"

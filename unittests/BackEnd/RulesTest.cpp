@@ -1,4 +1,4 @@
-//===- RulesTest.cpp - what the back end refuses, and that nothing gets past it -----------===//
+//===- RulesTest.cpp - what the back end refuses, and that nothing gets past it -------------===//
 #include "spyre/BackEnd/BackEnd.h"
 
 #include "Generator.h"

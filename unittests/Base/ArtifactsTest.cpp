@@ -1,4 +1,4 @@
-//===- ArtifactsTest.cpp - files are whole or absent --------------------------------------===//
+//===- ArtifactsTest.cpp - files are whole or absent ----------------------------------------===//
 #include "spyre/Base/Artifacts.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-//===- DecisionTest.cpp - the decision trace ----------------------------------------------===//
+//===- DecisionTest.cpp - the decision trace ------------------------------------------------===//
 #include "spyre/Base/Decision.h"
 
 #include "spyre/Base/Json.h"

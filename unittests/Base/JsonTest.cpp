@@ -1,4 +1,4 @@
-//===- JsonTest.cpp - the strict JSON reader ----------------------------------------------===//
+//===- JsonTest.cpp - the strict JSON reader ------------------------------------------------===//
 #include "spyre/Base/Json.h"
 
 #include "spyre/Base/Random.h"

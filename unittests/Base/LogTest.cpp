@@ -1,4 +1,4 @@
-//===- LogTest.cpp - levels and sinks -----------------------------------------------------===//
+//===- LogTest.cpp - levels and sinks -------------------------------------------------------===//
 #include "spyre/Base/Log.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-//===- StatusTest.cpp - errors as values, integer helpers, random numbers -----------------===//
+//===- StatusTest.cpp - errors as values, integer helpers, random numbers -------------------===//
 #include "spyre/Base/Status.h"
 
 #include "spyre/Base/Math.h"

@@ -1,4 +1,4 @@
-//===- ThreadPoolTest.cpp - every index once, from any thread -----------------------------===//
+//===- ThreadPoolTest.cpp - every index once, from any thread -------------------------------===//
 #include "spyre/Base/ThreadPool.h"
 
 #include "gtest/gtest.h"

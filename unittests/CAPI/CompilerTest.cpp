@@ -1,9 +1,8 @@
-//===- CompilerTest.cpp - phases, errors and determinism of the compiler interface ---------------------------------------------===//
-#include "ModelRunner.h"
-#include "RandomGraph.h"
-
+//===- CompilerTest.cpp - phases, errors and determinism of the compiler interface ----------===//
 #include "spyre/Base/Random.h"
 
+#include "ModelRunner.h"
+#include "RandomGraph.h"
 #include "gtest/gtest.h"
 
 using namespace spyre;
@@ -60,7 +59,8 @@ TEST(Compiler, UnknownOperationsAreReportedTogether) {
   auto result = capi::compileGraph(builder.text(), openSpyre());
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), 1002);
-  EXPECT_NE(result.status().text().find("aten.cos.default (1x), aten.sin.default (2x)"), std::string::npos)
+  EXPECT_NE(result.status().text().find("aten.cos.default (1x), aten.sin.default (2x)"),
+            std::string::npos)
       << result.status().message();
 }
 
@@ -134,9 +134,9 @@ TEST(Compiler, HostileNestingAndBytecodeAreRefusedBeforeParsing) {
 TEST(Compiler, CountersEqualTheAnalyticCountOfTheGraph) {
   capi::GraphBuilder builder;
   auto type = [](std::vector<int64_t> size) {
-    return capi::TensorType{numerics::HostType::Float16, size, size.size() == 2
-                                                                   ? std::vector<int64_t>{size[1], 1}
-                                                                   : std::vector<int64_t>{1}};
+    return capi::TensorType{numerics::HostType::Float16, size,
+                            size.size() == 2 ? std::vector<int64_t>{size[1], 1}
+                                             : std::vector<int64_t>{1}};
   };
   auto input = [&](const char *name, std::vector<int64_t> size) {
     return builder.addInput(name, type(size), 0,
@@ -145,8 +145,9 @@ TEST(Compiler, CountersEqualTheAnalyticCountOfTheGraph) {
   auto x = input("x", {55, 67}), y = input("y", {67, 130});
   auto mm = builder.addCall("aten.mm.default", {x, y}, {}, type({55, 130}), "model.py:3");
   auto exp = builder.addCall("aten.exp.default", {mm}, {}, type({55, 130}), "model.py:3");
-  auto sum = builder.addCall("aten.sum.dim_IntList", {exp},
-                             {{"dim", std::vector<int64_t>{0}}, {"keepdim", false}}, type({130}), "");
+  auto sum =
+      builder.addCall("aten.sum.dim_IntList", {exp},
+                      {{"dim", std::vector<int64_t>{0}}, {"keepdim", false}}, type({130}), "");
   builder.addOutput(sum, type({130}));
   std::vector<HostTensor> inputs = {{{55, 67}, std::vector<float>(55 * 67, 0.0f), false},
                                     {{67, 130}, std::vector<float>(67 * 130, 1.0f), false}};

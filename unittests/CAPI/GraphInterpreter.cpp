@@ -1,4 +1,4 @@
-//===- GraphInterpreter.cpp - graphs on the host, straight from their definition -------------------------------------===//
+//===- GraphInterpreter.cpp - graphs on the host, straight from their definition ------------===//
 #include "GraphInterpreter.h"
 
 #include "spyre/Numerics/Formats.h"
@@ -122,7 +122,8 @@ private:
       int64_t column = i % n, row = i / n % m, block = i / (m * n);
       float sum = 0;
       for (int64_t p = 0; p < k; ++p) {
-        sum = std::fma(a.values[(block * m + row) * k + p], b.values[(block * k + p) * n + column], sum);
+        sum = std::fma(a.values[(block * m + row) * k + p], b.values[(block * k + p) * n + column],
+                       sum);
       }
       result.values[i] = rounded(sum);
     }

@@ -1,8 +1,8 @@
-//===- GraphInterpreter.h - graphs on the host, straight from their definition --------------------------------------===//
+//===- GraphInterpreter.h - graphs on the host, straight from their definition --------------===//
 //
-// An oracle for the whole compiler: logical tensors of floats, one rounding to DLFloat16 per operation, no layouts,
-// sticks, tiles or cores.
-//===----------------------------------------------------------------------------------------===//
+// An oracle for the whole compiler: logical tensors of floats, one rounding to DLFloat16 per
+// operation, no layouts, sticks, tiles or cores.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/CAPI/Compiler.h"

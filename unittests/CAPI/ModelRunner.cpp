@@ -1,4 +1,4 @@
-//===- ModelRunner.cpp - runs compiled artifacts on the simulator and on the evaluator -----------------------------------===//
+//===- ModelRunner.cpp - runs compiled artifacts on the simulator and on the evaluator ------===//
 #include "ModelRunner.h"
 
 #include "spyre/Evaluator/Evaluator.h"
@@ -63,10 +63,10 @@ Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::Devic
     std::vector<uint8_t> bytes(elementCount(desc.size) * numerics::hostTypeBytes(desc.dtype));
     SPYRE_RETURN_IF_ERROR(runtime::downloadTensor(out[i], desc, refOf(desc, bytes)));
     for (int64_t n = 0; n < elementCount(desc.size); ++n) {
-      tensor.values.push_back(desc.dtype == numerics::HostType::Bool
-                                  ? float(bytes[n])
-                                  : numerics::halfToFloat(
-                                        reinterpret_cast<uint16_t *>(bytes.data())[n]));
+      tensor.values.push_back(
+          desc.dtype == numerics::HostType::Bool
+              ? float(bytes[n])
+              : numerics::halfToFloat(reinterpret_cast<uint16_t *>(bytes.data())[n]));
     }
     result.outputs.push_back(std::move(tensor));
   }

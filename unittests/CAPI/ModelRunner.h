@@ -1,10 +1,10 @@
-//===- ModelRunner.h - runs compiled artifacts on the simulator and on the evaluator ----------------------------------===//
+//===- ModelRunner.h - runs compiled artifacts on the simulator and on the evaluator --------===//
 #pragma once
-
-#include "GraphInterpreter.h"
 
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Runtime/Device.h"
+
+#include "GraphInterpreter.h"
 
 namespace spyre::testing {
 

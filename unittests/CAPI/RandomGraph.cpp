@@ -1,4 +1,4 @@
-//===- RandomGraph.cpp - seeded random graphs of the supported operations ----------------------------------------------===//
+//===- RandomGraph.cpp - seeded random graphs of the supported operations -------------------===//
 #include "RandomGraph.h"
 
 #include "spyre/Base/Math.h"
@@ -54,8 +54,9 @@ private:
     tensor.shape = shape;
     tensor.isBool = isBool;
     for (int64_t n = 0; n < elementCount(shape); ++n) {
-      float value = isBool ? float(random.below(2))
-                           : options.exact ? float(random.between(-2, 2)) : random.uniform(-1, 1);
+      float value = isBool          ? float(random.below(2))
+                    : options.exact ? float(random.between(-2, 2))
+                                    : random.uniform(-1, 1);
       tensor.values.push_back(numerics::dl16ToFloat(numerics::floatToDl16(value)));
     }
     graph.inputs.push_back(std::move(tensor));
@@ -97,8 +98,8 @@ private:
         addCall(name, {x}, {{"scalar1", double(random.between(-2, 2))}}, shape);
       } else {
         int64_t y = addInput(broadcastable(shape), false);
-        std::vector<int64_t> operands = random.below(2) ? std::vector<int64_t>{x, y}
-                                                        : std::vector<int64_t>{y, x};
+        std::vector<int64_t> operands =
+            random.below(2) ? std::vector<int64_t>{x, y} : std::vector<int64_t>{y, x};
         addCall(name, operands, {}, shape);
       }
       return;

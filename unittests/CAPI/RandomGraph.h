@@ -1,9 +1,9 @@
-//===- RandomGraph.h - seeded random graphs of the supported operations -----------------------------------------------===//
+//===- RandomGraph.h - seeded random graphs of the supported operations ---------------------===//
 #pragma once
 
-#include "GraphInterpreter.h"
-
 #include "spyre/Base/Random.h"
+
+#include "GraphInterpreter.h"
 
 namespace spyre::testing {
 

@@ -1,11 +1,12 @@
-//===- RandomGraphTest.cpp - random graphs through every layer --------------------------------------------------------------===//
+//===- RandomGraphTest.cpp - random graphs through every layer ------------------------------===//
 //
-// Three opinions on each graph: the simulator running the compiled model, the evaluator running its OpSpecs (equal bit for
-// bit, padding included), and the interpreter running the graph itself (equal for integer data, close with exp).
-//===----------------------------------------------------------------------------------------===//
-#include "ModelRunner.h"
+// Three opinions on each graph: the simulator running the compiled model, the evaluator running its
+// OpSpecs (equal bit for bit, padding included), and the interpreter running the graph itself
+// (equal for integer data, close with exp).
+//===--------------------------------------------------------------------------------------------===//
 #include "RandomGraph.h"
 
+#include "ModelRunner.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -60,7 +61,8 @@ void checkGraph(const Graph &graph, const arch::DeviceDesc &device, int64_t core
       // Sums in another order, then at most a few roundings of 2^-10 on the way.
       float tolerance = exact ? 0 : 0.02f * std::max(1.0f, largest(expected));
       ASSERT_LE(std::fabs(want - got), tolerance)
-          << what << " output " << i << " element " << n << ": " << want << " vs " << got << "\n" << text;
+          << what << " output " << i << " element " << n << ": " << want << " vs " << got << "\n"
+          << text;
     }
   }
 }
@@ -83,11 +85,17 @@ void checkSeeds(uint64_t first, uint64_t count, const char *preset, int64_t core
 
 } // namespace
 
-TEST(RandomGraph, IntegerGraphsAreExactOn32Cores) { checkSeeds(0, cases(150), "openspyre", 32, true, 140); }
-TEST(RandomGraph, IntegerGraphsAreExactOnOneCore) { checkSeeds(50000, cases(50), "openspyre", 1, true, 140); }
+TEST(RandomGraph, IntegerGraphsAreExactOn32Cores) {
+  checkSeeds(0, cases(150), "openspyre", 32, true, 140);
+}
+TEST(RandomGraph, IntegerGraphsAreExactOnOneCore) {
+  checkSeeds(50000, cases(50), "openspyre", 1, true, 140);
+}
 TEST(RandomGraph, IntegerGraphsAreExactOnTheTinyMachine) {
   refusedForSpan = 0;
   checkSeeds(100000, cases(100), "tiny", 0, true, 140);
   EXPECT_LE(refusedForSpan, int(cases(100) / 10));
 }
-TEST(RandomGraph, RealGraphsAreCloseOn7Cores) { checkSeeds(150000, cases(80), "openspyre", 7, false, 100); }
+TEST(RandomGraph, RealGraphsAreCloseOn7Cores) {
+  checkSeeds(150000, cases(80), "openspyre", 7, false, 100);
+}

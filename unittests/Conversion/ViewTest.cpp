@@ -1,4 +1,4 @@
-//===- ViewTest.cpp - view algebra against brute-force indexing -------------------------------------------------===//
+//===- ViewTest.cpp - view algebra against brute-force indexing -----------------------------===//
 #include "View.h"
 
 #include "spyre/Base/Random.h"
@@ -154,7 +154,7 @@ TEST(View, RandomReshapesAndPermutesReadTheRightElements) {
 TEST(View, BroadcastRepeatsAndSegmentsCoverIt) {
   View x = View::whole(0, {3, 1});
   View wide = views::broadcast(x, {2, 3, 4});
-  EXPECT_EQ(allOffsets(wide, {3, 1}),
-            (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}));
+  EXPECT_EQ(allOffsets(wide, {3, 1}), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2,
+                                                            0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}));
   EXPECT_EQ(views::stepsOf(wide.dims[2], {4})[0].dim, views::kBroadcast);
 }

@@ -1,10 +1,11 @@
-//===- EvaluatorTest.cpp - the reference semantics on cases computed by hand ------------------===//
+//===- EvaluatorTest.cpp - the reference semantics on cases computed by hand ----------------===//
 //
 // Values are chosen so that the expected result is exact in DLFloat16 (9 fraction bits) unless the
 // rounding itself is the point. Memory is compared by lane: padding lanes are part of the contract.
-//===----------------------------------------------------------------------------------------===//
-#include "spyre/Base/Random.h"
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Evaluator/Evaluator.h"
+
+#include "spyre/Base/Random.h"
 #include "spyre/Numerics/Functions.h"
 
 #include "gtest/gtest.h"
@@ -271,7 +272,7 @@ TEST(Evaluator, SumAlongTheStickIgnoresThePadding) {
   }
   m.run();
   for (int64_t l = 0; l < 64; ++l) {
-    EXPECT_EQ(m.result(l), 70);           // all lanes of the stick
+    EXPECT_EQ(m.result(l), 70);              // all lanes of the stick
     EXPECT_EQ(m.result(64 + l), 17 * 6 + 1); // 17 times 0+1+2+3, then 0 and 1
   }
 }

@@ -1,4 +1,4 @@
-//===- DeviceLayoutTest.cpp - the documented layouts as golden tables ---------------------===//
+//===- DeviceLayoutTest.cpp - the documented layouts as golden tables -----------------------===//
 #include "spyre/Layout/DeviceLayout.h"
 
 #include "spyre/Base/Math.h"

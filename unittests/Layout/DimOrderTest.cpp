@@ -1,4 +1,4 @@
-//===- DimOrderTest.cpp - a recovered order rebuilds the same layout ----------------------===//
+//===- DimOrderTest.cpp - a recovered order rebuilds the same layout ------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Base/Random.h"
 #include "spyre/Layout/DeviceLayout.h"

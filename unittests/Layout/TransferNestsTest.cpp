@@ -1,8 +1,8 @@
-//===- TransferNestsTest.cpp - the documented loop nests, executed ------------------------===//
+//===- TransferNestsTest.cpp - the documented loop nests, executed --------------------------===//
 //
 // [spec: device-and-layouts 4.3] lists the loop nests of worked transfers. Here they are executed
 // literally and the device bytes compared with packToDevice; this covers expert layouts too.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Layout/Transfer.h"
 

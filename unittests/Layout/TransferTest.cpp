@@ -1,4 +1,4 @@
-//===- TransferTest.cpp - every element once, whatever the order, type and host strides ---===//
+//===- TransferTest.cpp - every element once, whatever the order, type and host strides -----===//
 #include "spyre/Layout/Transfer.h"
 
 #include "spyre/Base/Math.h"

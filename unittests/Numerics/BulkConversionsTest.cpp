@@ -1,4 +1,4 @@
-//===- BulkConversionsTest.cpp - the vectorised loops equal the scalar functions ----------===//
+//===- BulkConversionsTest.cpp - the vectorised loops equal the scalar functions ------------===//
 #include "spyre/Base/Random.h"
 #include "spyre/Numerics/Formats.h"
 

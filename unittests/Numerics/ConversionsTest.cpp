@@ -1,4 +1,4 @@
-//===- ConversionsTest.cpp - DLFloat16, half and bfloat16 against independent references --===//
+//===- ConversionsTest.cpp - DLFloat16, half and bfloat16 against independent references ----===//
 #include "spyre/Base/Random.h"
 #include "spyre/Numerics/Formats.h"
 

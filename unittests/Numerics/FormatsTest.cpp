@@ -1,4 +1,4 @@
-//===- FormatsTest.cpp - names, widths and pairings of formats ----------------------------===//
+//===- FormatsTest.cpp - names, widths and pairings of formats ------------------------------===//
 #include "spyre/Numerics/Formats.h"
 
 #include "gtest/gtest.h"

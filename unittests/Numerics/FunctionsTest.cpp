@@ -1,4 +1,4 @@
-//===- FunctionsTest.cpp - accuracy and special values of the vector unit's functions -----===//
+//===- FunctionsTest.cpp - accuracy and special values of the vector unit's functions -------===//
 #include "spyre/Numerics/Functions.h"
 
 #include "spyre/Base/Random.h"

@@ -1,4 +1,4 @@
-//===- BinaryTest.cpp - writing and reading programs, and reading damaged ones -------------===//
+//===- BinaryTest.cpp - writing and reading programs, and reading damaged ones --------------===//
 #include "Program/ProgramBuilder.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-//===- DisassemblerTest.cpp - one readable line per instruction ----------------------------===//
+//===- DisassemblerTest.cpp - one readable line per instruction -----------------------------===//
 #include "Program/ProgramBuilder.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-//===- ProgramBuilder.h - short spellings for device programs in tests ---------------------===//
+//===- ProgramBuilder.h - short spellings for device programs in tests ----------------------===//
 //
 //   PhaseBuilder phase("0_add", 2);
 //   int32_t perCore = phase.table({0, 4096});
@@ -7,7 +7,7 @@
 //       .end();
 //
 // Counts and strides are written innermost last and may be shorter than kMaxLevels.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Random.h"

@@ -1,8 +1,8 @@
-//===- VerifierTest.cpp - each rule of the machine, kept and broken ------------------------===//
+//===- VerifierTest.cpp - each rule of the machine, kept and broken -------------------------===//
 //
 // "tiny" has 4 cores, 64 KiB of LX and 8 segments of 16 GiB. Each test breaks one rule of an else
 // correct phase and looks for the words of that rule.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Program/ProgramBuilder.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-//===- AllocatorTest.cpp - first fit never overlaps and forgets nothing -----------------------===//
+//===- AllocatorTest.cpp - first fit never overlaps and forgets nothing ---------------------===//
 #include "Runtime/Allocator.h"
 
 #include "spyre/Base/Random.h"

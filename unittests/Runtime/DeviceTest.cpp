@@ -1,8 +1,8 @@
-//===- DeviceTest.cpp - what Device adds to a driver ------------------------------------------===//
+//===- DeviceTest.cpp - what Device adds to a driver ----------------------------------------===//
 //
 // Behaviour every driver must show is in conformance/; here a driver made for the test records what
 // it is asked and fails on command.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Runtime/Device.h"
 
 #include "gtest/gtest.h"

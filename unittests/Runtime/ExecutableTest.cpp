@@ -1,4 +1,4 @@
-//===- ExecutableTest.cpp - compiled models from load to result -------------------------------===//
+//===- ExecutableTest.cpp - compiled models from load to result -----------------------------===//
 #include "spyre/Runtime/Executable.h"
 
 #include "spyre/Base/Log.h"

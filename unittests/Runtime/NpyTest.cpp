@@ -1,4 +1,4 @@
-//===- NpyTest.cpp - npy files, sound and damaged ---------------------------------------------===//
+//===- NpyTest.cpp - npy files, sound and damaged -------------------------------------------===//
 #include "spyre/Runtime/Npy.h"
 
 #include "spyre/Base/Random.h"

@@ -1,4 +1,4 @@
-//===- RunCommandTest.cpp - spyre-run from arguments to files ---------------------------------===//
+//===- RunCommandTest.cpp - spyre-run from arguments to files -------------------------------===//
 #include "spyre-run/RunCommand.h"
 
 #include "spyre/Runtime/Npy.h"

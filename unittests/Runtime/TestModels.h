@@ -1,8 +1,8 @@
-//===- TestModels.h - compiled models made by hand --------------------------------------------===//
+//===- TestModels.h - compiled models made by hand ------------------------------------------===//
 //
 // Artifact sets as the compiler would write them, without the compiler: model.json from structs,
 // one program per bundle from TestPrograms.h. All tensors are float16 [4, 64], four sticks.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Artifacts.h"

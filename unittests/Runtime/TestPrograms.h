@@ -1,8 +1,8 @@
-//===- TestPrograms.h - small device programs made by hand ------------------------------------===//
+//===- TestPrograms.h - small device programs made by hand ----------------------------------===//
 //
 // The runtime never looks inside a program, so its tests need one that is real and small: the sum
 // of two tensors of fp16 sticks on one core. Shared with the conformance suite.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Program/Program.h"

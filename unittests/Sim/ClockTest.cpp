@@ -1,4 +1,4 @@
-//===- ClockTest.cpp - counters and cycles of a small program, exactly ---------------------===//
+//===- ClockTest.cpp - counters and cycles of a small program, exactly ----------------------===//
 #include "Sim/SimFixture.h"
 
 namespace spyre::test {

@@ -1,4 +1,4 @@
-//===- DeterminismTest.cpp - the same bits and counters for any number of host threads -----===//
+//===- DeterminismTest.cpp - the same bits and counters for any number of host threads ------===//
 #include "Sim/SimFixture.h"
 
 #include <bit>

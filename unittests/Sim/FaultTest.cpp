@@ -1,4 +1,4 @@
-//===- FaultTest.cpp - each category of fault, provoked ------------------------------------===//
+//===- FaultTest.cpp - each category of fault, provoked -------------------------------------===//
 #include "Sim/SimFixture.h"
 
 namespace spyre::test {

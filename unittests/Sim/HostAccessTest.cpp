@@ -1,4 +1,4 @@
-//===- HostAccessTest.cpp - creation, DDR seen from the host, errors of the C interface ----===//
+//===- HostAccessTest.cpp - creation, DDR seen from the host, errors of the C interface -----===//
 #include "Sim/SimFixture.h"
 
 #include <thread>

@@ -1,4 +1,4 @@
-//===- InstructionTest.cpp - semantics of each instruction against plain scalar code -------===//
+//===- InstructionTest.cpp - semantics of each instruction against plain scalar code --------===//
 #include "spyre/Numerics/Functions.h"
 
 #include "Sim/SimFixture.h"

@@ -1,4 +1,4 @@
-//===- MatmulTest.cpp - the matrix unit against a triple loop ------------------------------===//
+//===- MatmulTest.cpp - the matrix unit against a triple loop -------------------------------===//
 #include "spyre/Numerics/Functions.h"
 
 #include "Sim/SimFixture.h"

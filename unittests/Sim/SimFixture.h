@@ -1,8 +1,8 @@
-//===- SimFixture.h - a small device with mapped segments, driven through the C interface --===//
+//===- SimFixture.h - a small device with mapped segments, driven through the C interface ----===//
 //
 // Segment i is mapped to 1 MiB at physical address (i + 1) MiB; ddr(i, offset) is the virtual
 // address and dram(i, offset) the physical one.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Numerics/Formats.h"

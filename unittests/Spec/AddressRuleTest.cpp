@@ -1,13 +1,13 @@
-//===- AddressRuleTest.cpp - the SuperDSC describes the same addresses as the OpSpec ----------===//
+//===- AddressRuleTest.cpp - the SuperDSC describes the same addresses as the OpSpec --------===//
 //
 // A back end sees only the SuperDSC and the address rule of SuperDsc.h. Here both sides compute the
 // address of every element at every point of every core's slice: from the OpSpec's coordinates, and
 // by the rule from the emitted SuperDSC, which equals the one read back from its JSON.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
+#include "spyre/Base/Math.h"
+
 #include "SpecGenerator.h"
 #include "SpecTestUtils.h"
-
-#include "spyre/Base/Math.h"
 
 using namespace spyre;
 using namespace spyre::spec;
@@ -96,8 +96,8 @@ private:
   };
 
   SourceTensor sourceTensor(const TensorArg &arg) const {
-    SourceTensor out{arg.residency == Residency::Lx, arg.address,
-                     numerics::elementBytes(arg.deviceDtype), {}};
+    SourceTensor out{
+        arg.residency == Residency::Lx, arg.address, numerics::elementBytes(arg.deviceDtype), {}};
     int64_t stride = 1;
     for (size_t j = arg.deviceSize.size(); j-- > 0;) {
       SourceDim entry{arg.deviceCoordinates[j], 0, 1, stride};
@@ -162,8 +162,8 @@ private:
     for (const DscLayout &candidate : dsc.layouts) {
       layout = candidate.label == tensor.layout ? &candidate : layout;
     }
-    RuleTensor out{tensor.startAddress, layout->stickSizes[0],
-                   numerics::elementBytes(tensor.format), {}};
+    RuleTensor out{
+        tensor.startAddress, layout->stickSizes[0], numerics::elementBytes(tensor.format), {}};
     int64_t stride = 1;
     for (const std::string &label : tensor.dimOrder) {
       if (*findDim(tensor.scale, label) < 0) {

@@ -1,7 +1,7 @@
-//===- BundleTest.cpp - bundle.mlir and whole bundles -----------------------------------------===//
-#include "SpecTestUtils.h"
-
+//===- BundleTest.cpp - bundle.mlir and whole bundles ---------------------------------------===//
 #include "spyre/Spec/Bundle.h"
+
+#include "SpecTestUtils.h"
 
 using namespace spyre;
 using namespace spyre::spec;
@@ -15,9 +15,9 @@ TEST(Bundle, WritesTheBakedForm) {
 }
 
 TEST(Bundle, AcceptsCommentsAndAnyBlanks) {
-  const Bundle bundle = valueOf(parseBundleMlir(
-      "// a bundle\nmodule{func.func @sdsc_bundle(){ // body\r\n"
-      "sdscbundle.sdsc_execute(){sdsc_filename = \"a.json\"}\n\n return } }//end"));
+  const Bundle bundle = valueOf(
+      parseBundleMlir("// a bundle\nmodule{func.func @sdsc_bundle(){ // body\r\n"
+                      "sdscbundle.sdsc_execute(){sdsc_filename = \"a.json\"}\n\n return } }//end"));
   EXPECT_EQ(bundle.executes, std::vector<std::string>{"a.json"});
   EXPECT_TRUE(valueOf(parseBundleMlir(writeBundleMlir({}))).executes.empty());
 }
@@ -48,9 +48,9 @@ TEST(Bundle, NamesConstructsThatAreNotAcceptedYet) {
     EXPECT_ERROR(parseBundleMlir(head + construct).status(), 5004, "not accepted yet");
     EXPECT_ERROR(parseBundleMlir(head + construct).status(), 5004, "line 3");
   }
-  EXPECT_ERROR(parseBundleMlir("module { func.func @sdsc_bundle(%a: !sdscbundle.input_arg<index>)")
-                   .status(),
-               5004, "function parameters");
+  EXPECT_ERROR(
+      parseBundleMlir("module { func.func @sdsc_bundle(%a: !sdscbundle.input_arg<index>)").status(),
+      5004, "function parameters");
   EXPECT_ERROR(parseBundleMlir("#map_0 = affine_map<(d0)[s0] -> (s0)>").status(), 5004, "#map_0");
 }
 

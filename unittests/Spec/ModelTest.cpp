@@ -1,4 +1,4 @@
-//===- ModelTest.cpp - model.json -------------------------------------------------------------===//
+//===- ModelTest.cpp - model.json -----------------------------------------------------------===//
 #include "SpecExamples.h"
 #include "SpecTestUtils.h"
 

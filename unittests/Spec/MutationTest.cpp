@@ -1,15 +1,15 @@
-//===- MutationTest.cpp - damaged text never crashes a reader ---------------------------------===//
+//===- MutationTest.cpp - damaged text never crashes a reader -------------------------------===//
 //
 // Random cuts, copies and byte changes of valid texts. A reader may accept or refuse the result,
 // but it must return, and what it accepts must survive the next stage as well.
-//===----------------------------------------------------------------------------------------===//
-#include "SpecExamples.h"
-#include "SpecGenerator.h"
-#include "SpecTestUtils.h"
-
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Json.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/SpyreCode.h"
+
+#include "SpecExamples.h"
+#include "SpecGenerator.h"
+#include "SpecTestUtils.h"
 
 #include <functional>
 

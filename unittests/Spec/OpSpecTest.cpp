@@ -1,4 +1,4 @@
-//===- OpSpecTest.cpp - text form and invariants of OpSpecs -----------------------------------===//
+//===- OpSpecTest.cpp - text form and invariants of OpSpecs ---------------------------------===//
 #include "SpecTestUtils.h"
 
 #include <cmath>
@@ -90,9 +90,10 @@ TEST(OpSpecVerifier, AcceptsTheExamples) {
 }
 
 TEST(OpSpecVerifier, AcceptsAnOpOnScalars) {
-  const OpSpec spec = makeSpec("add", {}, {tensor({1, 64}, {fixed(), fixed()}),
-                                           tensor({1, 64}, {fixed(), fixed()}),
-                                           tensor({1, 64}, {fixed(), fixed()})});
+  const OpSpec spec =
+      makeSpec("add", {},
+               {tensor({1, 64}, {fixed(), fixed()}), tensor({1, 64}, {fixed(), fixed()}),
+                tensor({1, 64}, {fixed(), fixed()})});
   EXPECT_TRUE(verifyOpSpec(spec).ok()) << verifyOpSpec(spec).message();
 }
 
@@ -136,20 +137,28 @@ TEST(OpSpecVerifier, EveryRuleIsChecked) {
       {"neither a constant", [](OpSpec &s) { s.args[0].deviceCoordinates[0] = sym("c1"); }},
       {"neither a constant", [](OpSpec &s) { s.args[0].deviceCoordinates[1] = tile("c0"); }},
       {"neither a constant", [](OpSpec &s) { s.args[0].deviceCoordinates[1] = lane("c0"); }},
-      {"two outer coordinates", [](OpSpec &s) { s.args[0].deviceCoordinates = {
-                                                    sym("c0"), sym("c0"), lane("c1")};
-                                                s.args[0].deviceSize = {8, 8, 64}; }},
+      {"two outer coordinates",
+       [](OpSpec &s) {
+         s.args[0].deviceCoordinates = {sym("c0"), sym("c0"), lane("c1")};
+         s.args[0].deviceSize = {8, 8, 64};
+       }},
       {"outside the device size", [](OpSpec &s) { s.args[0].deviceCoordinates[1] = sym("c0", 1); }},
       {"outside the device size",
        [](OpSpec &s) { s.args[0].deviceCoordinates[1] = sym("c0", -1); }},
       {"outside the device size", [](OpSpec &s) { s.args[0].deviceCoordinates[1] = fixed(8); }},
-      {"covers more than one stick", [](OpSpec &s) { s.iterationSpace[1].range = 65;
-                                                     s.args[0].deviceCoordinates[0] = fixed(); }},
+      {"covers more than one stick",
+       [](OpSpec &s) {
+         s.iterationSpace[1].range = 65;
+         s.args[0].deviceCoordinates[0] = fixed();
+       }},
       {"not in the output", [](OpSpec &s) { s.args[2].deviceCoordinates[1] = fixed(); }},
       {"finite", [](OpSpec &s) { s.constants = {{"x", INFINITY}}; }},
       {"a matmul is a reduction", [](OpSpec &s) { s.op = "batchmatmul"; }},
-      {"in no coordinate", [](OpSpec &s) { s.iterationSpace.push_back({"c2", 4, 1});
-                                           s.isReduction = true; }},
+      {"in no coordinate",
+       [](OpSpec &s) {
+         s.iterationSpace.push_back({"c2", 4, 1});
+         s.isReduction = true;
+       }},
   };
   for (const Case &c : cases) {
     OpSpec spec = exampleA();

@@ -1,9 +1,9 @@
-//===- SpecExamples.h - a model for tests: one kernel with a pool, an input, a constant -------===//
+//===- SpecExamples.h - a model for tests: one kernel with a pool, an input, a constant -----===//
 #pragma once
 
-#include "SpecTestUtils.h"
-
 #include "spyre/Spec/Model.h"
+
+#include "SpecTestUtils.h"
 
 namespace spyre::spec::test {
 

@@ -1,8 +1,8 @@
-//===- SpecGenerator.cpp - random OpSpecs that must be expressible ----------------------------===//
+//===- SpecGenerator.cpp - random OpSpecs that must be expressible --------------------------===//
 //
 // Builds each tensor from its symbols: a random order of dimensions, each possibly a slice of a
 // bigger one, constant dimensions in between, then size-1 dimensions outermost up to a common rank.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "SpecGenerator.h"
 
 #include "spyre/Base/Math.h"
@@ -88,14 +88,14 @@ private:
     std::vector<DeviceDim> dims;
     for (const std::string &symbol : symbols) {
       if (symbol != stick) {
-        dims.push_back(place(Coordinate::var(symbol), std::max(rangeOf(symbol), padded(symbol)),
-                             !exact));
+        dims.push_back(
+            place(Coordinate::var(symbol), std::max(rangeOf(symbol), padded(symbol)), !exact));
       }
     }
     const bool oneStick = !stick.empty() && rangeOf(stick) <= lanes;
     if (!stick.empty() && !(oneStick && chance(3))) {
-      dims.push_back(place(Coordinate::floorDiv(stick, lanes), ceilDiv(rangeOf(stick), lanes),
-                           !exact));
+      dims.push_back(
+          place(Coordinate::floorDiv(stick, lanes), ceilDiv(rangeOf(stick), lanes), !exact));
     } else if (oneStick && chance(2)) {
       dims.push_back({1, Coordinate::constant(0)});
     }

@@ -1,4 +1,4 @@
-//===- SpecGenerator.h - random OpSpecs that must be expressible ------------------------------===//
+//===- SpecGenerator.h - random OpSpecs that must be expressible ----------------------------===//
 #pragma once
 
 #include "spyre/Base/Random.h"

@@ -1,8 +1,8 @@
-//===- SpecTestUtils.h - examples and comparisons the Spec tests share ------------------------===//
+//===- SpecTestUtils.h - examples and comparisons the Spec tests share ----------------------===//
 //
 // The two worked examples of the interface text, and comparison with the golden files. To rewrite
 // those after a wanted change, run golden/regenerate.sh and review the difference.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Artifacts.h"

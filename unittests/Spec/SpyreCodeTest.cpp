@@ -1,7 +1,7 @@
-//===- SpyreCodeTest.cpp - spyrecode.json -----------------------------------------------------===//
-#include "SpecTestUtils.h"
-
+//===- SpyreCodeTest.cpp - spyrecode.json ---------------------------------------------------===//
 #include "spyre/Spec/SpyreCode.h"
+
+#include "SpecTestUtils.h"
 
 using namespace spyre;
 using namespace spyre::spec;
@@ -53,7 +53,7 @@ TEST(SpyreCode, IsStrict) {
   EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"ComputeOnHost\""), 5201,
                "program correction");
   EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"Jump\""), 5201, "unknown command 'Jump'");
-  EXPECT_ERROR(failureAfter("{\"job_bin_ptr\": \"120259086336\"}",
-                            "{\"job_bin_ptr\": \"120260000000\"}"),
-               5201, "outside the allocation");
+  EXPECT_ERROR(
+      failureAfter("{\"job_bin_ptr\": \"120259086336\"}", "{\"job_bin_ptr\": \"120260000000\"}"),
+      5201, "outside the allocation");
 }

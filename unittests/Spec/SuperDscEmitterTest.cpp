@@ -1,4 +1,4 @@
-//===- SuperDscEmitterTest.cpp - the twelve steps, on cases with known numbers ----------------===//
+//===- SuperDscEmitterTest.cpp - the twelve steps, on cases with known numbers --------------===//
 #include "SpecTestUtils.h"
 
 #include <functional>
@@ -45,11 +45,10 @@ TEST(SuperDscEmitter, ReproducesWorkedExampleB) {
 
 // [96,192] over 4 cores: 24 rows of 128 bytes each; a row, a column and a scalar operand.
 TEST(SuperDscEmitter, BroadcastOperandsShareTheLayoutWithScales) {
-  const OpSpec spec = makeSpec(
-      "where3", {{"c0", 96, 4}, {"c1", 192, 1}},
-      {tensor({1, 3, 64}, {fixed(), tile("c1"), lane("c1")}),
-       tensor({1, 96, 64}, {fixed(), sym("c0"), fixed()}),
-       tensor({1, 1, 64}, {fixed(), fixed(), fixed()}), matrix(96, 192)});
+  const OpSpec spec = makeSpec("where3", {{"c0", 96, 4}, {"c1", 192, 1}},
+                               {tensor({1, 3, 64}, {fixed(), tile("c1"), lane("c1")}),
+                                tensor({1, 96, 64}, {fixed(), sym("c0"), fixed()}),
+                                tensor({1, 1, 64}, {fixed(), fixed(), fixed()}), matrix(96, 192)});
   const SuperDsc dsc = emit(spec);
   ASSERT_EQ(dsc.layouts.size(), 1u);
   EXPECT_EQ(dsc.layouts[0].label, "OUTPUT");
@@ -125,11 +124,10 @@ TEST(SuperDscEmitter, SplitReductionSharesTheOutputAddress) {
 }
 
 TEST(SuperDscEmitter, NonStickReductionHasTheSuffix) {
-  const OpSpec spec =
-      makeSpec("sum", {{"c0", 192, 1}, {"c1", 96, 1}},
-               {tensor({3, 96, 64}, {tile("c0"), sym("c1"), lane("c0")}),
-                tensor({1, 3, 64}, {fixed(), tile("c0"), lane("c0")})},
-               true);
+  const OpSpec spec = makeSpec("sum", {{"c0", 192, 1}, {"c1", 96, 1}},
+                               {tensor({3, 96, 64}, {tile("c0"), sym("c1"), lane("c0")}),
+                                tensor({1, 3, 64}, {fixed(), tile("c0"), lane("c0")})},
+                               true);
   const SuperDsc dsc = emit(spec);
   EXPECT_EQ(dsc.op, "sumnonstick");
   EXPECT_EQ(dsc.tensors[0].dimOrder, (std::vector<std::string>{"out", "mb"}));
@@ -172,12 +170,12 @@ TEST(SuperDscEmitter, MatmulNamesFourAndFiveDims) {
   const auto coordinates = [](const char *row, const char *stick) {
     return std::vector<Coordinate>{sym("a"), sym("b"), tile(stick), sym(row), lane(stick)};
   };
-  const OpSpec spec = makeSpec(
-      "batchmatmul", {{"a", 2, 2}, {"b", 3, 1}, {"m", 1, 1}, {"n", 64, 1}, {"k", 64, 1}},
-      {tensor({2, 3, 1, 1, 64}, coordinates("m", "k")),
-       tensor({2, 3, 1, 64, 64}, coordinates("k", "n")),
-       tensor({2, 3, 1, 1, 64}, coordinates("m", "n"))},
-      true);
+  const OpSpec spec =
+      makeSpec("batchmatmul", {{"a", 2, 2}, {"b", 3, 1}, {"m", 1, 1}, {"n", 64, 1}, {"k", 64, 1}},
+               {tensor({2, 3, 1, 1, 64}, coordinates("m", "k")),
+                tensor({2, 3, 1, 64, 64}, coordinates("k", "n")),
+                tensor({2, 3, 1, 1, 64}, coordinates("m", "n"))},
+               true);
   const SuperDsc dsc = emit(spec);
   EXPECT_EQ(dsc.size, (Scale{{"y", 2}, {"x", 3}, {"mb", 1}, {"out", 64}, {"in", 64}}));
   EXPECT_EQ(dsc.layouts[0].dimOrder, (std::vector<std::string>{"mb", "in", "x", "y"}));
@@ -187,9 +185,9 @@ TEST(SuperDscEmitter, MatmulNamesFourAndFiveDims) {
 
 TEST(SuperDscEmitter, SliceOfABiggerBufferHasOffsetAndGap) {
   // Rows 64..95 and stick columns 2..3 of [200, 320].
-  OpSpec spec = makeSpec(
-      "identity", {{"c0", 32, 2}, {"c1", 128, 1}},
-      {tensor({5, 200, 64}, {tile("c1", 2), sym("c0", 64), lane("c1")}), matrix(32, 128)});
+  OpSpec spec =
+      makeSpec("identity", {{"c0", 32, 2}, {"c1", 128, 1}},
+               {tensor({5, 200, 64}, {tile("c1", 2), sym("c0", 64), lane("c1")}), matrix(32, 128)});
   const SuperDsc dsc = emit(spec);
   EXPECT_EQ(dsc.tensors[0].backGap, (Scale{{"mb", 168}, {"out", 192}}));
   const int64_t first = 128 * (2 * 200 + 64);
@@ -211,10 +209,9 @@ TEST(SuperDscEmitter, SelectedRowGetsAUnitDim) {
 }
 
 TEST(SuperDscEmitter, UnalignedRestickifyLosesItsSplitAndHasReversedGaps) {
-  const OpSpec spec =
-      makeSpec("ReStickifyOpHBM", {{"c0", 100, 2}, {"c1", 192, 3}},
-               {tensor({3, 100, 64}, {tile("c1"), sym("c0"), lane("c1")}),
-                tensor({2, 192, 64}, {tile("c0"), sym("c1"), lane("c0")})});
+  const OpSpec spec = makeSpec("ReStickifyOpHBM", {{"c0", 100, 2}, {"c1", 192, 3}},
+                               {tensor({3, 100, 64}, {tile("c1"), sym("c0"), lane("c1")}),
+                                tensor({2, 192, 64}, {tile("c0"), sym("c1"), lane("c0")})});
   const SuperDsc dsc = emit(spec);
   EXPECT_EQ(dsc.size, (Scale{{"mb", 128}, {"out", 192}}));
   EXPECT_EQ(dsc.slices, (Scale{{"mb", 1}, {"out", 3}}));
@@ -235,10 +232,9 @@ TEST(SuperDscEmitter, RestickifyOfARangeOfOneIsPaddedToAStick) {
 }
 
 TEST(SuperDscEmitter, CopiesOfIntegersAreRelabelled) {
-  OpSpec spec = makeSpec(
-      "identity", {{"c0", 32, 1}},
-      {tensor({1, 32}, {fixed(), Coordinate::mod("c0", 32)}),
-       tensor({1, 32}, {fixed(), Coordinate::mod("c0", 32)})});
+  OpSpec spec = makeSpec("identity", {{"c0", 32, 1}},
+                         {tensor({1, 32}, {fixed(), Coordinate::mod("c0", 32)}),
+                          tensor({1, 32}, {fixed(), Coordinate::mod("c0", 32)})});
   for (TensorArg &arg : spec.args) {
     arg.deviceDtype = numerics::DataFormat::IeeeInt32;
   }
@@ -248,10 +244,10 @@ TEST(SuperDscEmitter, CopiesOfIntegersAreRelabelled) {
 }
 
 TEST(SuperDscEmitter, ConversionOfAVectorGetsADimBesideTheStick) {
-  OpSpec spec = makeSpec("dl16tofp32", {{"c0", 128, 1}},
-                         {tensor({2, 64}, {tile("c0"), lane("c0")}),
-                          tensor({4, 32}, {Coordinate::floorDiv("c0", 32),
-                                           Coordinate::mod("c0", 32)})});
+  OpSpec spec =
+      makeSpec("dl16tofp32", {{"c0", 128, 1}},
+               {tensor({2, 64}, {tile("c0"), lane("c0")}),
+                tensor({4, 32}, {Coordinate::floorDiv("c0", 32), Coordinate::mod("c0", 32)})});
   spec.args[1].deviceDtype = numerics::DataFormat::IeeeFp32;
   const SuperDsc dsc = emit(spec);
   EXPECT_EQ(dsc.size, (Scale{{"mb", 1}, {"out", 128}}));
@@ -263,9 +259,9 @@ TEST(SuperDscEmitter, RefusesWhatTheInterfaceCannotSay) {
     const char *text;
     OpSpec spec;
   };
-  OpSpec mixedSticks = makeSpec("add", {{"c0", 64, 1}, {"c1", 64, 1}},
-                                {matrix(64, 64), matrix(64, 64),
-                                 tensor({1, 64, 64}, {tile("c0"), sym("c1"), lane("c0")})});
+  OpSpec mixedSticks = makeSpec(
+      "add", {{"c0", 64, 1}, {"c1", 64, 1}},
+      {matrix(64, 64), matrix(64, 64), tensor({1, 64, 64}, {tile("c0"), sym("c1"), lane("c0")})});
   OpSpec mixedFormats = makeSpec(
       "add", {{"c0", 4, 1}, {"c1", 64, 1}},
       {matrix(4, 64),
@@ -285,14 +281,10 @@ TEST(SuperDscEmitter, RefusesWhatTheInterfaceCannotSay) {
       makeSpec("ReStickifyOpHBM", {{"c0", 64, 1}},
                {tensor({1, 64}, {fixed(), lane("c0")}), tensor({64, 64}, {sym("c0"), fixed()})});
   const std::vector<Case> cases = {
-      {"restickify it", mixedSticks},
-      {"elements per stick", mixedFormats},
-      {"the sticks must be K", wrongK},
-      {"give it the padded size", matmul(4, 64, 67, 67)},
-      {"copy the slice first", unalignedSlice},
-      {"slice of a tensor in LX", lxSlice},
-      {"slice of a tensor in LX", lxOffset},
-      {"each with one stick symbol", sparseRestickify},
+      {"restickify it", mixedSticks},           {"elements per stick", mixedFormats},
+      {"the sticks must be K", wrongK},         {"give it the padded size", matmul(4, 64, 67, 67)},
+      {"copy the slice first", unalignedSlice}, {"slice of a tensor in LX", lxSlice},
+      {"slice of a tensor in LX", lxOffset},    {"each with one stick symbol", sparseRestickify},
   };
   for (const Case &c : cases) {
     EXPECT_ERROR(emitSuperDsc(c.spec, 0).status(), 5001, c.text);

@@ -1,8 +1,7 @@
-//===- SuperDscJsonTest.cpp - strict reader and verifier of the SuperDSC JSON -----------------===//
-#include "SpecTestUtils.h"
-
+//===- SuperDscJsonTest.cpp - strict reader and verifier of the SuperDSC JSON ---------------===//
 #include "spyre/Base/Json.h"
 
+#include "SpecTestUtils.h"
 
 #include <functional>
 #include <set>
@@ -41,9 +40,9 @@ TEST(SuperDscJson, AcceptsConstantsAsEmptyStringOrObject) {
   const SuperDsc dsc = valueOf(emitSuperDsc(exampleA(), 0));
   const std::string text = writeSuperDsc(dsc);
   ASSERT_NE(text.find("\"constantInfo_\": \"{}\""), std::string::npos);
-  EXPECT_EQ(valueOf(readSuperDsc(replaced(text, "\"constantInfo_\": \"{}\"",
-                                          "\"constantInfo_\": {}"))),
-            dsc);
+  EXPECT_EQ(
+      valueOf(readSuperDsc(replaced(text, "\"constantInfo_\": \"{}\"", "\"constantInfo_\": {}"))),
+      dsc);
 }
 
 TEST(SuperDscJson, FieldOrderDoesNotMatter) {
@@ -134,8 +133,11 @@ TEST(SuperDscVerifier, EveryRuleIsChecked) {
       {"not in numWkSlicesPerDim_", [](SuperDsc &d) { d.size[0].first = "q"; }},
       {"is not 2 slices of", [](SuperDsc &d) { d.perCoreSize[0].second = 3; }},
       {"pieces for", [](SuperDsc &d) { d.cores = 1; }},
-      {"64 bits", [](SuperDsc &d) { d.size = d.perCoreSize = {{"mb", INT64_MAX}, {"out", 64}};
-                                    d.slices[0].second = 1; }},
+      {"64 bits",
+       [](SuperDsc &d) {
+         d.size = d.perCoreSize = {{"mb", INT64_MAX}, {"out", 64}};
+         d.slices[0].second = 1;
+       }},
       {"entries for 2 cores", [](SuperDsc &d) { d.coreSlice.pop_back(); }},
       {"no slice in", [](SuperDsc &d) { d.coreSlice[1][0].second = 2; }},
       {"that of another core", [](SuperDsc &d) { d.coreSlice[1] = d.coreSlice[0]; }},
@@ -151,8 +153,11 @@ TEST(SuperDscVerifier, EveryRuleIsChecked) {
       {"start addresses for", [](SuperDsc &d) { d.tensors[0].startAddress.pop_back(); }},
       {"multiple of 128", [](SuperDsc &d) { d.tensors[0].startAddress[0] = 64; }},
       {"data segments", [](SuperDsc &d) { d.tensors[0].startAddress[1] = 7 * kSegment - 128; }},
-      {"part of LX", [](SuperDsc &d) { d.tensors[0].inLx = true;
-                                       d.tensors[0].startAddress = {0, int64_t(2) << 20}; }},
+      {"part of LX",
+       [](SuperDsc &d) {
+         d.tensors[0].inLx = true;
+         d.tensors[0].startAddress = {0, int64_t(2) << 20};
+       }},
       {"must be the tail", [](SuperDsc &d) { d.masking[0].second.second = 1; }},
       {"without a constant", [](SuperDsc &d) { d.constants.clear(); }},
       {"among its 2 tensors", [](SuperDsc &d) { d.output = 2; }},

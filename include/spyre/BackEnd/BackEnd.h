@@ -1,9 +1,9 @@
-//===- BackEnd.h - bundle -> device program -> SpyreCode ----------------------------------------===//
+//===- BackEnd.h - bundle -> device program -> SpyreCode ------------------------------------===//
 //
 // Reads a bundle (ours or anyone's), verifies it, and lowers each SuperDSC to one phase of a device
 // program: load sticks from DDR to the staging part of LX, compute, store. Working sets larger than
 // the staging area are streamed in tiles.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
@@ -13,8 +13,8 @@
 
 namespace spyre::backend {
 
-/// One SuperDSC to one phase. Errors: E5301 (op known but undocumented or unknown), E5302 (a rule of
-/// the op is broken), E5303 (staging area too small), E5304 (span limit).
+/// One SuperDSC to one phase. Errors: E5301 (op known but undocumented or unknown), E5302 (a rule
+/// of the op is broken), E5303 (staging area too small), E5304 (span limit).
 Expected<program::Phase> lowerSuperDsc(const spec::SuperDsc &dsc, const arch::DeviceDesc &device);
 
 /// "bundle.mlir" + "sdsc_*.json" -> "spyreCodeDir/spyrecode.json" + "spyreCodeDir/init.bin".

@@ -1,9 +1,9 @@
-//===- Artifacts.h - a set of named files held in memory -------------------------------------===//
+//===- Artifacts.h - a set of named files held in memory ------------------------------------===//
 //
 // Every contract between stages is bytes. Inside one process the bytes are an Artifacts map from
 // relative path ("bundle_0/sdsc_0.json") to contents; on disk it is a directory with the same
 // paths. Nothing is half-written: writeToDirectory writes a temporary sibling and renames it.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"
@@ -18,8 +18,8 @@ namespace spyre {
 using Artifacts = std::map<std::string, std::string>;
 
 /// Reads all of a file; "-" is standard input. Errors: E9001 (cannot be read), E9002 (too large).
-Expected<std::string> readFile(const std::filesystem::path &path,
-                               uint64_t limitBytes = uint64_t(1) << 32);
+Expected<std::string> readFile(const std::filesystem::path &path, uint64_t limitBytes = uint64_t(1)
+                                                                                        << 32);
 /// Writes through a temporary file and a rename. "-" is standard output. Error: E9003.
 Status writeFile(const std::filesystem::path &path, const std::string &contents);
 

@@ -3,7 +3,7 @@
 // Planners answer "may I do this?" with a Decision instead of a bool: the reason is a short
 // countable key ("stick-differs"), the detail holds the values. DecisionTrace collects decisions in
 // program order and writes them as JSON, so every plan can be questioned.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "fmt/format.h"

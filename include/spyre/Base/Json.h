@@ -1,10 +1,10 @@
-//===- Json.h - strict JSON reading with paths in the errors ---------------------------------===//
+//===- Json.h - strict JSON reading with paths in the errors --------------------------------===//
 //
 // nlohmann-json parses and prints; JsonReader adds what our formats need: each access names the
 // field, checks its type and range, and says where in the document the fault is
 // ("$.dscs_[0].add.N_.mb_"). No exception leaves this file. All errors are E9101 (malformed text),
 // E9102 (missing field), E9103 (wrong type or range), unless the caller adds context.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

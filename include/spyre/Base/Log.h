@@ -1,9 +1,9 @@
-//===- Log.h - structured log lines: level, component, key=value -------------------------------===//
+//===- Log.h - structured log lines: level, component, key=value ----------------------------===//
 //
 // Off unless somebody sets a level (the plug-in and the tools' main do, from TORCH_SPYRE_DEBUG).
 // One line per event on the sink: "spyre debug runtime launch bundle=bundle_0 cycles=1234".
 // Libraries never read the environment.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "fmt/format.h"

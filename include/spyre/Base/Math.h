@@ -1,4 +1,4 @@
-//===- Math.h - integer helpers with names ----------------------------------------------------===//
+//===- Math.h - integer helpers with names --------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-//===- Random.h - seeded random numbers, the same on every host -------------------------------===//
+//===- Random.h - seeded random numbers, the same on every host -----------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-//===- Status.h - errors as values, with a number, values and advice -----------------------===//
+//===- Status.h - errors as values, with a number, values and advice ------------------------===//
 //
 // A fault of the user's program or input is a Status (or an Expected<T>) that carries a code
 // SPYRE-Ennnn; each code has a page docs/error-codes/Ennnn.md and a test checks both directions.
@@ -14,7 +14,7 @@
 //
 // Codes: 1xxx front end, 2xxx layouts, 3xxx work division, 4xxx LX planning, 5xxx bundle and back
 // end, 6xxx runtime, 7xxx simulator, 8xxx distributed, 9xxx common (files, JSON, options).
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "fmt/format.h"

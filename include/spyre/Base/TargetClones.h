@@ -1,10 +1,10 @@
-//===- TargetClones.h - one loop compiled for several hosts -------------------------------===//
+//===- TargetClones.h - one loop compiled for several hosts ---------------------------------===//
 //
 // SPYRE_TARGET_CLONES before a function definition makes the compiler emit it twice, plain and for
 // AVX2-class machines, and choose at load time. Both give the same bits: contraction is off for the
 // whole project. Use it on functions that hold one hot loop. Sanitizer builds get the plain form
 // only, because the chooser would run before the sanitizer's own start-up.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #if defined(__has_feature)

@@ -1,4 +1,4 @@
-//===- ThreadPool.h - run n independent pieces on a few host threads -------------------------===//
+//===- ThreadPool.h - run n independent pieces on a few host threads ------------------------===//
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,9 @@
-//===- Compiler.h - the compiler for callers that must not see MLIR -------------------------------===//
+//===- Compiler.h - the compiler for callers that must not see MLIR -------------------------===//
 //
-// Text in, bytes out: the plug-in and C++ programs build a graph with GraphBuilder (or bring graph IR
-// text of their own) and get the artifacts of a compiled model. No MLIR type crosses this header.
-//===----------------------------------------------------------------------------------------===//
+// Text in, bytes out: the plug-in and C++ programs build a graph with GraphBuilder (or bring graph
+// IR text of their own) and get the artifacts of a compiled model. No MLIR type crosses this
+// header.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
@@ -29,8 +30,8 @@ struct TensorType {
 /// Attribute of a graph call: integers, floats, booleans, strings, integer lists.
 using Attribute = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
 
-/// Builds graph IR text. Names of operations are the framework's ("aten.mm.default"); whether they are
-/// known is decided by the compiler, which reports all unknown ones at once.
+/// Builds graph IR text. Names of operations are the framework's ("aten.mm.default"); whether they
+/// are known is decided by the compiler, which reports all unknown ones at once.
 class GraphBuilder {
 public:
   GraphBuilder();
@@ -63,17 +64,19 @@ struct CompileOptions {
 };
 
 struct CompileResult {
-  /// model.json, bundle_<i>/{op_spec.txt, bundle.mlir, sdsc_<n>.json, spyreCodeDir/...}; when stopped
-  /// early at an IR phase, "<phase>.mlir".
+  /// model.json, bundle_<i>/{op_spec.txt, bundle.mlir, sdsc_<n>.json, spyreCodeDir/...}; when
+  /// stopped early at an IR phase, "<phase>.mlir".
   Artifacts artifacts;
   std::string decisionsJson;
 };
 
 /// Graph IR text -> artifacts. Errors: E1001 (malformed text), E1002 (operations that are not
-/// supported, all of them with counts), E1003 (dtype), E1004 (rank or shape), and those of later stages.
+/// supported, all of them with counts), E1003 (dtype), E1004 (rank or shape), and those of later
+/// stages.
 Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options);
 
-/// Continues from a dumped, possibly edited, phase: text of "graph", "loop", "layout" or "division".
+/// Continues from a dumped, possibly edited, phase: text of "graph", "loop", "layout" or
+/// "division".
 Expected<CompileResult> compileFromPhase(const std::string &phase, const std::string &text,
                                          const CompileOptions &options);
 /// Continues from a directory that stopped at "opspec" or "bundle".

@@ -1,9 +1,10 @@
-//===- Evaluator.h - slow reference semantics of OpSpecs ----------------------------------------===//
+//===- Evaluator.h - slow reference semantics of OpSpecs ------------------------------------===//
 //
 // The second opinion: executes OpSpecs element by element from their coordinates, one scalar at a
-// time, with the numerics policy (docs/numerics.md) and no notion of cores, LX, tiles or programs. It
-// shares no source with Program, BackEnd or Sim. Simulator results must equal its results bit for bit.
-//===----------------------------------------------------------------------------------------===//
+// time, with the numerics policy (docs/numerics.md) and no notion of cores, LX, tiles or programs.
+// It shares no source with Program, BackEnd or Sim. Simulator results must equal its results bit
+// for bit.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Spec/OpSpec.h"

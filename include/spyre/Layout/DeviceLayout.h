@@ -1,4 +1,4 @@
-//===- DeviceLayout.h - how a host tensor lies in sticks on the device --------------------------===//
+//===- DeviceLayout.h - how a host tensor lies in sticks on the device ----------------------===//
 //
 // Device memory of a tensor is row-major over deviceSize; the last device dimension is the stick
 // (always elemsPerStick long, padded). strideMap[j] says how far, in host elements, one step along
@@ -16,7 +16,7 @@
 // (consecutive sticks are consecutive rows), the tile index comes just outside, the others stay
 // outermost in order. A trailing -1 in dimOrder makes a sparse layout: one element per stick.
 // [spec: device-and-layouts 3]
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"
@@ -49,9 +49,9 @@ struct DeviceLayout {
   std::string toString() const;
   size_t hash() const;
 
-  /// Layout of a host tensor. \p dimOrder is a permutation of the host dimensions whose last entry is
-  /// the stick, or one followed by -1 (sparse). Errors: E2003 (rank), E2004 (dimOrder), E2005 (no
-  /// stick geometry for the type), E2006 (negative or overflowing size).
+  /// Layout of a host tensor. \p dimOrder is a permutation of the host dimensions whose last entry
+  /// is the stick, or one followed by -1 (sparse). Errors: E2003 (rank), E2004 (dimOrder), E2005
+  /// (no stick geometry for the type), E2006 (negative or overflowing size).
   static Expected<DeviceLayout> make(const std::vector<int64_t> &hostSize,
                                      const std::vector<int64_t> &hostStride,
                                      numerics::HostType type, const std::vector<int64_t> &dimOrder);
@@ -62,8 +62,8 @@ struct DeviceLayout {
   /// is none (an expert layout).
   Expected<std::vector<int64_t>> recoverDimOrder(const std::vector<int64_t> &hostSize,
                                                  const std::vector<int64_t> &hostStride) const;
-  /// Structural soundness: equal lengths, last size = elems per stick, no negative size, bytes below
-  /// 2^47. Error: E2008.
+  /// Structural soundness: equal lengths, last size = elems per stick, no negative size, bytes
+  /// below 2^47. Error: E2008.
   Status verify() const;
 };
 

@@ -1,9 +1,9 @@
-//===- Transfer.h - move a host tensor into its device layout and back --------------------------===//
+//===- Transfer.h - move a host tensor into its device layout and back ----------------------===//
 //
 // A transfer is a set of loop nests over (host stride, device stride) that covers each host element
 // once [spec: device-and-layouts 4.2]. Formats are converted on the way. Device bytes no
 // host element maps to (padding) are zero after packing.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Layout/DeviceLayout.h"

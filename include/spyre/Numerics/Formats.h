@@ -1,4 +1,4 @@
-//===- Formats.h - element formats of host and device ------------------------------------------===//
+//===- Formats.h - element formats of host and device ---------------------------------------===//
 //
 // DataFormat is the device's enumeration, with the numbers other software uses. HostType is what a
 // host tensor holds; each has one device format [spec: device-and-layouts 2.2, 2.3].
@@ -6,7 +6,7 @@
 // DLFloat16 (SEN169_FP16): sign, 6 exponent bits (bias 31), 9 fraction bits. No subnormals: the
 // lowest binade holds zero and normal numbers. 0x7FFF/0xFFFF is the one NaN symbol. Rounding is to
 // nearest, ties away from zero. Overflow saturates to 0x7FFE (docs/adr/0004).
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

@@ -1,10 +1,10 @@
-//===- Functions.h - the arithmetic of the vector and matrix units, bit for bit ----------------===//
+//===- Functions.h - the arithmetic of the vector and matrix units, bit for bit -------------===//
 //
 // One policy for simulator and evaluator (docs/numerics.md): element-wise functions work on
-// fp32 and are rounded once to the device format by the caller; transcendental functions are our own
-// code (no libm, no contraction), at most 1 ulp of fp32 away from the true value, the same bits on
-// every host.
-//===----------------------------------------------------------------------------------------===//
+// fp32 and are rounded once to the device format by the caller; transcendental functions are our
+// own code (no libm, no contraction), at most 1 ulp of fp32 away from the true value, the same bits
+// on every host.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <bit>

@@ -1,13 +1,13 @@
-//===- Pipelines.h - the compiler as a sequence of phases -----------------------------------------------------------===//
+//===- Pipelines.h - the compiler as a sequence of phases -----------------------------------===//
 //
 //   graph --spyre-graph-verify, spyre-graph-to-loop--> loop
 //   loop --spyre-loop-propagate-layouts, spyre-loop-pad-matmul--> layout
 //   layout --spyre-loop-divide-work, spyre-loop-plan-pool--> division
 //   division --emitSpecs--> opspec --generateBundle--> bundle --back end--> code
 //
-// Each phase is bytes: text is printed and parsed again between phases, so a dumped and edited phase can take the
-// place of a computed one and nothing can bypass a contract.
-//===----------------------------------------------------------------------------------------===//
+// Each phase is bytes: text is printed and parsed again between phases, so a dumped and edited
+// phase can take the place of a computed one and nothing can bypass a contract.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
@@ -39,8 +39,8 @@ void registerPasses();
 /// Passes that lead from \p from to the next IR phase (Graph, Loop or Layout).
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options);
 
-/// IR text of phase \p from to IR text of the next phase. Errors: E1001 (malformed or hostile text) and whatever
-/// the passes report.
+/// IR text of phase \p from to IR text of the next phase. Errors: E1001 (malformed or hostile text)
+/// and whatever the passes report.
 Expected<std::string> runIrPhase(Phase from, const std::string &text, const Options &options);
 /// IR text of phase Division to "model.json" + "bundle_<i>/op_spec.txt".
 Expected<Artifacts> emitOpSpecs(const std::string &text, const Options &options);
@@ -49,7 +49,8 @@ Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options);
 /// Adds "bundle_<i>/spyreCodeDir" to artifacts that hold bundles.
 Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options);
 
-/// Parses IR text within the limits of the project (64 MiB, nesting 256, no bytecode). Error: E1001.
+/// Parses IR text within the limits of the project (64 MiB, nesting 256, no bytecode). Error:
+/// E1001.
 Status checkIrText(const std::string &text);
 
 } // namespace spyre::pipelines

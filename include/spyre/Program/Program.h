@@ -1,4 +1,4 @@
-//===- Program.h - the device program: what the back end emits and the device executes ----------===//
+//===- Program.h - the device program: what the back end emits and the device executes ------===//
 //
 // A program is a list of phases; a phase is one operation of a bundle. All cores of a phase run the
 // same instruction stream (SPMD); what differs per core is a small table of address offsets. A
@@ -17,27 +17,34 @@
 //   Load        lx(op 1)  <- ddr(op 0)                  one stick
 //   Store       ddr(op 1) <- lx(op 0)                   one stick
 //   Fill        lx(op 0)  <- 32-bit pattern `immediate` repeated over the stick
-//   Vector      lx(out)   <- fn(lx(in 0), ...)          lane-wise in fp32, one rounding to `format`;
+//   Vector      lx(out)   <- fn(lx(in 0), ...)          lane-wise in fp32, one rounding to
+//   `format`;
 //                                                       the inputs are ops 0.., out is the last op;
-//                                                       an input with splat reads lane 0 for all lanes
-//   Accumulate  acc(op 1) <- fn(acc, lx(op 0))          lane-wise in fp32; acc holds elemsPerStick fp32
-//                                                       values (accBytes()); lanes >= validLanes of the
-//                                                       stick take the value `immediate` (fp32 bits)
-//   Matmul      acc(op 2) <- acc + A(op 0) x B(op 1)    A stick: 64 k-values of one row; B: 64 sticks,
-//                                                       row k at op 1 + k * bRowStride, 64 n-values
-//                                                       each; for each n: acc[n] = fma(A[k], B[k][n],
-//                                                       acc[n]), k ascending, k < validLanes
-//   Finish      lx(op 1)  <- acc(op 0)                  fn Lanes: round each lane to `format`;
-//                                                       fn TreeSum/TreeMax: halving tree over the lanes
-//                                                       (lane i with lane i + n/2, ...), result in all
+//                                                       an input with splat reads lane 0 for all
 //                                                       lanes
-//   Shuffle     lx(op 1)  <- lx(op 0)                   moves single elements of elementBytes; strides
+//   Accumulate  acc(op 1) <- fn(acc, lx(op 0))          lane-wise in fp32; acc holds elemsPerStick
+//   fp32
+//                                                       values (accBytes()); lanes >= validLanes of
+//                                                       the stick take the value `immediate` (fp32
+//                                                       bits)
+//   Matmul      acc(op 2) <- acc + A(op 0) x B(op 1)    A stick: 64 k-values of one row; B: 64
+//   sticks,
+//                                                       row k at op 1 + k * bRowStride, 64 n-values
+//                                                       each; for each n: acc[n] = fma(A[k],
+//                                                       B[k][n], acc[n]), k ascending, k <
+//                                                       validLanes
+//   Finish      lx(op 1)  <- acc(op 0)                  fn Lanes: round each lane to `format`;
+//                                                       fn TreeSum/TreeMax: halving tree over the
+//                                                       lanes (lane i with lane i + n/2, ...),
+//                                                       result in all lanes
+//   Shuffle     lx(op 1)  <- lx(op 0)                   moves single elements of elementBytes;
+//   strides
 //                                                       and addresses are element aligned
 //   Loop n / EndLoop                                    counted loop, at most kMaxLoops deep
 //
 // Addresses in DDR are virtual: (segment << 34) | offset; the launch maps segments to memory.
 // Binary form: docs/program-format.md. All readers are total: any bytes give a program or an error.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
@@ -146,13 +153,14 @@ const char *functionName(Function function);
 
 /// Little-endian binary, starts with "SPYP" and the version.
 std::string writeProgram(const Program &program);
-/// Errors: E5101 (not a program, wrong version), E5102 (truncated or inconsistent). The bytes may be
-/// followed by padding zeros (programs live in stick-aligned memory).
+/// Errors: E5101 (not a program, wrong version), E5102 (truncated or inconsistent). The bytes may
+/// be followed by padding zeros (programs live in stick-aligned memory).
 Expected<Program> readProgram(const std::string &bytes);
 
-/// Checks the program against the machine without running it: opcodes, operand counts, loop nesting,
-/// table sizes, functions that fit the opcode, counts > 0, stick alignment of every address and
-/// stride, LX ranges inside lxBytes, DDR ranges inside one segment. Error: E5103 with phase and index.
+/// Checks the program against the machine without running it: opcodes, operand counts, loop
+/// nesting, table sizes, functions that fit the opcode, counts > 0, stick alignment of every
+/// address and stride, LX ranges inside lxBytes, DDR ranges inside one segment. Error: E5103 with
+/// phase and index.
 Status verifyProgram(const Program &program, const arch::DeviceDesc &device);
 
 /// One line per instruction; for people and tests.

@@ -1,9 +1,9 @@
-//===- Device.h - the hardware abstraction: what a driver must offer ----------------------------===//
+//===- Device.h - the hardware abstraction: what a driver must offer ------------------------===//
 //
 // Two drivers: "sim" (the simulated card) and "null" (accepts everything, computes nothing: the
 // skeleton to copy and the zero of measurements). One conformance suite (conformance/) runs against
 // each. Physical addresses stay inside the runtime; users hold Buffer handles.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
@@ -93,8 +93,8 @@ public:
   const arch::DeviceDesc &desc() const;
   const char *driverName() const;
 
-  /// At least one byte, rounded up to sticks. Fresh memory reads as zero and counts as never written.
-  /// Error: E6102 (out of device memory) with sizes in use.
+  /// At least one byte, rounded up to sticks. Fresh memory reads as zero and counts as never
+  /// written. Error: E6102 (out of device memory) with sizes in use.
   Expected<BufferRef> allocate(uint64_t bytes);
   /// Raw bytes at an offset of the buffer. Errors: E6103 (outside the buffer).
   Status copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data, uint64_t bytes);

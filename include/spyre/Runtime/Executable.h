@@ -1,8 +1,8 @@
-//===- Executable.h - load and run a compiled model -----------------------------------------------===//
+//===- Executable.h - load and run a compiled model -----------------------------------------===//
 //
-// Reads model.json and the SpyreCode of each bundle, nothing else. Loading copies the programs to the
-// device once; run() binds buffers to segments and launches the steps in order.
-//===----------------------------------------------------------------------------------------===//
+// Reads model.json and the SpyreCode of each bundle, nothing else. Loading copies the programs to
+// the device once; run() binds buffers to segments and launches the steps in order.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Artifacts.h"
@@ -14,8 +14,8 @@ namespace spyre::runtime {
 
 class Executable {
 public:
-  /// Errors: E6001-E6002 (model.json), E5201 (spyrecode.json), E6201 (compiled for another machine),
-  /// E6202 (a binary is missing or has the wrong size).
+  /// Errors: E6001-E6002 (model.json), E5201 (spyrecode.json), E6201 (compiled for another
+  /// machine), E6202 (a binary is missing or has the wrong size).
   static Expected<std::shared_ptr<Executable>> load(std::shared_ptr<Device> device,
                                                     const Artifacts &artifacts);
   ~Executable();
@@ -32,7 +32,8 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Host tensor -> device buffer in \p desc's layout and back; host strides may differ from desc.stride.
+/// Host tensor -> device buffer in \p desc's layout and back; host strides may differ from
+/// desc.stride.
 Status uploadTensor(const BufferRef &buffer, const spec::TensorDesc &desc,
                     const layout::HostTensorRef &host);
 Status downloadTensor(const BufferRef &buffer, const spec::TensorDesc &desc,

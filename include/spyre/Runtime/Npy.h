@@ -1,4 +1,4 @@
-//===- Npy.h - NumPy .npy files, version 1.0 to 3.0 -----------------------------------------------===//
+//===- Npy.h - NumPy .npy files, version 1.0 to 3.0 -----------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

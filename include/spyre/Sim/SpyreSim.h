@@ -46,7 +46,8 @@ typedef struct {
   int sanitizer;           /* LX and DDR checks; tests never switch it off */
 } spyre_sim_config;
 
-/* NULL on failure; then error (may be NULL) receives a text that lives until the thread's next call. */
+/* NULL on failure; then error (may be NULL) receives a text that lives until the thread's next
+ * call. */
 spyre_sim *spyre_sim_create(const spyre_sim_config *config, const char **error);
 void spyre_sim_destroy(spyre_sim *sim);
 

@@ -1,9 +1,9 @@
-//===- Bundle.h - bundle.mlir: the order in which a kernel's operations run ---------------------===//
+//===- Bundle.h - bundle.mlir: the order in which a kernel's operations run -----------------===//
 //
 // The dialect is eight constructs [spec: codegen-and-backend 4]; this is a small strict parser and
 // writer of our own, no MLIR library. Today the project writes and reads the baked mode: executes
 // without operands, one per SuperDSC file.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Artifacts.h"

@@ -1,10 +1,10 @@
-//===- Model.h - model.json: everything the runtime needs to execute a compiled graph ----------===//
+//===- Model.h - model.json: everything the runtime needs to execute a compiled graph -------===//
 //
 // Inputs and outputs with host geometry and device layout, constants, pool bytes, and the ordered
 // steps. The plug-in, spyre-run and C++ users execute only this. Buffers are named; a step binds
 // names to the kernel's tensor arguments in order (argument i is mapped to segment i, or i + 1 when
 // the pool takes segment 0).
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"
@@ -33,7 +33,7 @@ struct ConstantDesc {
 };
 
 struct BundleStep {
-  std::string directory;              ///< "bundle_0"
+  std::string directory; ///< "bundle_0"
   bool usesPool = false;
   std::vector<std::string> arguments; ///< buffer names, kernel argument order
   bool operator==(const BundleStep &) const = default;

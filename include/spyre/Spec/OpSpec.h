@@ -1,4 +1,4 @@
-//===- OpSpec.h - one device operation, as planners hand it to code generation -----------------===//
+//===- OpSpec.h - one device operation, as planners hand it to code generation --------------===//
 //
 // The artifact for people: op name, iteration space with the core split of each symbol, and per
 // tensor the device size and one coordinate per device dimension [spec: codegen-and-backend 1].
@@ -9,9 +9,9 @@
 //     floor(c1/64) + 2     tile index of the stick symbol
 //     Mod(c1, 64)          lane
 //
-// All tensors of an op have the same rank; dimensions a tensor lacks are added outermost with size 1
-// and coordinate 0. The output is the last argument. Text form and parser: see writeOpSpecs.
-//===----------------------------------------------------------------------------------------===//
+// All tensors of an op have the same rank; dimensions a tensor lacks are added outermost with size
+// 1 and coordinate 0. The output is the last argument. Text form and parser: see writeOpSpecs.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

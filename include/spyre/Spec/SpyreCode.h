@@ -1,8 +1,8 @@
-//===- SpyreCode.h - spyrecode.json: how the runtime loads and starts a program -----------------===//
+//===- SpyreCode.h - spyrecode.json: how the runtime loads and starts a program -------------===//
 //
 // All numbers are decimal strings [spec: codegen-and-backend 5.2]. Device pointers are virtual
 // addresses in the program segment (0x1C_0000_0000 for eight segments of 16 GiB).
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"

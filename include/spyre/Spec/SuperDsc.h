@@ -1,17 +1,17 @@
-//===- SuperDsc.h - the SuperDSC JSON: one operation for the back end ---------------------------===//
+//===- SuperDsc.h - the SuperDSC JSON: one operation for the back end -----------------------===//
 //
 // SuperDsc is what the JSON says, field by field where the back end needs it; the emitter builds it
 // from an OpSpec by the twelve steps of codegen-and-backend 2.1, the writer prints the documented
 // JSON, the reader accepts any field order and refuses what it does not know.
 //
-// Address rule for a reader [spec: codegen-and-backend 2.8]: for tensor order d0 (inner) .. dk, stick
-// dim S of size w,
+// Address rule for a reader [spec: codegen-and-backend 2.8]: for tensor order d0 (inner) .. dk,
+// stick dim S of size w,
 //     ext(d) = 1 if scale(d) < 0, else size(d) + gap(d), divided by w (rounded up) when d == S
 //     size(d) = N_[d] for hbm, ss_[d] for lx;  for ReStickifyOpHBM ext(d) = size(d) - gap(d)
 //     (there a negative gap means a buffer bigger than the iteration, a positive one a padded tail)
 //     strideSticks(d0) = 1, strideSticks(d_{i+1}) = strideSticks(d_i) * ext(d_i)
 //     address(stick) = start[core] + 128 * sum idx(d) * strideSticks(d)
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
@@ -38,18 +38,18 @@ const T *findDim(const DimMap<T> &map, const std::string &dim) {
 }
 
 struct DscLayout {
-  std::string label; ///< INPUT, KERNEL, OUTPUT, KERNEL_IDX
-  std::vector<std::string> dimOrder;      ///< inner to outer, stick counted by its outer part
-  std::vector<std::string> stickDims;     ///< one entry unless quantised
+  std::string label;                  ///< INPUT, KERNEL, OUTPUT, KERNEL_IDX
+  std::vector<std::string> dimOrder;  ///< inner to outer, stick counted by its outer part
+  std::vector<std::string> stickDims; ///< one entry unless quantised
   std::vector<int64_t> stickSizes;
 
   bool operator==(const DscLayout &) const = default;
 };
 
 struct DscTensor {
-  std::string name;    ///< "Tensor0"
-  std::string layout;  ///< label of a DscLayout
-  bool inLx = false;   ///< component_ "lx"
+  std::string name;                  ///< "Tensor0"
+  std::string layout;                ///< label of a DscLayout
+  bool inLx = false;                 ///< component_ "lx"
   std::vector<std::string> dimOrder; ///< this tensor's own order, inner to outer
   DimMap<int64_t> scale;             ///< 1, -1 (broadcast or reduced), -2 (and it is the stick)
   DimMap<int64_t> backGap;           ///< elements; only dims with a gap
@@ -69,20 +69,20 @@ struct DscConstant {
 
 struct SuperDsc {
   int64_t index = 0;
-  std::string op;                        ///< opFuncName, with "nonstick" where it applies
-  std::string exUnit;                    ///< "pt" or "sfp"
+  std::string op;     ///< opFuncName, with "nonstick" where it applies
+  std::string exUnit; ///< "pt" or "sfp"
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
   int64_t cores = 1;
-  DimMap<int64_t> slices;                ///< numWkSlicesPerDim_
-  std::vector<DimMap<int64_t>> coreSlice;///< coreIdToWkSlice_, by core
-  DimMap<int64_t> size;                  ///< N_, padded, iteration order
-  DimMap<int64_t> perCoreSize;           ///< dataStageParam_ ss_
+  DimMap<int64_t> slices;                 ///< numWkSlicesPerDim_
+  std::vector<DimMap<int64_t>> coreSlice; ///< coreIdToWkSlice_, by core
+  DimMap<int64_t> size;                   ///< N_, padded, iteration order
+  DimMap<int64_t> perCoreSize;            ///< dataStageParam_ ss_
   /// dim -> (first masked element, number of masked elements)
   DimMap<std::pair<int64_t, int64_t>> masking;
   std::vector<DscLayout> layouts;
   std::vector<DscTensor> tensors;
   std::vector<DscConstant> constants;
-  std::vector<int64_t> inputs;           ///< indices into tensors
+  std::vector<int64_t> inputs; ///< indices into tensors
   int64_t output = 0;
 
   bool operator==(const SuperDsc &) const = default;
@@ -95,8 +95,8 @@ Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index);
 std::string writeSuperDsc(const SuperDsc &dsc);
 /// Errors: E5002 with the JSON path.
 Expected<SuperDsc> readSuperDsc(const std::string &text);
-/// Consistency of what was read: dims known, sizes divide, addresses aligned, core counts within the
-/// machine, labels present. Error: E5003.
+/// Consistency of what was read: dims known, sizes divide, addresses aligned, core counts within
+/// the machine, labels present. Error: E5003.
 Status verifySuperDsc(const SuperDsc &dsc, const arch::DeviceDesc &device);
 
 } // namespace spyre::spec

@@ -1,8 +1,5 @@
-//===- GraphToLoop.cpp - graph IR to loop IR ------------------------------------------------------------------===//
+//===- GraphToLoop.cpp - graph IR to loop IR ------------------------------------------------===//
 #include "spyre/Conversion/GraphToLoop/GraphToLoop.h"
-
-#include "LoopBuilder.h"
-#include "View.h"
 
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
@@ -10,6 +7,9 @@
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "llvm/ADT/DenseMap.h"
+
+#include "LoopBuilder.h"
+#include "View.h"
 
 #include <algorithm>
 
@@ -20,15 +20,18 @@ using graph::CallOp;
 using graph::OpKind;
 using views::View;
 
-/// The interface names at most eight loop dimensions; a view that needs more is renumbered before it gets there.
+/// The interface names at most eight loop dimensions; a view that needs more is renumbered before
+/// it gets there.
 constexpr int64_t kMaxViewAtoms = 6;
 
 std::vector<int64_t> shapeOf(mlir::Value value) {
   return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
 }
 
-/// Strides that give each element its own place, or row-major ones: an expanded result is returned dense.
-std::vector<int64_t> denseStrides(const std::vector<int64_t> &shape, llvm::ArrayRef<int64_t> wanted) {
+/// Strides that give each element its own place, or row-major ones: an expanded result is returned
+/// dense.
+std::vector<int64_t> denseStrides(const std::vector<int64_t> &shape,
+                                  llvm::ArrayRef<int64_t> wanted) {
   std::vector<size_t> order(shape.size());
   for (size_t i = 0; i < order.size(); ++i) {
     order[i] = i;
@@ -49,8 +52,7 @@ std::vector<int64_t> denseStrides(const std::vector<int64_t> &shape, llvm::Array
 /// Walks the calls of a verified graph once and builds the loop module beside it.
 class Converter {
 public:
-  Converter(mlir::func::FuncOp source, mlir::func::FuncOp target)
-      : source(source), loops(target) {}
+  Converter(mlir::func::FuncOp source, mlir::func::FuncOp target) : source(source), loops(target) {}
 
   void run() {
     for (unsigned i = 0; i < source.getNumArguments(); ++i) {
@@ -76,7 +78,8 @@ private:
         type.getElementType(),
         dialect::toVector(
             source.getArgAttrOfType<mlir::DenseI64ArrayAttr>(i, "graph.stride").asArrayRef()),
-        offset ? offset.getInt() : 0, source.getArgAttrOfType<mlir::DictionaryAttr>(i, "graph.layout"));
+        offset ? offset.getInt() : 0,
+        source.getArgAttrOfType<mlir::DictionaryAttr>(i, "graph.layout"));
     values[argument] = View::whole(buffer, shapeOf(argument));
   }
 
@@ -100,7 +103,8 @@ private:
 
   View pointwise(CallOp call, const graph::OpRow &row) {
     std::vector<int64_t> shape = shapeOf(call.getResult());
-    mlir::Type type = llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
+    mlir::Type type =
+        llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
     std::vector<View> operands;
     unsigned next = 0;
     for (int position = 0; position < row.tensorPositions; ++position) {
@@ -144,7 +148,8 @@ private:
   }
 
   View matmul(CallOp call, const graph::OpRow &row) {
-    mlir::Type type = llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
+    mlir::Type type =
+        llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
     return loops.addMatmul(row.deviceOp, values[call.getOperand(0)], values[call.getOperand(1)],
                            shapeOf(call.getResult()), type);
   }
@@ -211,7 +216,8 @@ struct GraphToLoop : mlir::PassWrapper<GraphToLoop, mlir::OperationPass<mlir::Mo
   void runOnOperation() override {
     mlir::func::FuncOp source = graph::findMain(getOperation());
     if (!source) {
-      (void)dialect::report(getOperation(), error<1006>("a graph module holds one func.func @main"));
+      (void)dialect::report(getOperation(),
+                            error<1006>("a graph module holds one func.func @main"));
       return signalPassFailure();
     }
     mlir::OpBuilder builder(source);

@@ -1,4 +1,4 @@
-//===- LoopBuilder.cpp - emits buffers and loop operations from views -------------------------------------------===//
+//===- LoopBuilder.cpp - emits buffers and loop operations from views -----------------------===//
 #include "LoopBuilder.h"
 
 #include "spyre/Dialect/Utils/Attributes.h"
@@ -11,8 +11,8 @@ namespace spyre {
 using views::Atoms;
 using views::View;
 
-/// Above this many variables operands are copied instead of splitting loops further; the interface names eight
-/// dimensions, and one may be needed for the lanes.
+/// Above this many variables operands are copied instead of splitting loops further; the interface
+/// names eight dimensions, and one may be needed for the lanes.
 static constexpr size_t kMaxVars = 7;
 
 LoopBuilder::LoopBuilder(mlir::func::FuncOp function)
@@ -95,7 +95,8 @@ mlir::Type LoopBuilder::elementType(int64_t buffer) {
 
 namespace {
 
-/// Attaches variables of extent 1 (in the operand's own order) to unused unit dimensions, innermost first.
+/// Attaches variables of extent 1 (in the operand's own order) to unused unit dimensions, innermost
+/// first.
 bool attachUnits(const std::vector<int64_t> &shape, const std::vector<unsigned> &unitVars,
                  std::vector<std::vector<std::pair<unsigned, int64_t>>> &terms) {
   size_t dim = shape.size();
@@ -341,7 +342,8 @@ void LoopBuilder::addOutput(const View &view, int64_t index, const std::vector<i
                             const std::vector<int64_t> &stride) {
   loop::BufferOp buffer = buffers[view.buffer];
   std::string name = fmt::format("out{}", index);
-  if (buffer.getKind() == "temp" && !buffer.getLayoutAttr() && view.isWhole(bufferShape(view.buffer))) {
+  if (buffer.getKind() == "temp" && !buffer.getLayoutAttr() &&
+      view.isWhole(bufferShape(view.buffer))) {
     buffer.setKind("output");
     buffer.setName(uniqueName(name));
     buffer.setIndex(index);

@@ -1,12 +1,12 @@
-//===- LoopBuilder.h - emits buffers and loop operations from views ---------------------------------------------===//
+//===- LoopBuilder.h - emits buffers and loop operations from views -------------------------===//
 #pragma once
-
-#include "View.h"
 
 #include "spyre/Base/Math.h"
 #include "spyre/Dialect/Loop/IR/Loop.h"
 
 #include "mlir/IR/Builders.h"
+
+#include "View.h"
 
 #include <map>
 #include <string>
@@ -57,9 +57,10 @@ private:
   mlir::Type elementType(int64_t buffer);
   std::string uniqueName(const std::string &wanted);
 
-  /// Splits the loop dimensions at all cuts and appends the operation; false when cuts do not nest or give more than
-  /// \p maxVars variables. With \p keepUnit loop dimensions of extent 1 stay variables and are attached to unit
-  /// dimensions of buffers.
+  /// Splits the loop dimensions at all cuts and appends the operation; false when cuts do not nest
+  /// or give more than
+  /// \p maxVars variables. With \p keepUnit loop dimensions of extent 1 stay variables and are
+  /// attached to unit dimensions of buffers.
   bool tryAdd(const std::string &callee, const std::vector<Operand> &operands,
               const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit,
               size_t maxVars = SIZE_MAX);

@@ -1,4 +1,4 @@
-//===- View.cpp - views as lists of buffer pieces ---------------------------------------------------------------===//
+//===- View.cpp - views as lists of buffer pieces -------------------------------------------===//
 #include "View.h"
 
 #include "spyre/Base/Status.h"
@@ -147,7 +147,8 @@ std::optional<std::vector<int64_t>> commonSegments(int64_t extent,
 std::vector<Step> stepsOf(const Atoms &atoms, const std::vector<int64_t> &segments) {
   std::vector<Step> steps(segments.size());
   size_t atom = atoms.size();
-  int64_t covered = 0; // elements of the current atom already covered by inner segments; 0 = take the next
+  int64_t covered =
+      0; // elements of the current atom already covered by inner segments; 0 = take the next
   for (size_t i = segments.size(); i-- > 0;) {
     if (covered == 0) {
       if (atom == 0) {

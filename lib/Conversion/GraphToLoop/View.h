@@ -1,8 +1,8 @@
-//===- View.h - views as lists of buffer pieces; no IR in here -------------------------------------------------===//
+//===- View.h - views as lists of buffer pieces; no IR in here ------------------------------===//
 //
-// See GraphToLoop.h for the idea and an example. A broadcast piece (Atom::dim == kBroadcast) repeats the same
-// element.
-//===----------------------------------------------------------------------------------------===//
+// See GraphToLoop.h for the idea and an example. A broadcast piece (Atom::dim == kBroadcast)
+// repeats the same element.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -47,12 +47,13 @@ View broadcast(const View &view, const std::vector<int64_t> &shape);
 /// Nothing when a cut falls inside an atom whose extent it does not divide.
 std::optional<View> reshape(const View &view, const std::vector<int64_t> &shape);
 
-/// Segments (outermost first) of one loop dimension such that every list of atoms is cut at segment borders;
-/// nothing when the cuts do not nest.
+/// Segments (outermost first) of one loop dimension such that every list of atoms is cut at segment
+/// borders; nothing when the cuts do not nest.
 std::optional<std::vector<int64_t>> commonSegments(int64_t extent,
                                                    const std::vector<const Atoms *> &operands);
 
-/// Contribution of each segment to the buffer's dimensions: dim and coefficient, or dim == kBroadcast.
+/// Contribution of each segment to the buffer's dimensions: dim and coefficient, or dim ==
+/// kBroadcast.
 struct Step {
   int64_t dim = kBroadcast;
   int64_t coefficient = 0;

@@ -1,4 +1,4 @@
-//===- DeviceAccess.cpp - one operand in device coordinates -------------------------------------------------------===//
+//===- DeviceAccess.cpp - one operand in device coordinates ---------------------------------===//
 #include "DeviceAccess.h"
 
 #include <algorithm>
@@ -51,13 +51,15 @@ private:
 
   Status cannotExpress(int64_t dim) const {
     loop::BufferOp buffer = access.buffer;
-    return error<1203>("dimension {} of '{}' is read in steps that do not divide it; copy the tensor first", dim,
-                       buffer.getName().str());
+    return error<1203>(
+        "dimension {} of '{}' is read in steps that do not divide it; copy the tensor first", dim,
+        buffer.getName().str());
   }
 
-  /// One device dimension per term of \p index, outermost first; unit is the step of one entry in elements.
-  Status addDigits(int64_t dim, const LinearIndex &index, int64_t size, int64_t step, int64_t stride,
-                   bool lastIsStick) {
+  /// One device dimension per term of \p index, outermost first; unit is the step of one entry in
+  /// elements.
+  Status addDigits(int64_t dim, const LinearIndex &index, int64_t size, int64_t step,
+                   int64_t stride, bool lastIsStick) {
     int64_t outer = size; // entries of the device dimension still to be divided
     int64_t offset = index.offset / step;
     for (size_t i = 0; i < index.terms.size(); ++i) {
@@ -91,7 +93,8 @@ private:
     return addDigits(dim, index, layout.deviceSize[slot], 1, layout.strideMap[slot], false);
   }
 
-  /// Lanes of a stick dimension of size 1 count as "one element per stick" unless the operation names them.
+  /// Lanes of a stick dimension of size 1 count as "one element per stick" unless the operation
+  /// names them.
   bool hasLanes(int64_t dim) const {
     loop::BufferOp buffer = access.buffer;
     return dim >= 0 && !access.dims[dim].terms.empty() &&
@@ -106,7 +109,8 @@ private:
       }
       return Status::success();
     }
-    return addDigits(dim, access.dims[dim], layout.deviceSize[slot], lanes, layout.strideMap[slot], true);
+    return addDigits(dim, access.dims[dim], layout.deviceSize[slot], lanes, layout.strideMap[slot],
+                     true);
   }
 
   void addLanes(int64_t stick) {

@@ -1,4 +1,4 @@
-//===- DeviceAccess.h - one operand in device coordinates ---------------------------------------------------------===//
+//===- DeviceAccess.h - one operand in device coordinates -----------------------------------===//
 #pragma once
 
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
@@ -6,7 +6,8 @@
 
 namespace spyre {
 
-/// Name of the variable of extent 1 that stands for the lanes of a one-element-per-stick side of a restickify.
+/// Name of the variable of extent 1 that stands for the lanes of a one-element-per-stick side of a
+/// restickify.
 constexpr const char *kUnitSymbol = "u0";
 
 /// How the sparse side of a restickify is written.
@@ -16,9 +17,9 @@ enum class UnitSymbol {
   Outer, ///< the other operand is: this one has it as an outer dimension of size 1
 };
 
-/// Fills deviceSize, deviceCoordinates, strideMap and deviceDtype. A dimension indexed by several variables becomes
-/// one device dimension per variable. \p stickVar names the lanes where they matter although their extent is 1 (matmul).
-/// Error: E1203.
+/// Fills deviceSize, deviceCoordinates, strideMap and deviceDtype. A dimension indexed by several
+/// variables becomes one device dimension per variable. \p stickVar names the lanes where they
+/// matter although their extent is 1 (matmul). Error: E1203.
 Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
                                        const std::vector<std::string> &varNames, UnitSymbol unit,
                                        std::optional<unsigned> stickVar);

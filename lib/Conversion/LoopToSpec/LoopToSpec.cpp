@@ -1,11 +1,11 @@
-//===- LoopToSpec.cpp - planned loop IR to OpSpecs and the model --------------------------------------------------===//
+//===- LoopToSpec.cpp - planned loop IR to OpSpecs and the model ----------------------------===//
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
-
-#include "DeviceAccess.h"
 
 #include "spyre/Base/Math.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Spec/Model.h"
+
+#include "DeviceAccess.h"
 
 #include <algorithm>
 
@@ -54,8 +54,8 @@ private:
         if (!buffer.getPoolOffset() && !buffer.getResult().use_empty()) {
           return error<1205>("temp '{}' has no pool offset; run spyre-loop-plan-pool", desc.name);
         }
-        model.poolBytes = std::max(model.poolBytes,
-                                   int64_t(buffer.getPoolOffset().value_or(0)) + desc.layout.bytes());
+        model.poolBytes = std::max(model.poolBytes, int64_t(buffer.getPoolOffset().value_or(0)) +
+                                                        desc.layout.bytes());
       } else if (buffer.getKind() == "constant") {
         model.constants.push_back({desc, buffer.getValue()->convertToDouble()});
       } else {

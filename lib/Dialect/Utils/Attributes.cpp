@@ -1,4 +1,4 @@
-//===- Attributes.cpp - device layouts and element types between MLIR and our own structs --------------===//
+//===- Attributes.cpp - device layouts and element types between MLIR and our own structs ----===//
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "mlir/IR/Builders.h"
@@ -76,9 +76,10 @@ Expected<HostType> hostTypeOf(mlir::Type type) {
   }
   std::string text;
   llvm::raw_string_ostream(text) << type;
-  return error<1003>("element type {} has no device format; use f16, bf16, f32, i1, i8, i16, i32, i64 "
-                     "or an 8-bit float the device knows",
-                     text);
+  return error<1003>(
+      "element type {} has no device format; use f16, bf16, f32, i1, i8, i16, i32, i64 "
+      "or an 8-bit float the device knows",
+      text);
 }
 
 mlir::Type elementTypeOf(mlir::MLIRContext *context, HostType type) {

@@ -1,10 +1,10 @@
-//===- NullDriver.cpp - a card that accepts everything and computes nothing -------------------===//
+//===- NullDriver.cpp - a card that accepts everything and computes nothing -----------------===//
 //
 // The skeleton to copy for a new driver and the zero of measurements: what remains when the device
 // costs nothing. It keeps no data (reads give zeros) and counts launches only, but it checks the
 // arguments every driver must check, so that a program that passes here fails elsewhere only for
 // what it computes.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "Drivers.h"
 
 #include <cstring>

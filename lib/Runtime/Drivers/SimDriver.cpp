@@ -1,8 +1,8 @@
-//===- SimDriver.cpp - the simulated card behind the driver interface -------------------------===//
+//===- SimDriver.cpp - the simulated card behind the driver interface -----------------------===//
 //
 // The simulator is reached through its C interface only, as a card would be: bytes, addresses and
 // an error text. The text already carries its code ("SPYRE-E7002: ..."), which becomes the Status.
-//===----------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Sim/SpyreSim.h"
 
 #include "Drivers.h"

@@ -1,4 +1,4 @@
-//===- Attributes.h - device layouts and element types between MLIR and our own structs ----------------===//
+//===- Attributes.h - device layouts and element types between MLIR and our own structs -----===//
 #pragma once
 
 #include "spyre/Base/Status.h"

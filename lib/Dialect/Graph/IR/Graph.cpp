@@ -1,4 +1,4 @@
-//===- Graph.cpp - the graph dialect --------------------------------------------------------------------===//
+//===- Graph.cpp - the graph dialect --------------------------------------------------------===//
 #include "spyre/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/IR/Builders.h"
@@ -16,8 +16,8 @@ void GraphDialect::initialize() {
       >();
 }
 
-/// Structure only; names and attributes are the op table's business, so that all faults of a graph are
-/// reported together.
+/// Structure only; names and attributes are the op table's business, so that all faults of a graph
+/// are reported together.
 mlir::LogicalResult CallOp::verify() {
   if (getCallee().empty()) {
     return emitOpError("callee must not be empty");

@@ -1,4 +1,4 @@
-//===- OpTable.cpp - the framework operations the compiler knows -------------------------------------------===//
+//===- OpTable.cpp - the framework operations the compiler knows ----------------------------===//
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 
 #include "spyre/Dialect/Graph/IR/Graph.h"
@@ -83,7 +83,8 @@ Status checkAttributes(CallOp call, const OpRow &row) {
     auto integer = llvm::dyn_cast<mlir::IntegerAttr>(alpha);
     auto number = llvm::dyn_cast<mlir::FloatAttr>(alpha);
     if (!(integer && integer.getInt() == 1) && !(number && number.getValueAsDouble() == 1.0)) {
-      return error<1005>("{}: alpha other than 1 is not supported; multiply before adding", row.name);
+      return error<1005>("{}: alpha other than 1 is not supported; multiply before adding",
+                         row.name);
     }
   }
   return Status::success();
@@ -100,7 +101,8 @@ Status checkElementTypes(CallOp call, const OpRow &row) {
   };
   bool moves = row.kind == OpKind::View || row.kind == OpKind::Copy;
   if (!moves && !isComputeType(result)) {
-    return error<1003>("{} on {} is not supported; compute in f16, bf16 or f32", row.name, text(result));
+    return error<1003>("{} on {} is not supported; compute in f16, bf16 or f32", row.name,
+                       text(result));
   }
   if (row.kind == OpKind::Matmul && result.isF32()) {
     return error<1003>("{} on f32 is not supported; use f16 or bf16", row.name);
@@ -137,8 +139,8 @@ Status checkBroadcast(CallOp call, const OpRow &row) {
       fits = in == out || in == 1;
     }
     if (!fits) {
-      return error<1004>("{}: operand shape {} does not broadcast to {}", row.name, shapeText(shape),
-                         shapeText(result));
+      return error<1004>("{}: operand shape {} does not broadcast to {}", row.name,
+                         shapeText(shape), shapeText(result));
     }
   }
   return Status::success();
@@ -149,8 +151,8 @@ Status checkMatmul(CallOp call, const OpRow &row) {
   Shape c = typeOf(call.getResult()).getShape();
   size_t rank = std::string(row.name) == "aten.mm.default" ? 2 : 3;
   bool fits = a.size() == rank && b.size() == rank && c.size() == rank &&
-              a[rank - 1] == b[rank - 2] && c[rank - 2] == a[rank - 2] && c[rank - 1] == b[rank - 1] &&
-              (rank == 2 || (a[0] == b[0] && a[0] == c[0]));
+              a[rank - 1] == b[rank - 2] && c[rank - 2] == a[rank - 2] &&
+              c[rank - 1] == b[rank - 1] && (rank == 2 || (a[0] == b[0] && a[0] == c[0]));
   if (!fits) {
     return error<1004>("{}: shapes {} x {} -> {} do not fit", row.name, shapeText(a), shapeText(b),
                        shapeText(c));
@@ -211,8 +213,8 @@ Status checkPermutation(CallOp call, const OpRow &row) {
   for (size_t i = 0; i < in.size(); ++i) {
     int64_t d = dims[i] < 0 ? dims[i] + int64_t(in.size()) : dims[i];
     if (d < 0 || d >= int64_t(in.size()) || seen[d] || out[i] != in[d]) {
-      return error<1004>("{}: dims [{}] do not map {} to {}", row.name, fmt::join(dims.asArrayRef(), ", "),
-                         shapeText(in), shapeText(out));
+      return error<1004>("{}: dims [{}] do not map {} to {}", row.name,
+                         fmt::join(dims.asArrayRef(), ", "), shapeText(in), shapeText(out));
     }
     seen[d] = true;
   }

@@ -1,4 +1,4 @@
-//===- VerifyGraph.cpp - checks a captured graph and reports everything at once ----------------------------===//
+//===- VerifyGraph.cpp - checks a captured graph and reports everything at once -------------===//
 #include "spyre/Base/Status.h"
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
@@ -25,7 +25,8 @@ mlir::func::FuncOp findMain(mlir::ModuleOp module) {
 namespace {
 
 /// Stride array of a function argument or result against its tensor type.
-Status checkStride(mlir::Attribute attribute, mlir::RankedTensorType type, const std::string &what) {
+Status checkStride(mlir::Attribute attribute, mlir::RankedTensorType type,
+                   const std::string &what) {
   auto stride = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(attribute);
   if (!stride || int64_t(stride.size()) != type.getRank()) {
     return error<1006>("{} needs graph.stride with {} entries", what, type.getRank());
@@ -72,11 +73,10 @@ Status checkSignature(mlir::func::FuncOp main) {
     }
     SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout deviceLayout,
                            dialect::layoutFromAttr(main.getArgAttr(i, "graph.layout")));
-    SPYRE_ASSIGN_OR_RETURN(numerics::HostType hostType,
-                           dialect::hostTypeOf(type.getElementType()));
+    SPYRE_ASSIGN_OR_RETURN(numerics::HostType hostType, dialect::hostTypeOf(type.getElementType()));
     if (deviceLayout.format != numerics::deviceFormat(hostType)) {
-      return error<1006>("{}: layout format {} is not the device format {} of its element type", what,
-                         numerics::formatName(deviceLayout.format),
+      return error<1006>("{}: layout format {} is not the device format {} of its element type",
+                         what, numerics::formatName(deviceLayout.format),
                          numerics::formatName(numerics::deviceFormat(hostType)));
     }
   }
@@ -106,16 +106,18 @@ Status checkCallees(mlir::func::FuncOp main) {
     list += fmt::format("{}{} ({}x)", list.empty() ? "" : ", ", name, count);
     total += count;
   }
-  return error<1002>("{} call(s) of {} operation(s) that the device compiler does not know: {}; move them "
-                     "out of the compiled region or run them on the CPU",
-                     total, unknown.size(), list);
+  return error<1002>(
+      "{} call(s) of {} operation(s) that the device compiler does not know: {}; move them "
+      "out of the compiled region or run them on the CPU",
+      total, unknown.size(), list);
 }
 
 Status checkCalls(mlir::func::FuncOp main) {
   Status first = Status::success();
   for (mlir::Operation &op : main.getBody().front()) {
     if (auto call = llvm::dyn_cast<CallOp>(op)) {
-      Status status = checkTensorType(call.getResult().getType(), "result of " + call.getCallee().str());
+      Status status =
+          checkTensorType(call.getResult().getType(), "result of " + call.getCallee().str());
       if (status.ok()) {
         status = checkCall(call, *findOp(call.getCallee().str()));
       }
@@ -123,7 +125,8 @@ Status checkCalls(mlir::func::FuncOp main) {
         return status;
       }
     } else if (!llvm::isa<mlir::func::ReturnOp>(op)) {
-      return error<1006>("operation '{}' is not part of graph IR", op.getName().getStringRef().str());
+      return error<1006>("operation '{}' is not part of graph IR",
+                         op.getName().getStringRef().str());
     }
   }
   return first;

@@ -1,4 +1,4 @@
-//===- Loop.cpp - the loop dialect -------------------------------------------------------------------------===//
+//===- Loop.cpp - the loop dialect ----------------------------------------------------------===//
 #include "spyre/Dialect/Loop/IR/Loop.h"
 
 #include "spyre/Dialect/Utils/Attributes.h"
@@ -21,9 +21,9 @@ void LoopDialect::initialize() {
       >();
 }
 
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 // Accesses
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -70,13 +70,13 @@ Expected<LinearIndex> linearize(mlir::AffineExpr expression, unsigned numVars) {
   if (!linear) {
     std::string text;
     llvm::raw_string_ostream(text) << expression;
-    return error<1201>("access '{}' is not linear with non-negative coefficients; split the variable so that "
-                       "division and modulo vanish",
-                       text);
+    return error<1201>(
+        "access '{}' is not linear with non-negative coefficients; split the variable so that "
+        "division and modulo vanish",
+        text);
   }
-  std::stable_sort(index.terms.begin(), index.terms.end(), [](const auto &a, const auto &b) {
-    return a.coefficient > b.coefficient;
-  });
+  std::stable_sort(index.terms.begin(), index.terms.end(),
+                   [](const auto &a, const auto &b) { return a.coefficient > b.coefficient; });
   return index;
 }
 
@@ -128,9 +128,9 @@ mlir::func::FuncOp findMain(mlir::ModuleOp module) {
   return sound ? main : nullptr;
 }
 
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 // Verifiers
-//===--------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
 
 void BufferOp::getAsmResultNames(llvm::function_ref<void(mlir::Value, llvm::StringRef)> setName) {
   setName(getResult(), getName());
@@ -167,7 +167,8 @@ mlir::LogicalResult BufferOp::verify() {
       return emitOpError("stride ") << stride << " is outside 0..2^47";
     }
   }
-  if (getPoolOffset() && (getKind() != "temp" || *getPoolOffset() > uint64_t(1) << 47 || *getPoolOffset() % 128 != 0)) {
+  if (getPoolOffset() && (getKind() != "temp" || *getPoolOffset() > uint64_t(1) << 47 ||
+                          *getPoolOffset() % 128 != 0)) {
     return emitOpError("pool_offset belongs to temps and is a multiple of 128");
   }
   if (getLayoutAttr()) {
@@ -231,8 +232,8 @@ mlir::LogicalResult ComputeOp::verify() {
     }
     if (map.getNumDims() != numVars || map.getNumSymbols() != 0 ||
         int64_t(map.getNumResults()) != type.getRank()) {
-      return emitOpError("map ") << i << " must go from " << numVars << " vars to " << type.getRank()
-                                 << " dimensions";
+      return emitOpError("map ") << i << " must go from " << numVars << " vars to "
+                                 << type.getRank() << " dimensions";
     }
     for (auto [dim, expression] : llvm::enumerate(map.getResults())) {
       Expected<LinearIndex> index = linearize(expression, numVars);
@@ -241,8 +242,8 @@ mlir::LogicalResult ComputeOp::verify() {
       }
       int64_t last;
       if (!maxIndex(*index, extents, last) || last >= type.getDimSize(dim)) {
-        return emitOpError("map ") << i << " leaves dimension " << dim << " of size "
-                                   << type.getDimSize(dim);
+        return emitOpError("map ")
+               << i << " leaves dimension " << dim << " of size " << type.getDimSize(dim);
       }
       bool reads = i < getInputs().size();
       for (const LinearIndex::Term &term : index->terms) {

@@ -1,13 +1,14 @@
-//===- DivideWork.cpp - splits of output variables over the cores -------------------------------------------------===//
+//===- DivideWork.cpp - splits of output variables over the cores ---------------------------===//
 //
-// Output variables by decreasing size (stick variables counted in sticks), each the largest divisor that still fits
-// the cores left. Every core gets the same amount of work and whole sticks. Where a core would then touch more DDR of a
-// tensor than the machine allows, all divisor combinations are tried and the legal one with the most cores is taken.
-//===----------------------------------------------------------------------------------------===//
-#include "Rewrite.h"
-
+// Output variables by decreasing size (stick variables counted in sticks), each the largest divisor
+// that still fits the cores left. Every core gets the same amount of work and whole sticks. Where a
+// core would then touch more DDR of a tensor than the machine allows, all divisor combinations are
+// tried and the legal one with the most cores is taken.
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
+
+#include "Rewrite.h"
 
 #include <algorithm>
 
@@ -82,9 +83,11 @@ Expected<Reach> reachOf(const Access &access) {
   int64_t sticks = 1;
   for (size_t j = slots.size(); j-- > 0;) {
     int64_t dim = slots[j], lanes = dim == roles.stick() ? layout.elemsPerStick() : 1;
-    for (const LinearIndex::Term &term : dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
+    for (const LinearIndex::Term &term :
+         dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
       bool isLane = term.coefficient < lanes;
-      reach.steps.push_back({term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
+      reach.steps.push_back(
+          {term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
     }
     sticks *= layout.deviceSize[j];
   }
@@ -114,10 +117,11 @@ public:
       std::vector<int64_t> partial;
       search(partial, 1);
       if (best.empty()) {
-        return error<3003>("'{}' over extents [{}]: with every split over {} cores a core touches more than {} bytes of "
+        return error<3003>("'{}' over extents [{}]: with every split over {} cores a core touches "
+                           "more than {} bytes of "
                            "DDR for one tensor (at least {}); use more cores or smaller tensors",
-                           op.getCallee().str(), fmt::join(op.getExtents(), ", "), cores, spanLimitBytes,
-                           smallestSpan);
+                           op.getCallee().str(), fmt::join(op.getExtents(), ", "), cores,
+                           spanLimitBytes, smallestSpan);
       }
       splits = best;
     }
@@ -189,9 +193,11 @@ Status divide(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace
   for (int64_t split : division.splits) {
     used *= split;
   }
-  std::string subject =
-      op.getCallee().str() + " -> " + BufferOp(accessOf(op, operandCount(op) - 1).buffer).getName().str();
-  const char *reason = !division.bySize ? "span-limit" : used == cores ? "all-cores" : "fewer-cores";
+  std::string subject = op.getCallee().str() + " -> " +
+                        BufferOp(accessOf(op, operandCount(op) - 1).buffer).getName().str();
+  const char *reason = !division.bySize ? "span-limit"
+                       : used == cores  ? "all-cores"
+                                        : "fewer-cores";
   trace->record("divide-work", subject,
                 Decision::yes(reason, "splits [{}] use {} of {} cores; divisible pieces are [{}]",
                               fmt::join(division.splits, ", "), used, cores,

@@ -1,12 +1,12 @@
-//===- PadMatmul.cpp - whole sticks of rows along K for the second matmul operand -------------------------------===//
+//===- PadMatmul.cpp - whole sticks of rows along K for the second matmul operand -----------===//
 //
-// The iteration over K runs in whole sticks. Lanes of x past K are masked by the unit, but the rows of y past K are
-// really read, so y must own them and they must be zero [spec: front-end 7.1].
-//===----------------------------------------------------------------------------------------===//
-#include "Rewrite.h"
-
+// The iteration over K runs in whole sticks. Lanes of x past K are masked by the unit, but the rows
+// of y past K are really read, so y must own them and they must be zero [spec: front-end 7.1].
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
+
+#include "Rewrite.h"
 
 namespace spyre::loop {
 
@@ -22,7 +22,8 @@ bool hasWholeSticks(const Access &y, unsigned k, int64_t lanes) {
   for (size_t d = 0; d < y.dims.size(); ++d) {
     for (const LinearIndex::Term &term : y.dims[d].terms) {
       if (term.var == k) {
-        return type.getDimSize(d) % lanes == 0 && term.coefficient == 1 && y.dims[d].terms.size() == 1;
+        return type.getDimSize(d) % lanes == 0 && term.coefficient == 1 &&
+               y.dims[d].terms.size() == 1;
       }
     }
   }
@@ -80,8 +81,9 @@ void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
   rewriter.addCopy(op, y.buffer, own.map, padded, identity, own.extents);
   rewriter.setOperand(op, 1, padded, own.projection);
   if (trace) {
-    trace->record("pad-matmul", padded.getName().str(),
-                  Decision::yes("k-not-whole-sticks", "K = {} is padded to {} rows", size, shape[kDim]));
+    trace->record(
+        "pad-matmul", padded.getName().str(),
+        Decision::yes("k-not-whole-sticks", "K = {} is padded to {} rows", size, shape[kDim]));
   }
 }
 
@@ -90,8 +92,8 @@ struct PadMatmul : impl::PadMatmulPassBase<PadMatmul> {
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
     if (!main) {
-      (void)dialect::report(getOperation(),
-                            error<1202>("a loop module holds one func.func @main() with one block"));
+      (void)dialect::report(
+          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
       return signalPassFailure();
     }
     Rewriter rewriter(main);
@@ -101,8 +103,9 @@ struct PadMatmul : impl::PadMatmulPassBase<PadMatmul> {
         continue;
       }
       if (!isSound(op)) {
-        (void)dialect::report(op, error<2012>("the second operand of a matmul must have its stick along "
-                                              "the output's columns; run spyre-loop-propagate-layouts"));
+        (void)dialect::report(
+            op, error<2012>("the second operand of a matmul must have its stick along "
+                            "the output's columns; run spyre-loop-propagate-layouts"));
         return signalPassFailure();
       }
       pad(op, rewriter, trace);

@@ -1,11 +1,12 @@
-//===- PlanPool.cpp - one pool of device memory for intermediates ---------------------------------------------------===//
+//===- PlanPool.cpp - one pool of device memory for intermediates ---------------------------===//
 //
-// First fit over live ranges [first writer, last use], counted in operations. Temps that touch in time (one is read
-// where the other is written) do not share space: cores of one phase run at their own pace.
-//===----------------------------------------------------------------------------------------===//
-#include "Rewrite.h"
-
+// First fit over live ranges [first writer, last use], counted in operations. Temps that touch in
+// time (one is read where the other is written) do not share space: cores of one phase run at their
+// own pace.
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
+
+#include "Rewrite.h"
 
 #include <algorithm>
 

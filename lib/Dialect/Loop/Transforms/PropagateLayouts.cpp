@@ -1,18 +1,22 @@
-//===- PropagateLayouts.cpp - device layouts for every buffer, copies where sticks disagree ---------------------===//
+//===- PropagateLayouts.cpp - device layouts, and copies where sticks disagree --------------===//
 //
-// Walks the operations once. For each it chooses the stick variable of the output among the variables that can be
-// one, by the number of elements that would have to be copied, and inserts a copy for every operand that disagrees:
+// Walks the operations once. For each it chooses the stick variable of the output among the
+// variables that can be one, by the number of elements that would have to be copied, and inserts a
+// copy for every operand that disagrees:
 //
-//   * an operand with another stick variable, or with one element per stick where lanes are wanted, is copied into
+//   * an operand with another stick variable, or with one element per stick where lanes are wanted,
+//   is copied into
 //     a temp over its own variables with the wanted stick;
-//   * an operand that does not depend on the stick variable is copied into a temp with one element per stick;
-//   * an access that is not legal in the present layout reads a copy of the whole buffer with one element per
+//   * an operand that does not depend on the stick variable is copied into a temp with one element
+//   per stick;
+//   * an access that is not legal in the present layout reads a copy of the whole buffer with one
+//   element per
 //     stick, where every access is legal.
-//===----------------------------------------------------------------------------------------===//
-#include "Rewrite.h"
-
+//===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
+
+#include "Rewrite.h"
 
 #include <algorithm>
 
@@ -68,7 +72,9 @@ private:
     return op.getReductions() > 0 ? visitReduction(op) : visitPointwise(op);
   }
 
-  static Expected<StickUse> useOf(ComputeOp op, unsigned index) { return stickUse(accessOf(op, index)); }
+  static Expected<StickUse> useOf(ComputeOp op, unsigned index) {
+    return stickUse(accessOf(op, index));
+  }
 
   /// Whether operand \p index can be used as it is by lanes that follow \p var.
   static bool follows(ComputeOp op, unsigned index, const StickUse &use, MaybeVar var) {
@@ -145,9 +151,10 @@ private:
     if (output.buffer.getLayoutAttr()) {
       SPYRE_ASSIGN_OR_RETURN(StickUse use, useOf(op, out));
       if (use.kind == StickUse::Kind::Illegal) {
-        return error<2011>("the output of '{}' cannot be written in its given layout; let the compiler "
-                           "choose it",
-                           op.getCallee().str());
+        return error<2011>(
+            "the output of '{}' cannot be written in its given layout; let the compiler "
+            "choose it",
+            op.getCallee().str());
       }
       var = use.kind == StickUse::Kind::Var ? MaybeVar(use.var) : std::nullopt;
     } else {
@@ -174,7 +181,8 @@ private:
 
   Status visitReduction(ComputeOp op) {
     unsigned reduced = op.getExtents().size() - 1;
-    // The stick of the input is either kept, and then the output's, or reduced: one element per stick is left.
+    // The stick of the input is either kept, and then the output's, or reduced: one element per
+    // stick is left.
     std::vector<MaybeVar> candidates = outputCandidates(op);
     candidates.push_back(reduced);
     StickUse use = *useOf(op, 0);
@@ -189,7 +197,8 @@ private:
 
   Status visitMatmul(ComputeOp op) {
     if (op.getExtents().size() < 3 || op.getInputs().size() != 2) {
-      return error<1206>("a matmul has two inputs and at least three variables (rows, columns, reduced)");
+      return error<1206>(
+          "a matmul has two inputs and at least three variables (rows, columns, reduced)");
     }
     makeFollow(op, 0, matmulStickVar(op, 0));
     makeFollow(op, 1, matmulStickVar(op, 1));
@@ -216,8 +225,9 @@ private:
     }
     SPYRE_ASSIGN_OR_RETURN(StickUse target, useOf(op, 1));
     return target.kind == StickUse::Kind::Illegal
-               ? error<2011>("a copy cannot write '{}' in its given layout; let the compiler choose it",
-                             output.buffer.getName().str())
+               ? error<2011>(
+                     "a copy cannot write '{}' in its given layout; let the compiler choose it",
+                     output.buffer.getName().str())
                : Status::success();
   }
 
@@ -251,9 +261,10 @@ private:
     mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(own.vars.size());
     rewriter.addCopy(op, access.buffer, own.map, temp, identity, own.extents);
     rewriter.setOperand(op, index, temp, own.projection);
-    note(op, temp, Decision::yes("stick-differs", "operand {} of {} ('{}') must follow {}", index,
-                                 op.getCallee().str(), BufferOp(access.buffer).getName().str(),
-                                 var ? varName(op, *var) : "no lanes"));
+    note(op, temp,
+         Decision::yes("stick-differs", "operand {} of {} ('{}') must follow {}", index,
+                       op.getCallee().str(), BufferOp(access.buffer).getName().str(),
+                       var ? varName(op, *var) : "no lanes"));
   }
 
   /// Redirects operand \p index to a copy of its whole buffer with one element per stick.
@@ -268,8 +279,9 @@ private:
     rewriter.addCopy(op, access.buffer, identity, rows, identity, shape);
     rewriter.setOperand(op, index, rows,
                         llvm::cast<mlir::AffineMapAttr>(op.getMaps()[index]).getValue());
-    note(op, rows, Decision::yes("access-inside-sticks", "operand {} of {} ('{}') starts inside sticks", index,
-                                 op.getCallee().str(), BufferOp(access.buffer).getName().str()));
+    note(op, rows,
+         Decision::yes("access-inside-sticks", "operand {} of {} ('{}') starts inside sticks",
+                       index, op.getCallee().str(), BufferOp(access.buffer).getName().str()));
   }
 
   static std::string varName(ComputeOp op, unsigned var) {

@@ -1,4 +1,4 @@
-//===- Rewrite.h - small edits of loop IR that several passes make --------------------------------------------------===//
+//===- Rewrite.h - small edits of loop IR that several passes make --------------------------===//
 #pragma once
 
 #include "spyre/Base/Math.h"
@@ -16,7 +16,8 @@ namespace spyre::loop {
 /// Declares buffers after the existing ones and appends operations before a given one.
 class Rewriter {
 public:
-  explicit Rewriter(mlir::func::FuncOp function) : builder(function.getContext()), function(function) {
+  explicit Rewriter(mlir::func::FuncOp function)
+      : builder(function.getContext()), function(function) {
     for (BufferOp buffer : function.getOps<BufferOp>()) {
       last = buffer;
       names.insert(buffer.getName().str());
@@ -31,8 +32,9 @@ public:
 
   BufferOp addConstant(double value, mlir::Type type, mlir::Location loc) {
     for (BufferOp buffer : function.getOps<BufferOp>()) {
-      bool same = buffer.getKind() == "constant" && buffer.getValue()->convertToDouble() == value &&
-                  llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getElementType() == type;
+      bool same =
+          buffer.getKind() == "constant" && buffer.getValue()->convertToDouble() == value &&
+          llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getElementType() == type;
       if (same) {
         return buffer;
       }
@@ -43,8 +45,9 @@ public:
     return buffer;
   }
 
-  /// copy from -> to, placed before \p op; maps are over \p wanted. A variable of extent 1 is dropped unless it selects one
-  /// row of a larger dimension: it would only make equal layouts look different.
+  /// copy from -> to, placed before \p op; maps are over \p wanted. A variable of extent 1 is
+  /// dropped unless it selects one row of a larger dimension: it would only make equal layouts look
+  /// different.
   ComputeOp addCopy(mlir::Operation *op, BufferOp from, mlir::AffineMap fromMap, BufferOp to,
                     mlir::AffineMap toMap, const std::vector<int64_t> &wanted) {
     std::vector<int64_t> extents;
@@ -66,8 +69,8 @@ public:
     }
     llvm::SmallVector<llvm::StringRef> vars(storage.begin(), storage.end());
     return builder.create<ComputeOp>(
-        op->getLoc(), builder.getStringAttr(kCopy), mlir::ValueRange{from.getResult()}, to.getResult(),
-        builder.getStrArrayAttr(vars), builder.getDenseI64ArrayAttr(extents),
+        op->getLoc(), builder.getStringAttr(kCopy), mlir::ValueRange{from.getResult()},
+        to.getResult(), builder.getStrArrayAttr(vars), builder.getDenseI64ArrayAttr(extents),
         builder.getI64IntegerAttr(0),
         builder.getArrayAttr({mlir::AffineMapAttr::get(fromMap), mlir::AffineMapAttr::get(toMap)}),
         mlir::DenseI64ArrayAttr());
@@ -83,8 +86,9 @@ public:
     }
     Expected<numerics::HostType> hostType = dialect::hostTypeOf(type.getElementType());
     SPYRE_CHECK(hostType.ok(), "buffers are verified to have a device format");
-    auto layout = layout::DeviceLayout::make(dialect::toVector(type.getShape()),
-                                             dialect::toVector(buffer.getStride()), *hostType, order);
+    auto layout =
+        layout::DeviceLayout::make(dialect::toVector(type.getShape()),
+                                   dialect::toVector(buffer.getStride()), *hostType, order);
     SPYRE_CHECK(layout.ok(), "a permutation of the dimensions gives a layout");
     buffer.setLayoutAttr(dialect::layoutToAttr(builder.getContext(), *layout));
   }
@@ -138,8 +142,8 @@ private:
 struct OwnSpace {
   std::vector<unsigned> vars;
   std::vector<int64_t> extents;
-  mlir::AffineMap map;         ///< own variables -> buffer dimensions
-  mlir::AffineMap projection;  ///< the operation's variables -> own variables
+  mlir::AffineMap map;        ///< own variables -> buffer dimensions
+  mlir::AffineMap projection; ///< the operation's variables -> own variables
 };
 
 inline OwnSpace ownSpace(ComputeOp op, unsigned index, mlir::OpBuilder &builder,

@@ -1,4 +1,4 @@
-//===- Stick.cpp - which loop variable runs through the lanes of a stick ----------------------------------------===//
+//===- Stick.cpp - which loop variable runs through the lanes of a stick --------------------===//
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
 #include "spyre/Dialect/Utils/Attributes.h"
@@ -46,8 +46,10 @@ bool followsExactly(const Access &access, int64_t stickDim, unsigned var) {
   }
   BufferOp buffer = access.buffer;
   const LinearIndex &index = access.dims[stickDim];
-  bool isUnit = llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(stickDim) == 1;
-  return isUnit ? index.terms.size() == 1 && index.terms[0].var == var : stickUse(access, stickDim).isVar(var);
+  bool isUnit =
+      llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(stickDim) == 1;
+  return isUnit ? index.terms.size() == 1 && index.terms[0].var == var
+                : stickUse(access, stickDim).isVar(var);
 }
 
 Expected<DimRoles> rolesFollowing(const Access &access, unsigned var) {
@@ -68,8 +70,9 @@ Expected<DimRoles> rolesFollowing(const Access &access, unsigned var) {
     }
     DimRoles swapped = roles;
     std::swap(*std::find(swapped.order.begin(), swapped.order.end(), dim), swapped.order.back());
-    auto same = layout::DeviceLayout::make(dialect::toVector(type.getShape()),
-                                           dialect::toVector(buffer.getStride()), hostType, swapped.order);
+    auto same =
+        layout::DeviceLayout::make(dialect::toVector(type.getShape()),
+                                   dialect::toVector(buffer.getStride()), hostType, swapped.order);
     if (same.ok() && *same == layout) {
       return swapped;
     }

@@ -1,4 +1,4 @@
-//===- Graph.h - the graph dialect -----------------------------------------------------------------===//
+//===- Graph.h - the graph dialect ----------------------------------------------------------===//
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -1,4 +1,4 @@
-//===- Graph.td - graph IR: what the importer hands to the compiler ------------------------------===//
+//===- Graph.td - graph IR: what the importer hands to the compiler -------------------------===//
 //
 // One generic operation. Which framework operations exist, their arity and attributes is data, in
 // OpTable.h, not TableGen: an operation per ATen name would cost half a minute per compiled file.

@@ -1,9 +1,9 @@
-//===- OpTable.h - the framework operations the compiler knows ---------------------------------------===//
+//===- OpTable.h - the framework operations the compiler knows ------------------------------===//
 //
-// One row per operation: what kind of loop it becomes, how many tensor positions it has, which device
-// operation does the work, and which attributes are allowed. The graph verifier, the conversion to loop
-// IR, the eager path and the documentation all read this table.
-//===----------------------------------------------------------------------------------------===//
+// One row per operation: what kind of loop it becomes, how many tensor positions it has, which
+// device operation does the work, and which attributes are allowed. The graph verifier, the
+// conversion to loop IR, the eager path and the documentation all read this table.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"
@@ -37,8 +37,9 @@ struct OpRow {
 const std::vector<OpRow> &opTable();
 const OpRow *findOp(const std::string &name);
 
-/// One call against its row: arity, attributes, element types, ranks, result shape. Errors: E1003 (element
-/// type), E1004 (rank, shape), E1005 (arity or attributes). The callee must be in the table.
+/// One call against its row: arity, attributes, element types, ranks, result shape. Errors: E1003
+/// (element type), E1004 (rank, shape), E1005 (arity or attributes). The callee must be in the
+/// table.
 Status checkCall(CallOp call, const OpRow &row);
 
 } // namespace spyre::graph

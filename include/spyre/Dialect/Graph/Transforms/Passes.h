@@ -1,4 +1,4 @@
-//===- Passes.h - passes on graph IR ----------------------------------------------------------------------===//
+//===- Passes.h - passes on graph IR --------------------------------------------------------===//
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

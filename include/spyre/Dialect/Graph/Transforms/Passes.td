@@ -1,4 +1,4 @@
-//===- Passes.td - passes on graph IR --------------------------------------------------------------------===//
+//===- Passes.td - passes on graph IR -------------------------------------------------------===//
 #ifndef SPYRE_DIALECT_GRAPH_PASSES_TD
 #define SPYRE_DIALECT_GRAPH_PASSES_TD
 

@@ -1,4 +1,4 @@
-//===- Loop.h - the loop dialect and the linear form of its accesses ----------------------------------------===//
+//===- Loop.h - the loop dialect and the linear form of its accesses ------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"
@@ -23,7 +23,8 @@ namespace spyre::loop {
 constexpr const char *kCopy = "copy";
 constexpr const char *kMatmul = "batchmatmul";
 
-/// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing coefficient.
+/// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
+/// coefficient.
 struct LinearIndex {
   struct Term {
     unsigned var;
@@ -49,8 +50,8 @@ inline unsigned operandCount(ComputeOp op) { return op.getInputs().size() + 1; }
 
 /// Layout attribute of a buffer; E2010 when it is missing or unsound.
 Expected<layout::DeviceLayout> layoutOf(BufferOp buffer);
-/// The host dimension each device dimension comes from, -1 for the synthetic stick pair of a sparse layout.
-/// The last two entries that name the stick dimension are its tile index and its lanes.
+/// The host dimension each device dimension comes from, -1 for the synthetic stick pair of a sparse
+/// layout. The last two entries that name the stick dimension are its tile index and its lanes.
 struct DimRoles {
   std::vector<int64_t> order; ///< dimOrder; last entry is the stick dimension or -1
   int64_t stick() const { return order.empty() ? -1 : order.back(); }

@@ -1,4 +1,4 @@
-//===- Loop.td - loop IR: one operation per device operation --------------------------------------------===//
+//===- Loop.td - loop IR: one operation per device operation --------------------------------===//
 #ifndef SPYRE_DIALECT_LOOP_TD
 #define SPYRE_DIALECT_LOOP_TD
 

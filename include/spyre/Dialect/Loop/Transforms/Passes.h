@@ -1,7 +1,8 @@
-//===- Passes.h - planning passes on loop IR ----------------------------------------------------------------------===//
+//===- Passes.h - planning passes on loop IR ------------------------------------------------===//
 //
-// Each create function takes an optional trace that collects the decisions; it must outlive the pass.
-//===----------------------------------------------------------------------------------------===//
+// Each create function takes an optional trace that collects the decisions; it must outlive the
+// pass.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Decision.h"

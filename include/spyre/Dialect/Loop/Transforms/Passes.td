@@ -1,4 +1,4 @@
-//===- Passes.td - planning passes on loop IR ---------------------------------------------------------------------===//
+//===- Passes.td - planning passes on loop IR -----------------------------------------------===//
 #ifndef SPYRE_DIALECT_LOOP_PASSES_TD
 #define SPYRE_DIALECT_LOOP_PASSES_TD
 

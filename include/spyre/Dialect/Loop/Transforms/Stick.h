@@ -1,15 +1,16 @@
-//===- Stick.h - which loop variable runs through the lanes of a stick -----------------------------------------===//
+//===- Stick.h - which loop variable runs through the lanes of a stick ----------------------===//
 //
-// A unit works on whole sticks, so all tensors of an operation must agree on the one variable that runs through
-// their lanes. An access is legal when its stick dimension is indexed by that variable alone, or by that
-// variable plus others that step by whole sticks:
+// A unit works on whole sticks, so all tensors of an operation must agree on the one variable that
+// runs through their lanes. An access is legal when its stick dimension is indexed by that variable
+// alone, or by that variable plus others that step by whole sticks:
 //
 //     x [4096] read as [32, 128]:  index 128*d0 + d1 -> stick variable d1 (128 is a multiple of 64)
-//     x [512] read as [16, 32]:    index 32*d0 + d1  -> not a stick access (d0 starts inside sticks)
+//     x [512] read as [16, 32]:    index 32*d0 + d1  -> not a stick access (d0 starts inside
+//     sticks)
 //
-// A tensor without stick variable has one element per stick (sparse, or a stick dimension of size 1); it is
-// spread over all lanes when read.
-//===----------------------------------------------------------------------------------------===//
+// A tensor without stick variable has one element per stick (sparse, or a stick dimension of size
+// 1); it is spread over all lanes when read.
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Dialect/Loop/IR/Loop.h"
@@ -36,11 +37,13 @@ StickUse stickUse(const Access &access, int64_t stickDim);
 /// The same with the buffer's own layout. Errors: E2010, E2007.
 Expected<StickUse> stickUse(const Access &access);
 
-/// True when lanes cut from \p stickDim follow \p var, also when its extent is 1: a matmul names its lanes.
+/// True when lanes cut from \p stickDim follow \p var, also when its extent is 1: a matmul names
+/// its lanes.
 bool followsExactly(const Access &access, int64_t stickDim, unsigned var);
 
-/// Dimension roles of the buffer, read so that \p var is the stick if the layout allows it: dimensions of size 1 leave no
-/// trace in a layout, so a [1, 1] tensor may be read with either as its stick. Errors: E2010, E2007.
+/// Dimension roles of the buffer, read so that \p var is the stick if the layout allows it:
+/// dimensions of size 1 leave no trace in a layout, so a [1, 1] tensor may be read with either as
+/// its stick. Errors: E2010, E2007.
 Expected<DimRoles> rolesFollowing(const Access &access, unsigned var);
 
 /// The variable whose lanes operand \p index of a matmul must follow: k, n, n.
@@ -49,7 +52,8 @@ unsigned matmulStickVar(ComputeOp op, unsigned index);
 /// Variables an access depends on.
 std::set<unsigned> varsOf(const Access &access);
 
-/// True when the tensor can take part in an operation whose lanes follow \p var (nothing: no lanes vary).
+/// True when the tensor can take part in an operation whose lanes follow \p var (nothing: no lanes
+/// vary).
 bool isCompatible(const Access &access, const StickUse &use, std::optional<unsigned> var);
 
 /// How a copy runs: element by element in place of lanes (identity) or with a change of stick.
