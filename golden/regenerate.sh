@@ -2,5 +2,12 @@
 # Rewrites the golden files from the writers. Review the difference before it is kept.
 # Usage: golden/regenerate.sh <build directory>
 set -eu
+cd "$(dirname "$0")/.."
 SPYRE_UPDATE_GOLDEN=1 "${1:-build}/bin/SpecTests" --gtest_brief=1 --gtest_filter='*Golden*:*WorkedExample*:Bundle.WritesTheBakedForm'
 SPYRE_UPDATE_GOLDEN=1 "${1:-build}/bin/BackEndTests" --gtest_brief=1 --gtest_filter='Golden*'
+
+compiled=golden/compiled/matmul-exp-sum
+rm -rf "$compiled"
+"${1:-build}/bin/spyre-compile" test/Inputs/matmul-exp-sum.mlir -o "$compiled"
+"${1:-build}/bin/spyre-dis" "$compiled/bundle_0" -o "$compiled/bundle_0/program.txt"
+rm "$compiled/bundle_0/spyreCodeDir/init.bin" # text only: program.txt says the same

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <fcntl.h>
 #include <filesystem>
 
 namespace fs = std::filesystem;
@@ -81,35 +80,12 @@ static Expected<Artifacts> readBundleFiles(const fs::path &directory) {
   return files;
 }
 
-/// Puts \p fresh at \p target in one step, whether or not there is an older one.
-static Status swapIn(const fs::path &fresh, const fs::path &target) {
-  std::error_code failure;
-  bool replaced =
-      renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0;
-  if (replaced) {
-    fs::remove_all(fresh, failure);
-    return Status::success();
-  }
-  // Nothing to exchange with, or a file system that cannot: then a plain rename.
-  fs::remove_all(target, failure);
-  fs::rename(fresh, target, failure);
-  if (failure) {
-    return error<9003>("cannot rename '{}' to '{}': {}", fresh.string(), target.string(),
-                       failure.message());
-  }
-  return Status::success();
-}
-
 static Status run(const Options &options) {
   fs::path directory = options.directory;
   SPYRE_ASSIGN_OR_RETURN(arch::DeviceDesc device, arch::DeviceDesc::load(options.device));
   SPYRE_ASSIGN_OR_RETURN(Artifacts bundle, readBundleFiles(directory));
   SPYRE_ASSIGN_OR_RETURN(Artifacts code, backend::compileBundle(bundle, device));
-  fs::path fresh = directory / ".spyreCodeDir.new";
-  std::error_code failure;
-  fs::remove_all(fresh, failure); // What a killed run left behind.
-  SPYRE_RETURN_IF_ERROR(writeToDirectory(subArtifacts(code, "spyreCodeDir/"), fresh));
-  return swapIn(fresh, directory / "spyreCodeDir");
+  return writeToDirectory(subArtifacts(code, "spyreCodeDir/"), directory / "spyreCodeDir");
 }
 
 static int report(const Status &status) {

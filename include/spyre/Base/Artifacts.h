@@ -26,7 +26,8 @@ Status writeFile(const std::filesystem::path &path, const std::string &contents)
 /// All regular files below \p directory, by relative path. Errors: E9001, E9004 (not a directory).
 Expected<Artifacts> readDirectory(const std::filesystem::path &directory);
 /// Makes \p directory hold exactly \p artifacts; an older directory of ours is replaced as a whole,
-/// a non-empty directory that is not ours (no model.json, no bundle.mlir) is refused (E9005).
+/// a non-empty directory that is not ours (no model.json, bundle.mlir or spyrecode.json) is refused
+/// (E9005).
 Status writeToDirectory(const Artifacts &artifacts, const std::filesystem::path &directory);
 
 /// The entries below prefix "bundle_0/" with the prefix removed.
