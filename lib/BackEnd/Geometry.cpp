@@ -265,6 +265,10 @@ static Status checkFormats(Kernel &kernel) {
   if (kernel.op.opClass == OpClass::Copy) {
     fits = numerics::elementBytes(kernel.format) > 0 && numerics::elemsPerStick(kernel.format) > 0;
   }
+  if (kernel.op.opClass == OpClass::Restickify) { // elements are moved, not computed on
+    int64_t bytes = numerics::elementBytes(kernel.format);
+    fits = bytes == 1 || bytes == 2 || bytes == 4;
+  }
   if (!fits) {
     return error<5302>("{}: format {} is not lowered for this operation", kernel.name,
                        numerics::formatName(kernel.format));

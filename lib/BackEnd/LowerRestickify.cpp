@@ -7,11 +7,16 @@
 // Iteration sizes are padded to whole blocks, memory need not be [spec: codegen-and-backend 2.8]:
 // input rows j that do not exist are not loaded and their lanes of the output become zero, output
 // rows i that do not exist are not stored.
+//
+// Where the staging area has no room for one block on each side (128 lanes on a tiny machine), the
+// block is moved in parts: for each part of the output rows all input rows pass by, part by part.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
+
+#include <algorithm>
 
 namespace spyre::backend {
 
@@ -34,6 +39,8 @@ struct Restickify {
   const Kernel *kernel = nullptr;
   Side i, j;
   Place input, output, inputUnit, outputUnit;
+  /// Pieces of a block's side that are staged at a time; 1: whole blocks.
+  int64_t parts = 1;
   /// Bytes between neighbours j of the input and i of the output: tensor, then unit.
   int64_t inputRowBytes = 0, outputRowBytes = 0, inputUnitRowBytes = 0, outputUnitRowBytes = 0;
 };
@@ -115,7 +122,13 @@ static Status planStaging(Restickify &op, PhaseBuilder &builder) {
     int64_t blocks = saturatingProduct(builder.axes[op.i.axis].tile, builder.axes[op.j.axis].tile);
     return saturatingProduct(blocks, buffers * blockBytes);
   };
-  if (!fillTiles(builder.axes, {op.j.axis, op.i.axis}, 2, builder.stagingBytesLeft(), bytes)) {
+  bool fits = fillTiles(builder.axes, {op.j.axis, op.i.axis}, 2, builder.stagingBytesLeft(), bytes);
+  while (!fits && buffers == 2 && op.parts < kernel.lanes()) {
+    op.parts *= 2;
+    blockBytes = kernel.lanes() / op.parts * kStickBytes;
+    fits = bytes() <= builder.stagingBytesLeft();
+  }
+  if (!fits) {
     return error<5303>(
         "{}: one block needs {} bytes of staging area, the machine has {}; leave more "
         "of LX to the back end",
@@ -168,7 +181,47 @@ static void shuffle(const Restickify &op, PhaseBuilder &builder, int64_t iFirst,
   builder.emit(instruction, {&input, &output}, std::move(nest));
 }
 
+static Place movedBy(Place place, int64_t bytes) {
+  place.base += bytes;
+  return place;
+}
+
+/// One block through a staging area of lanes / parts sticks on each side.
+static void emitBlockInParts(const Restickify &op, PhaseBuilder &builder) {
+  int64_t lanes = op.kernel->lanes(), part = lanes / op.parts;
+  int64_t elementBytes = numerics::elementBytes(op.kernel->format);
+  int64_t iRows = op.i.elements(builder, lanes), jRows = op.j.elements(builder, lanes);
+  for (int64_t i = 0; i < iRows; i += part) {
+    int64_t iCount = std::min(part, iRows - i);
+    if (jRows < lanes) {
+      Instruction fill;
+      fill.opcode = Opcode::Fill;
+      builder.emit(fill, {&op.outputUnit}, {{iCount, {kStickBytes}}});
+    }
+    for (int64_t j = 0; j < jRows; j += part) {
+      int64_t jCount = std::min(part, jRows - j);
+      Instruction load, move;
+      load.opcode = Opcode::Load;
+      Place rows = movedBy(op.input, j * op.inputRowBytes);
+      builder.emit(load, {&rows, &op.inputUnit}, {{jCount, {op.inputRowBytes, kStickBytes}}});
+      move.opcode = Opcode::Shuffle;
+      move.elementBytes = uint16_t(elementBytes);
+      Place from = movedBy(op.inputUnit, i * elementBytes);
+      Place to = movedBy(op.outputUnit, j * elementBytes);
+      builder.emit(move, {&from, &to},
+                   {{iCount, {elementBytes, kStickBytes}}, {jCount, {kStickBytes, elementBytes}}});
+    }
+    Instruction store;
+    store.opcode = Opcode::Store;
+    Place rows = movedBy(op.output, i * op.outputRowBytes);
+    builder.emit(store, {&op.outputUnit, &rows}, {{iCount, {kStickBytes, op.outputRowBytes}}});
+  }
+}
+
 static void emitTile(const Restickify &op, PhaseBuilder &builder) {
+  if (op.parts > 1) {
+    return emitBlockInParts(op, builder);
+  }
   const Kernel &kernel = *op.kernel;
   int64_t lanes = kernel.lanes();
   if (!kernel.inputs[0].inLx) {

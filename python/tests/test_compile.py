@@ -465,3 +465,33 @@ def test_every_pair_of_operations_composes(on_device):
             "chain", x.dtype, 8
         )
         torch._dynamo.reset()
+
+
+MOVED_TYPES = [
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.bool,
+    torch.float8_e4m3fn,
+    torch.float32,
+    torch.bfloat16,
+]
+
+
+@pytest.mark.parametrize("dtype", MOVED_TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(5, 7), (130, 70), (3, 64, 65)], ids=str)
+def test_moves_keep_every_bit_of_every_type(shape, dtype, on_device):
+    count = torch.Size(shape).numel()
+    values = (torch.arange(count) % 100).reshape(shape)
+    x = values % 3 == 0 if dtype == torch.bool else values.to(torch.float32).to(dtype)
+    moves = [
+        lambda t: t.clone(),
+        lambda t: t.transpose(0, -1).contiguous(),
+        lambda t: t.transpose(0, -1).reshape(-1).clone(),
+    ]
+    for move in moves:
+        torch._dynamo.reset()
+        with on_device(sfp_lane_ops=0, pt_macs=0):
+            result = torch.compile(move)(x.to("spyre")).cpu()
+        assert torch.equal(result.to(torch.float64), move(x).to(torch.float64))

@@ -35,7 +35,7 @@ public:
     result.spec.isReduction =
         op == "batchmatmul" || op.substr(0, 3) == "sum" || op.substr(0, 3) == "max";
     format = op != "batchmatmul" && chance(4) ? DataFormat::IeeeFp32 : DataFormat::Sen169Fp16;
-    if (op == "identity" && chance(3)) {
+    if ((op == "identity" || op == "ReStickifyOpHBM") && chance(3)) {
       static constexpr DataFormat kOthers[] = {DataFormat::IeeeInt32, DataFormat::SenInt8,
                                                DataFormat::SenInt16, DataFormat::IeeeFp16};
       format = kOthers[random.below(4)];
