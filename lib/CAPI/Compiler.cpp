@@ -1,6 +1,7 @@
 //===- Compiler.cpp - the compiler for callers that must not see MLIR -----------------------===//
 #include "spyre/CAPI/Compiler.h"
 
+#include "spyre/Base/Log.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 #include "spyre/Pipelines/Pipelines.h"
 
@@ -66,11 +67,16 @@ public:
 
 private:
   void keep(Phase phase, const std::string &text) {
+    log(LogLevel::Debug, "compiler", "phase={} bytes={}", pipelines::phaseName(phase), text.size());
     if (options.keepPhases) {
       phases[fmt::format("phases/{}-{}.mlir", int(phase), pipelines::phaseName(phase))] = text;
     }
   }
-  CompileResult finish(Artifacts artifacts) { return {std::move(artifacts), trace.toJson()}; }
+  CompileResult finish(Artifacts artifacts) {
+    log(LogLevel::Debug, "compiler", "done phase={} files={} decisions={}",
+        pipelines::phaseName(target), artifacts.size(), trace.size());
+    return {std::move(artifacts), trace.toJson()};
+  }
 
   const CompileOptions &options;
   pipelines::Options pipeline;

@@ -221,3 +221,17 @@ def test_config_fields_and_patching():
     with config.patch(sencores=4):
         assert config.sencores == 4
     assert config.sencores == 32
+
+
+def test_debug_lines_tell_phases_and_launches(python):
+    program = """
+import torch
+x = torch.ones(4, 4, dtype=torch.float16, device="spyre")
+torch.compile(lambda a: a + a)(x)
+"""
+    quiet = python(program, env={"TORCH_SPYRE_DEBUG": "0"}, check=False)
+    loud = python(program, env={"TORCH_SPYRE_DEBUG": "1"}, check=False)
+    assert quiet.returncode == loud.returncode == 0
+    assert "spyre debug" not in quiet.stderr
+    assert "spyre debug compiler phase=division" in loud.stderr
+    assert "spyre debug runtime launch bundle=bundle_0" in loud.stderr

@@ -149,6 +149,7 @@ void bindRandom(py::module_ &module) {
 PYBIND11_MODULE(_C, module) {
   module.doc() = "PyTorch plug-in of the Spyre device";
   py::register_exception_translator(&translateUnsupported);
+  configureLog();
   registerAllocator();
   registerHooks();
   registerEagerKernels();

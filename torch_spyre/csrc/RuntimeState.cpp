@@ -1,6 +1,8 @@
 //===- RuntimeState.cpp - lazy start, fork safety, counters ---------------------------------===//
 #include "RuntimeState.h"
 
+#include "spyre/Base/Log.h"
+
 #include "Errors.h"
 
 #include <charconv>
@@ -63,6 +65,11 @@ Expected<std::shared_ptr<runtime::Device>> createDevice() {
 }
 
 } // namespace
+
+void configureLog() {
+  std::string level = environment("TORCH_SPYRE_DEBUG", "0");
+  setLogLevel(level == "0" ? LogLevel::Off : LogLevel::Debug);
+}
 
 const arch::DeviceDesc &deviceDesc() {
   static const arch::DeviceDesc *desc = new arch::DeviceDesc(

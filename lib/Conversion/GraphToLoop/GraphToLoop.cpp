@@ -49,6 +49,15 @@ std::vector<int64_t> denseStrides(const std::vector<int64_t> &shape,
   return dialect::toVector(wanted);
 }
 
+/// Removes calls that no result needs; calls have no side effects.
+void eraseDeadCalls(mlir::func::FuncOp main) {
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front()))) {
+    if (llvm::isa<CallOp>(op) && op.use_empty()) {
+      op.erase();
+    }
+  }
+}
+
 /// Walks the calls of a verified graph once and builds the loop module beside it.
 class Converter {
 public:
@@ -220,6 +229,7 @@ struct GraphToLoop : mlir::PassWrapper<GraphToLoop, mlir::OperationPass<mlir::Mo
                             error<1006>("a graph module holds one func.func @main"));
       return signalPassFailure();
     }
+    eraseDeadCalls(source);
     mlir::OpBuilder builder(source);
     builder.setInsertionPointAfter(source);
     auto target = builder.create<mlir::func::FuncOp>(source.getLoc(), "main",
