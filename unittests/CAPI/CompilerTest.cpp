@@ -5,6 +5,8 @@
 #include "RandomGraph.h"
 #include "gtest/gtest.h"
 
+#include <cstdlib>
+
 using namespace spyre;
 using namespace spyre::testing;
 
@@ -90,7 +92,8 @@ TEST(Compiler, TooManyCoresAreRefused) {
 TEST(Compiler, DamagedTextGivesErrorsNotCrashes) {
   capi::CompileOptions options = openSpyre();
   uint64_t refused = 0, accepted = 0;
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  uint64_t cases = std::getenv("SPYRE_TEST_LONG") ? 40000 : 400;
+  for (uint64_t seed = 0; seed < cases; ++seed) {
     Random random(seed);
     std::string phase = "graph", text = graphText(seeded(seed % 20));
     if (seed % 2) {
@@ -99,9 +102,11 @@ TEST(Compiler, DamagedTextGivesErrorsNotCrashes) {
       text = capi::compileGraph(text, options)->artifacts.begin()->second;
       options.compileTo = "code";
     }
-    for (uint64_t n = random.between(1, 3); n > 0; --n) {
+    // Half of the cases change one character, which often leaves a graph that compiles.
+    bool gentle = seed % 4 < 2;
+    for (uint64_t n = gentle ? 1 : random.between(1, 3); n > 0; --n) {
       size_t at = random.below(text.size());
-      switch (random.below(4)) {
+      switch (gentle ? 0 : random.below(4)) {
       case 0:
         text[at] = char(random.between(32, 126));
         break;
@@ -121,7 +126,8 @@ TEST(Compiler, DamagedTextGivesErrorsNotCrashes) {
       EXPECT_GE(result.status().code(), 1000) << text;
     }
   }
-  EXPECT_GT(refused, 200u);
+  EXPECT_GT(refused, cases / 2);
+  EXPECT_GT(accepted, cases / 50);
 }
 
 TEST(Compiler, HostileNestingAndBytecodeAreRefusedBeforeParsing) {
