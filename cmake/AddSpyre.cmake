@@ -114,7 +114,7 @@ function(add_spyre_unittest name)
   target_compile_definitions(${name} PRIVATE SPYRE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME unit.${name} COMMAND ${name} --gtest_brief=1)
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 1800) # seconds; the long tests and the sanitizer builds need minutes
   endif()
   set_tests_properties(unit.${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS unit)
   set_property(GLOBAL APPEND PROPERTY SPYRE_UNITTESTS ${name})
