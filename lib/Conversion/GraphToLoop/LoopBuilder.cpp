@@ -114,12 +114,10 @@ bool attachUnits(const std::vector<int64_t> &shape, const std::vector<unsigned> 
 
 } // namespace
 
-bool LoopBuilder::tryAdd(const std::string &callee, const std::vector<Operand> &operands,
-                         const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit,
-                         size_t maxVars) {
-  std::vector<std::vector<int64_t>> segments;
-  std::vector<int64_t> varExtents;
-  std::vector<unsigned> firstVar;
+std::optional<LoopBuilder::Loops> LoopBuilder::splitLoops(const std::vector<Operand> &operands,
+                                                          const std::vector<int64_t> &extents,
+                                                          int64_t reductions, bool keepUnit) {
+  Loops loops;
   for (size_t d = 0; d < extents.size(); ++d) {
     std::vector<const Atoms *> atoms;
     for (const Operand &operand : operands) {
@@ -128,66 +126,74 @@ bool LoopBuilder::tryAdd(const std::string &callee, const std::vector<Operand> &
     auto cut = views::commonSegments(extents[d], atoms);
     bool isReduced = int64_t(d) >= int64_t(extents.size()) - reductions;
     if (!cut || (isReduced && cut->size() > 1)) {
-      return false;
+      return std::nullopt;
     }
     if (extents[d] == 1 && keepUnit) {
       cut = std::vector<int64_t>{1};
     }
-    firstVar.push_back(varExtents.size());
-    varExtents.insert(varExtents.end(), cut->begin(), cut->end());
-    segments.push_back(*cut);
+    loops.firstVar.push_back(loops.varExtents.size());
+    loops.varExtents.insert(loops.varExtents.end(), cut->begin(), cut->end());
+    loops.segments.push_back(*cut);
   }
-  if (varExtents.size() > maxVars) {
+  return loops;
+}
+
+mlir::AffineMap LoopBuilder::accessMap(const Operand &operand, const Loops &loops) {
+  std::vector<int64_t> shape = bufferShape(operand.buffer);
+  std::vector<std::vector<std::pair<unsigned, int64_t>>> terms(shape.size());
+  for (size_t d = 0; d < loops.segments.size(); ++d) {
+    std::vector<views::Step> steps = views::stepsOf(operand.atoms[d], loops.segments[d]);
+    for (size_t s = 0; s < steps.size(); ++s) {
+      bool moves = steps[s].dim != views::kBroadcast && loops.segments[d][s] > 1;
+      if (moves) {
+        terms[steps[s].dim].push_back({loops.firstVar[d] + unsigned(s), steps[s].coefficient});
+      }
+    }
+  }
+  std::vector<unsigned> unitVars;
+  for (size_t d : operand.order) {
+    if (loops.segments[d] == std::vector<int64_t>{1}) {
+      unitVars.push_back(loops.firstVar[d]);
+    }
+  }
+  if (!attachUnits(shape, unitVars, terms)) {
+    return {};
+  }
+  llvm::SmallVector<mlir::AffineExpr> results;
+  for (const auto &dim : terms) {
+    mlir::AffineExpr sum = builder.getAffineConstantExpr(0);
+    for (auto [var, coefficient] : dim) {
+      sum = sum + builder.getAffineDimExpr(var) * coefficient;
+    }
+    results.push_back(sum);
+  }
+  return mlir::AffineMap::get(loops.varExtents.size(), 0, results, builder.getContext());
+}
+
+bool LoopBuilder::tryAdd(const std::string &callee, const std::vector<Operand> &operands,
+                         const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit,
+                         size_t maxVars) {
+  std::optional<Loops> loops = splitLoops(operands, extents, reductions, keepUnit);
+  if (!loops || loops->varExtents.size() > maxVars) {
     return false;
   }
-  unsigned numVars = varExtents.size();
-  llvm::SmallVector<mlir::Attribute> maps;
+  llvm::SmallVector<mlir::Attribute> maps, names;
   llvm::SmallVector<mlir::Value> values;
   for (const Operand &operand : operands) {
-    std::vector<int64_t> shape = bufferShape(operand.buffer);
-    std::vector<std::vector<std::pair<unsigned, int64_t>>> terms(shape.size());
-    for (size_t d = 0; d < extents.size(); ++d) {
-      if (extents[d] == 1) {
-        continue;
-      }
-      std::vector<views::Step> steps = views::stepsOf(operand.atoms[d], segments[d]);
-      for (size_t s = 0; s < steps.size(); ++s) {
-        if (steps[s].dim != views::kBroadcast) {
-          terms[steps[s].dim].push_back({firstVar[d] + unsigned(s), steps[s].coefficient});
-        }
-      }
-    }
-    std::vector<unsigned> unitVars;
-    for (size_t d : operand.order) {
-      if (extents[d] == 1) {
-        unitVars.push_back(firstVar[d]);
-      }
-    }
-    if (!attachUnits(shape, unitVars, terms)) {
+    mlir::AffineMap map = accessMap(operand, *loops);
+    if (!map) {
       return false;
     }
-    llvm::SmallVector<mlir::AffineExpr> results;
-    for (const auto &dim : terms) {
-      mlir::AffineExpr sum = builder.getAffineConstantExpr(0);
-      for (auto [var, coefficient] : dim) {
-        sum = sum + builder.getAffineDimExpr(var) * coefficient;
-      }
-      results.push_back(sum);
-    }
-    maps.push_back(
-        mlir::AffineMapAttr::get(mlir::AffineMap::get(numVars, 0, results, builder.getContext())));
+    maps.push_back(mlir::AffineMapAttr::get(map));
     values.push_back(buffers[operand.buffer].getResult());
   }
-  llvm::SmallVector<llvm::StringRef> names;
-  std::vector<std::string> storage;
-  for (unsigned v = 0; v < numVars; ++v) {
-    storage.push_back(fmt::format("c{}", v));
+  for (size_t v = 0; v < loops->varExtents.size(); ++v) {
+    names.push_back(builder.getStringAttr(fmt::format("c{}", v)));
   }
-  names.assign(storage.begin(), storage.end());
   builder.setInsertionPoint(function.getBody().front().getTerminator());
   builder.create<loop::ComputeOp>(
       loc, builder.getStringAttr(callee), mlir::ValueRange(values).drop_back(), values.back(),
-      builder.getStrArrayAttr(names), builder.getDenseI64ArrayAttr(varExtents),
+      builder.getArrayAttr(names), builder.getDenseI64ArrayAttr(loops->varExtents),
       builder.getI64IntegerAttr(reductions), builder.getArrayAttr(maps), mlir::DenseI64ArrayAttr());
   return true;
 }

@@ -9,6 +9,7 @@
 #include "View.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,12 @@ private:
     /// Matmul only: the loop dimensions it has, in the order of its own dimensions.
     std::vector<size_t> order;
   };
+  /// Loop variables after cutting, and which of them belong to each loop dimension.
+  struct Loops {
+    std::vector<std::vector<int64_t>> segments;
+    std::vector<unsigned> firstVar;
+    std::vector<int64_t> varExtents;
+  };
   loop::BufferOp &declare(std::string name, const char *kind, const std::vector<int64_t> &shape,
                           mlir::Type type, const std::vector<int64_t> &stride);
   int64_t addTemp(const std::vector<int64_t> &shape, mlir::Type type);
@@ -57,10 +64,15 @@ private:
   mlir::Type elementType(int64_t buffer);
   std::string uniqueName(const std::string &wanted);
 
-  /// Splits the loop dimensions at all cuts and appends the operation; false when cuts do not nest
-  /// or give more than
-  /// \p maxVars variables. With \p keepUnit loop dimensions of extent 1 stay variables and are
-  /// attached to unit dimensions of buffers.
+  /// Cuts the loop dimensions at all operands' cuts; nothing when they do not nest. With \p
+  /// keepUnit loop dimensions of extent 1 stay variables.
+  static std::optional<Loops> splitLoops(const std::vector<Operand> &operands,
+                                         const std::vector<int64_t> &extents, int64_t reductions,
+                                         bool keepUnit);
+  /// Variables to buffer dimensions; null when a unit variable finds no unit dimension.
+  mlir::AffineMap accessMap(const Operand &operand, const Loops &loops);
+  /// Appends the operation; false when the cuts do not nest, need more than \p maxVars variables,
+  /// or leave a unit variable without a dimension.
   bool tryAdd(const std::string &callee, const std::vector<Operand> &operands,
               const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit,
               size_t maxVars = SIZE_MAX);
