@@ -1,21 +1,13 @@
-//===- BulkConversions.cpp - whole runs of elements, vectorised by the compiler -------------===//
+//===- BulkConversions.cpp - runs of host elements to the device and back, vectorised -------===//
 #include "spyre/Base/TargetClones.h"
 #include "spyre/Numerics/Formats.h"
 
+#include "LooseTypes.h"
 #include "ScalarConversions.h"
 
 #include <cstring>
 
 namespace spyre::numerics {
-
-// Host memory may start at any byte (a mapped file, a field of a record), and its type is the
-// caller's: these spellings allow both.
-using Byte = uint8_t __attribute__((may_alias));
-using Half = uint16_t __attribute__((may_alias, aligned(1)));
-using Word = uint32_t __attribute__((may_alias, aligned(1)));
-using SignedWord = int32_t __attribute__((may_alias, aligned(1)));
-using SignedLong = int64_t __attribute__((may_alias, aligned(1)));
-using Single = float __attribute__((may_alias, aligned(1)));
 
 static constexpr uint16_t kDl16One = 0x3E00;
 
@@ -76,20 +68,6 @@ static void int32ToInt64(const SignedWord *__restrict in, SignedLong *__restrict
   }
 }
 
-SPYRE_TARGET_CLONES
-static void dl16ToFloats(const Half *__restrict in, Single *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = detail::floatFromDl16(in[i]);
-  }
-}
-
-SPYRE_TARGET_CLONES
-static void floatsToDl16(const Single *__restrict in, Half *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = detail::dl16FromFloat(in[i]);
-  }
-}
-
 static void copyBytes(const void *in, void *out, int64_t bytes) {
   if (bytes > 0) {
     std::memcpy(out, in, size_t(bytes));
@@ -137,22 +115,6 @@ void convertDeviceToHost(HostType type, const void *device, void *host, int64_t 
     return copyBytes(device, host, count * hostTypeBytes(type));
   }
   SPYRE_CHECK(false, "every host type has a conversion");
-}
-
-void deviceToFloat(DataFormat format, const void *device, float *values, int64_t count) {
-  if (format == DataFormat::Sen169Fp16) {
-    return dl16ToFloats(static_cast<const Half *>(device), values, count);
-  }
-  SPYRE_CHECK(format == DataFormat::IeeeFp32, "only SEN169_FP16 and IEEE_FP32 hold floats");
-  copyBytes(device, values, count * int64_t(sizeof(float)));
-}
-
-void floatToDevice(DataFormat format, const float *values, void *device, int64_t count) {
-  if (format == DataFormat::Sen169Fp16) {
-    return floatsToDl16(values, static_cast<Half *>(device), count);
-  }
-  SPYRE_CHECK(format == DataFormat::IeeeFp32, "only SEN169_FP16 and IEEE_FP32 hold floats");
-  copyBytes(values, device, count * int64_t(sizeof(float)));
 }
 
 } // namespace spyre::numerics

@@ -87,4 +87,105 @@ inline uint16_t bfloat16FromFloat(float value) {
 
 inline float floatFromBfloat16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
+/// float8_e4m3fn: bias 7, 3 fraction bits, no infinity. To nearest even; overflow and infinity
+/// saturate to 448. [spec: device-and-layouts 2.5]
+inline uint8_t e4m3fnFromFloat(float value) {
+  constexpr uint32_t kSmallest = 121u << 23; // 2^-6, the smallest normal number
+  constexpr uint32_t kAligner = 141u << 23;  // 2^14: its last place is 2^-9
+  constexpr uint32_t kLargest = 0x7E, kNan = 0x7F;
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  uint32_t sign = (bits >> 24) & 0x80u;
+  uint32_t magnitude = bits & 0x7FFFFFFFu;
+  uint32_t odd = (magnitude >> 20) & 1u;
+  uint32_t normal = (magnitude - (120u << 23) + 0x7FFFFu + odd) >> 20;
+  normal = normal > kLargest ? kLargest : normal;
+  uint32_t small = magnitude < kSmallest ? magnitude : 0u;
+  float aligned = std::bit_cast<float>(small) + std::bit_cast<float>(kAligner);
+  uint32_t subnormal = std::bit_cast<uint32_t>(aligned) - kAligner;
+  uint32_t result = magnitude < kSmallest ? subnormal : normal;
+  result = magnitude > kFloatInfinity ? kNan : result;
+  return uint8_t(sign | result);
+}
+
+inline float floatFromE4m3fn(uint8_t bits) {
+  uint32_t sign = uint32_t(bits & 0x80u) << 24;
+  uint32_t magnitude = bits & 0x7Fu;
+  uint32_t normal = (magnitude << 20) + (120u << 23);
+  uint32_t subnormal = std::bit_cast<uint32_t>(float(int32_t(magnitude)) * 0x1p-9f);
+  uint32_t result = magnitude < 8 ? subnormal : normal;
+  result = magnitude == 0x7Fu ? kFloatQuietNan : result;
+  return std::bit_cast<float>(sign | result);
+}
+
+/// float8_e5m2fnuz: bias 16, 2 fraction bits, no infinity, no negative zero: that pattern is the
+/// NaN. To nearest even; overflow and infinity saturate to 57344. [spec: device-and-layouts 2.5]
+inline uint8_t e5m2fnuzFromFloat(float value) {
+  constexpr uint32_t kSmallest = 112u << 23; // 2^-15, the smallest normal number
+  constexpr uint32_t kAligner = 133u << 23;  // 2^6: its last place is 2^-17
+  constexpr uint32_t kLargest = 0x7F, kNan = 0x80;
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  uint32_t sign = (bits >> 24) & 0x80u;
+  uint32_t magnitude = bits & 0x7FFFFFFFu;
+  uint32_t odd = (magnitude >> 21) & 1u;
+  uint32_t normal = (magnitude - (111u << 23) + 0xFFFFFu + odd) >> 21;
+  normal = normal > kLargest ? kLargest : normal;
+  uint32_t small = magnitude < kSmallest ? magnitude : 0u;
+  float aligned = std::bit_cast<float>(small) + std::bit_cast<float>(kAligner);
+  uint32_t subnormal = std::bit_cast<uint32_t>(aligned) - kAligner;
+  uint32_t result = magnitude < kSmallest ? subnormal : normal;
+  result = result == 0 ? 0u : sign | result;
+  return uint8_t(magnitude > kFloatInfinity ? kNan : result);
+}
+
+inline float floatFromE5m2fnuz(uint8_t bits) {
+  uint32_t sign = uint32_t(bits & 0x80u) << 24;
+  uint32_t magnitude = bits & 0x7Fu;
+  uint32_t normal = (magnitude << 21) + (111u << 23);
+  uint32_t subnormal = std::bit_cast<uint32_t>(float(int32_t(magnitude)) * 0x1p-17f);
+  uint32_t result = sign | (magnitude < 4 ? subnormal : normal);
+  return std::bit_cast<float>(bits == 0x80u ? kFloatQuietNan : result);
+}
+
+/// Both ends are integers that float (up to 16 bits) or double (32 bits) holds exactly.
+struct IntegerRange {
+  double low, high;
+};
+constexpr IntegerRange kInt2 = {-2, 1}, kUint2 = {0, 3}, kInt4 = {-8, 7}, kInt8 = {-128, 127};
+constexpr IntegerRange kInt16 = {-32768, 32767};
+constexpr IntegerRange kInt32 = {-0x1p31, 0x1p31 - 1}, kUint32 = {0, 0x1p32 - 1};
+
+/// Nearest integer of the range, ties to even; NaN gives 0. For ranges within 16 bits. The addition
+/// leaves the rounded integer in the low bits.
+inline int32_t shortFromFloat(float value, IntegerRange range) {
+  constexpr float kRounder = 0x1.8p23f;
+  auto low = float(range.low), high = float(range.high);
+  float kept = value < low ? low : value;
+  kept = kept > high ? high : kept;
+  kept = value == value ? kept : 0.0f;
+  return std::bit_cast<int32_t>(kept + kRounder) - std::bit_cast<int32_t>(kRounder);
+}
+
+/// The same for ranges within 32 bits, signed or not.
+inline uint32_t wordFromFloat(float value, IntegerRange range) {
+  constexpr double kRounder = 0x1.8p52;
+  double kept = value < range.low ? range.low : double(value);
+  kept = kept > range.high ? range.high : kept;
+  kept = value == value ? kept : 0.0;
+  return uint32_t(std::bit_cast<uint64_t>(kept + kRounder));
+}
+
+/// The same for 64 bits. From 2^23 on every float is an integer.
+inline int64_t longFromFloat(float value) {
+  if (value >= 0x1p63f) {
+    return INT64_MAX;
+  }
+  if (value < -0x1p63f) {
+    return INT64_MIN;
+  }
+  if (value >= 0x1p23f || value <= -0x1p23f) {
+    return static_cast<int64_t>(value);
+  }
+  return static_cast<int32_t>(wordFromFloat(value, kInt32));
+}
+
 } // namespace spyre::numerics::detail

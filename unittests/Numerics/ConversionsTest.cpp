@@ -1,7 +1,7 @@
 //===- ConversionsTest.cpp - DLFloat16, half and bfloat16 against independent references ----===//
-#include "spyre/Base/Random.h"
 #include "spyre/Numerics/Formats.h"
 
+#include "TestSamples.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -103,30 +103,42 @@ TEST(Dl16, EveryPatternDecodesByTheDefinitionAndReturns) {
   }
 }
 
-/// Every upper half of a float with 24 lower halves: the borders of rounding and random ones.
-template <typename Check>
-void forStratifiedFloats(const Check &check) {
-  const uint32_t borders[] = {0,      1,      0x0FFF, 0x1000, 0x1001, 0x1FFF,
-                              0x2000, 0x2001, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
-  Random random(2);
-  for (uint32_t upper = 0; upper < 0x10000; ++upper) {
-    for (uint32_t lower : borders) {
-      check(std::bit_cast<float>(upper << 16 | lower));
-      check(std::bit_cast<float>(upper << 16 | uint32_t(random.below(0x10000))));
-    }
+TEST(Dl16, IntegersAreExactUpTo1024) {
+  for (int value = -1024; value <= 1024; ++value) {
+    ASSERT_EQ(dl16ToFloat(floatToDl16(float(value))), float(value));
   }
+  EXPECT_EQ(dl16ToFloat(floatToDl16(1025.0f)), 1026.0f);
 }
 
 TEST(Dl16, EncodesLikeASearchForTheNearest) {
   uint64_t faults = 0, inputs = 0;
-  forStratifiedFloats([&](float value) {
+  forStratifiedFloats(256, [&](float value) {
     ++inputs;
     if (floatToDl16(value) != slowFloatToDl16(value) && ++faults < 5) {
       ADD_FAILURE() << std::bit_cast<uint32_t>(value) << " " << value;
     }
   });
   EXPECT_EQ(faults, 0u);
-  EXPECT_GE(inputs, 1u << 20);
+  EXPECT_EQ(inputs, 1u << 24);
+}
+
+TEST(Dl16, BulkEqualsScalarForEveryFloat) {
+  // All 2^32 patterns in the long tests, else every 251st: a prime, so that all low bits occur.
+  const uint64_t step = longTests() ? 1 : 251;
+  std::vector<float> floats;
+  std::vector<uint16_t> bulk(1 << 16);
+  uint64_t faults = 0;
+  for (uint64_t bits = 0; bits < uint64_t(1) << 32;) {
+    floats.clear();
+    for (; floats.size() < bulk.size() && bits < uint64_t(1) << 32; bits += step) {
+      floats.push_back(std::bit_cast<float>(uint32_t(bits)));
+    }
+    floatToDevice(DataFormat::Sen169Fp16, floats.data(), bulk.data(), int64_t(floats.size()));
+    for (size_t i = 0; i < floats.size(); ++i) {
+      faults += bulk[i] != floatToDl16(floats[i]);
+    }
+  }
+  EXPECT_EQ(faults, 0u);
 }
 
 TEST(Dl16, HalfRoundTripMatchesTheDocumentedCount) {
@@ -172,7 +184,7 @@ TEST(Half, EncodesToNearestEven) {
     grid.push_back(halfValue(magnitude)); // 0x7C00 stands at 65536, where infinity begins.
   }
   uint64_t faults = 0;
-  forStratifiedFloats([&](float value) {
+  forStratifiedFloats(24, [&](float value) {
     if (std::isnan(value)) {
       faults += (floatToHalf(value) & 0x7FFF) != 0x7E00;
       return;
@@ -209,7 +221,7 @@ TEST(Bfloat16, EveryPatternIsTheUpperHalfOfAFloat) {
 
 TEST(Bfloat16, EncodesToNearestEven) {
   uint64_t faults = 0;
-  forStratifiedFloats([&](float value) {
+  forStratifiedFloats(24, [&](float value) {
     if (std::isnan(value) || std::isinf(value)) {
       return;
     }

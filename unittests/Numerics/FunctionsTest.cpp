@@ -100,6 +100,15 @@ TEST(Max, PropagatesNan) {
   EXPECT_TRUE(std::isnan(maxF32(1, kNan)));
 }
 
+TEST(Arithmetic, EveryNanResultIsTheOneQuietNan) {
+  auto bits = [](float value) { return std::bit_cast<uint32_t>(value); };
+  EXPECT_EQ(bits(addF32(kInfinity, -kInfinity)), 0x7FC00000u);
+  EXPECT_EQ(bits(addF32(-kNan, 1)), 0x7FC00000u);
+  EXPECT_EQ(bits(mulF32(0, kInfinity)), 0x7FC00000u);
+  EXPECT_EQ(bits(mulF32(1, std::bit_cast<float>(0xFF812345u))), 0x7FC00000u);
+  EXPECT_EQ(bits(fmaF32(kInfinity, 1, -kInfinity)), 0x7FC00000u);
+}
+
 TEST(Fma, RoundsOnce) {
   // (1 + 2^-23)^2 - 1 - 2^-22 is exactly 2^-46; with two roundings it would be 0.
   EXPECT_EQ(fmaF32(1 + 0x1p-23f, 1 + 0x1p-23f, -1 - 0x1p-22f), 0x1p-46f);

@@ -76,6 +76,24 @@ float halfToFloat(uint16_t bits);
 uint16_t floatToBfloat16(float value);
 float bfloat16ToFloat(uint16_t bits);
 
+/// The bits of Sen143Fp8 and Sen152Fp8. To nearest even; overflow and infinity saturate to the
+/// largest number, 448 and 57344. e4m3fn keeps the signs of NaN and zero, e5m2fnuz has one NaN and
+/// one zero.
+uint8_t floatToE4m3fn(float value);
+float e4m3fnToFloat(uint8_t bits);
+uint8_t floatToE5m2fnuz(float value);
+float e5m2fnuzToFloat(uint8_t bits);
+
+/// Nearest integer, ties to even, saturating; NaN gives 0.
+int8_t floatToInt2(float value);
+uint8_t floatToUint2(float value);
+int8_t floatToInt4(float value);
+int8_t floatToInt8(float value);
+int16_t floatToInt16(float value);
+int32_t floatToInt32(float value);
+uint32_t floatToUint32(float value);
+int64_t floatToInt64(float value);
+
 /// Constant for a kernel: raw bits for IeeeFp32, DLFloat16 bits for every other format.
 uint32_t encodeConstant(double value, DataFormat format);
 
@@ -84,7 +102,14 @@ uint32_t encodeConstant(double value, DataFormat format);
 void convertHostToDevice(HostType type, const void *host, void *device, int64_t count);
 void convertDeviceToHost(HostType type, const void *device, void *host, int64_t count);
 
-/// n device elements to float and back, for Sen169Fp16 and IeeeFp32.
+/// n elements of SenInt2, SenUint2 or SenInt4, one per byte, to the packed form and back. The first
+/// element is in the low bits of its byte. Packing keeps the low bits of each value and clears the
+/// rest of the last byte; unpacking extends the sign.
+void packIntegers(DataFormat format, const int8_t *values, void *packed, int64_t count);
+void unpackIntegers(DataFormat format, const void *packed, int8_t *values, int64_t count);
+
+/// n device elements to float and back, for every format with a stick width. Integers and fp8 by
+/// the functions above, packed below a byte; Bool is 1.0/0.0, and any non-zero writes 1.
 void deviceToFloat(DataFormat format, const void *device, float *values, int64_t count);
 void floatToDevice(DataFormat format, const float *values, void *device, int64_t count);
 
