@@ -6,6 +6,7 @@
 #include "LayoutBuilder.h"
 #include "fmt/ranges.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace spyre::layout {
@@ -17,20 +18,8 @@ using numerics::HostType;
 static constexpr int64_t kStickBytes = 128;
 /// Expert layouts split host dimensions; more device dimensions than this nobody writes.
 static constexpr size_t kMaxDeviceRank = 32;
-
-static const char *arrangementName(ElementArrangement arrangement) {
-  switch (arrangement) {
-  case ElementArrangement::Standard:
-    return "STANDARD";
-  case ElementArrangement::Dl16ToFp32:
-    return "DL16_TO_FP32";
-  case ElementArrangement::Qfp8Ch:
-    return "QFP8CH";
-  case ElementArrangement::Exx2:
-    return "EXX2";
-  }
-  return "UNKNOWN";
-}
+/// Entries of a dimension order that software before the generic construction takes.
+static constexpr int64_t kMaxCompatEntries = 6;
 
 /// False when the product is negative or above the device's address space.
 static bool countSticks(const std::vector<int64_t> &deviceSize, int64_t &sticks) {
@@ -222,6 +211,29 @@ Expected<DeviceLayout> DeviceLayout::make(const std::vector<int64_t> &hostSize,
   return detail::buildLayout(hostSize, hostStride, numerics::deviceFormat(type), dimOrder);
 }
 
+DeviceLayout DeviceLayout::withElementArrangement(ElementArrangement other) const {
+  DeviceLayout layout = *this;
+  layout.arrangement = other;
+  return layout;
+}
+
+std::vector<int64_t> DeviceLayout::genericStickDimOrder(int64_t rank) {
+  std::vector<int64_t> order(size_t(std::max<int64_t>(rank, 0)));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+Status DeviceLayout::checkCompatRank(int64_t rank, bool sparse) {
+  // A sparse order has one entry more, for the synthetic stick.
+  int64_t limit = kMaxCompatEntries - (sparse ? 1 : 0);
+  if (rank > limit) {
+    return error<2003>("Unsupported tensor rank: {}, older software takes {}; flatten some "
+                       "dimensions",
+                       rank, limit);
+  }
+  return Status::success();
+}
+
 Expected<DeviceLayout> DeviceLayout::makeDefault(const std::vector<int64_t> &hostSize,
                                                  HostType type) {
   // Checked first: the row-major strides below must not overflow.
@@ -235,9 +247,8 @@ Expected<DeviceLayout> DeviceLayout::makeDefault(const std::vector<int64_t> &hos
           fmt::join(hostSize, ", "));
     }
   }
-  std::vector<int64_t> order(hostSize.size());
-  std::iota(order.begin(), order.end(), 0);
-  return make(hostSize, rowMajorStrides(hostSize), type, order);
+  return make(hostSize, rowMajorStrides(hostSize), type,
+              genericStickDimOrder(int64_t(hostSize.size())));
 }
 
 } // namespace spyre::layout

@@ -5,6 +5,10 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Layout/Transfer.h"
 
+#include "spyre/Base/Math.h"
+#include "spyre/Base/ThreadPool.h"
+
+#include "StridedCopy.h"
 #include "TransferPlan.h"
 
 #include <algorithm>
@@ -12,6 +16,7 @@
 
 namespace spyre::layout {
 
+using detail::copyStrided;
 using detail::StickRun;
 using detail::TransferPlan;
 using numerics::HostType;
@@ -21,32 +26,8 @@ static constexpr int64_t kStickBytes = 128;
 static constexpr size_t kBufferBytes = 128 * 8;
 /// How many rows ahead host memory is asked for.
 static constexpr int64_t kPrefetchRows = 8;
-
-/// memcpy of a constant size: one move, for any type and alignment of host memory.
-template <int64_t kBytes>
-static void copyStrided(const char *from, int64_t fromStride, char *to, int64_t toStride,
-                        int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(to + i * toStride * kBytes, from + i * fromStride * kBytes, kBytes);
-  }
-}
-
-/// Strides in elements of \p bytes bytes.
-static void copyStrided(int64_t bytes, const char *from, int64_t fromStride, char *to,
-                        int64_t toStride, int64_t count) {
-  switch (bytes) {
-  case 1:
-    return copyStrided<1>(from, fromStride, to, toStride, count);
-  case 2:
-    return copyStrided<2>(from, fromStride, to, toStride, count);
-  case 4:
-    return copyStrided<4>(from, fromStride, to, toStride, count);
-  case 8:
-    return copyStrided<8>(from, fromStride, to, toStride, count);
-  default:
-    SPYRE_CHECK(false, "host types have 1, 2, 4 or 8 bytes");
-  }
-}
+/// Sticks of one task: enough work to pay for handing it to a thread.
+static constexpr int64_t kTaskSticks = 1024;
 
 namespace {
 
@@ -142,46 +123,106 @@ static Row findRow(const TransferPlan &plan) {
   return {};
 }
 
-/// Calls body(stick index, run) for each stick that holds host elements, in device order.
-template <typename Body>
-static void forEachStick(const TransferPlan &plan, const DeviceLayout &layout,
-                         const HostLanes &lanes, const Body &body) {
-  size_t rank = plan.loopExtent.size();
-  if (std::find(plan.loopExtent.begin(), plan.loopExtent.end(), 0) != plan.loopExtent.end()) {
-    return;
-  }
-  std::vector<int64_t> stickStride(rank, 1);
-  for (size_t i = rank; i-- > 1;) {
-    stickStride[i - 1] = stickStride[i] * layout.deviceSize[i];
-  }
-  Row row = findRow(plan);
-  // A row is walked here, without its dimension in the odometer.
-  size_t counted = row.extent > 1 ? rank - 1 : rank;
-  std::vector<int64_t> coordinates(rank, 0);
-  while (true) {
-    StickRun run;
-    if (plan.locate(coordinates, run)) {
-      int64_t stick = 0;
-      for (size_t i = 0; i < rank; ++i) {
-        stick += coordinates[i] * stickStride[i];
-      }
-      for (int64_t i = 0; i < row.extent; ++i) {
-        if (i + kPrefetchRows < row.extent) {
-          lanes.prefetch(run.hostOffset + kPrefetchRows * row.hostStride);
-        }
-        body(stick + i, run);
-        run.hostOffset += row.hostStride;
-      }
-    }
-    size_t i = counted;
-    while (i > 0 && ++coordinates[i - 1] == plan.loopExtent[i - 1]) {
-      coordinates[--i] = 0;
-    }
-    if (i == 0) {
+namespace {
+
+/// The walk over all sticks that hold host elements. It is a flat count of units, so that threads
+/// can share it: a unit is one position of the outer dimensions and one block of the row.
+class StickWalk {
+public:
+  StickWalk(const TransferPlan &plan, const DeviceLayout &layout, const HostLanes &lanes,
+            ThreadPool *pool)
+      : plan(plan), lanes(lanes), pool(pool), stickStride(plan.loopExtent.size(), 1) {
+    isEmpty = std::find(plan.loopExtent.begin(), plan.loopExtent.end(), 0) != plan.loopExtent.end();
+    if (isEmpty) {
       return;
     }
+    row = findRow(plan);
+    size_t rank = plan.loopExtent.size();
+    for (size_t i = rank; i-- > 1;) {
+      stickStride[i - 1] = stickStride[i] * layout.deviceSize[i];
+    }
+    // A row is walked without its dimension in the odometer.
+    counted = row.extent > 1 ? rank - 1 : rank;
+    blockRows = pool != nullptr ? std::min(row.extent, kTaskSticks) : row.extent;
   }
-}
+
+  /// Calls body(stick index, run) for each stick, in device order within a task.
+  template <typename Body>
+  void run(const Body &body) const {
+    if (isEmpty) {
+      return;
+    }
+    // Below the number of sticks, which fits.
+    int64_t units = ceilDiv(row.extent, blockRows);
+    for (size_t i = 0; i < counted; ++i) {
+      units *= plan.loopExtent[i];
+    }
+    int64_t unitsPerTask = std::max<int64_t>(1, kTaskSticks / blockRows);
+    if (pool == nullptr || units <= unitsPerTask) {
+      runUnits(0, units, body);
+      return;
+    }
+    pool->parallelFor(size_t(ceilDiv(units, unitsPerTask)), [&](size_t task) {
+      int64_t first = int64_t(task) * unitsPerTask;
+      runUnits(first, std::min(units, first + unitsPerTask), body);
+    });
+  }
+
+private:
+  template <typename Body>
+  void runUnits(int64_t first, int64_t last, const Body &body) const {
+    int64_t blocks = ceilDiv(row.extent, blockRows);
+    std::vector<int64_t> coordinates(plan.loopExtent.size(), 0);
+    int64_t rest = first / blocks;
+    for (size_t i = counted; i-- > 0 && rest > 0;) {
+      coordinates[i] = rest % plan.loopExtent[i];
+      rest /= plan.loopExtent[i];
+    }
+    int64_t block = first % blocks;
+    for (int64_t unit = first; unit < last; ++unit) {
+      runBlock(coordinates, block * blockRows, body);
+      if (++block < blocks) {
+        continue;
+      }
+      block = 0;
+      for (size_t i = counted; i > 0 && ++coordinates[i - 1] == plan.loopExtent[i - 1];) {
+        coordinates[--i] = 0;
+      }
+    }
+  }
+
+  template <typename Body>
+  void runBlock(const std::vector<int64_t> &coordinates, int64_t firstRow, const Body &body) const {
+    StickRun run;
+    if (!plan.locate(coordinates, run)) {
+      return;
+    }
+    int64_t stick = 0;
+    for (size_t i = 0; i < coordinates.size(); ++i) {
+      stick += coordinates[i] * stickStride[i];
+    }
+    run.hostOffset += firstRow * row.hostStride;
+    int64_t endRow = std::min(row.extent, firstRow + blockRows);
+    for (int64_t i = firstRow; i < endRow; ++i) {
+      if (i + kPrefetchRows < row.extent) {
+        lanes.prefetch(run.hostOffset + kPrefetchRows * row.hostStride);
+      }
+      body(stick + i, run);
+      run.hostOffset += row.hostStride;
+    }
+  }
+
+  const TransferPlan &plan;
+  const HostLanes &lanes;
+  ThreadPool *pool;
+  Row row;
+  std::vector<int64_t> stickStride;
+  size_t counted = 0;
+  int64_t blockRows = 1;
+  bool isEmpty = false;
+};
+
+} // namespace
 
 static Expected<TransferPlan> planFor(const HostTensorRef &host,
                                       const std::vector<int64_t> &matchStride,
@@ -197,23 +238,24 @@ static Expected<TransferPlan> planFor(const HostTensorRef &host,
 }
 
 Status packToDevice(const HostTensorRef &host, const std::vector<int64_t> &matchStride,
-                    const DeviceLayout &layout, void *device) {
+                    const DeviceLayout &layout, void *device, ThreadPool *pool) {
   SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planFor(host, matchStride, layout));
   auto *sticks = static_cast<char *>(device);
   bool noPadding = plan.hostElems == layout.sticks() * layout.elemsPerStick();
-  if (!noPadding && layout.bytes() > 0) {
-    std::memset(sticks, 0, size_t(layout.bytes()));
+  if (!noPadding) {
+    detail::zeroBytes(sticks, layout.bytes(), pool);
   }
   plan.spreadExpandedLane();
   HostLanes lanes(plan, host);
-  forEachStick(plan, layout, lanes, [&](int64_t stick, const StickRun &run) {
+  StickWalk(plan, layout, lanes, pool).run([&](int64_t stick, const StickRun &run) {
     lanes.toStick(run, sticks + stick * kStickBytes);
   });
   return Status::success();
 }
 
 Status unpackFromDevice(const void *device, const DeviceLayout &layout,
-                        const std::vector<int64_t> &matchStride, const HostTensorRef &host) {
+                        const std::vector<int64_t> &matchStride, const HostTensorRef &host,
+                        ThreadPool *pool) {
   SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planFor(host, matchStride, layout));
   for (size_t slot = 0; slot < plan.loopExtent.size(); ++slot) {
     if (plan.hostElems > 0 && plan.expanded[slot]) {
@@ -222,9 +264,12 @@ Status unpackFromDevice(const void *device, const DeviceLayout &layout,
   }
   const auto *sticks = static_cast<const char *>(device);
   HostLanes lanes(plan, host);
-  forEachStick(plan, layout, lanes, [&](int64_t stick, const StickRun &run) {
-    lanes.fromStick(sticks + stick * kStickBytes, run);
-  });
+  // Host elements that share memory are written in order, by one thread.
+  bool distinct = detail::reachesDistinctElements(host.size, host.stride);
+  StickWalk(plan, layout, lanes, distinct ? pool : nullptr)
+      .run([&](int64_t stick, const StickRun &run) {
+        lanes.fromStick(sticks + stick * kStickBytes, run);
+      });
   return Status::success();
 }
 

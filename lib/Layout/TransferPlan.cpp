@@ -33,7 +33,7 @@ void TransferPlan::spreadExpandedLane() {
   // A host dimension of stride 0 that no outer digit counts.
   laneGroup = groups.size();
   laneStep = 1;
-  groups.push_back({elemsPerStick, {}, {{elemsPerStick, 0}}});
+  groups.push_back({elemsPerStick, {}, {{elemsPerStick, 0}}, {}});
 }
 
 bool TransferPlan::laneStride(int64_t &stride) const {
@@ -186,6 +186,7 @@ static std::vector<HostGroup> foldGroups(const std::vector<int64_t> &size,
     HostGroup &group = groups.back();
     groupStride.back() = matchStride[dim];
     group.size *= size[dim];
+    group.dims.push_back(dim);
     if (!group.parts.empty() && group.parts.back().stride == hostStride[dim] * size[dim]) {
       group.parts.back() = {group.parts.back().size * size[dim], hostStride[dim]};
     } else {
@@ -201,6 +202,7 @@ static std::vector<HostGroup> plainGroups(const std::vector<int64_t> &size,
   for (size_t i = 0; i < size.size(); ++i) {
     groups[i].size = size[i];
     groups[i].parts = {{size[i], hostStride[i]}};
+    groups[i].dims = {i};
   }
   return groups;
 }
@@ -272,6 +274,26 @@ static bool soundShape(const std::vector<int64_t> &size, const std::vector<int64
             !__builtin_add_overflow(reach, extent < 0 ? -extent : extent, &reach);
   }
   return sound;
+}
+
+bool reachesDistinctElements(const std::vector<int64_t> &size, const std::vector<int64_t> &stride) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t i = 0; i < size.size(); ++i) {
+    if (size[i] > 1) {
+      dims.emplace_back(stride[i] < 0 ? -stride[i] : stride[i], size[i]);
+    }
+  }
+  std::sort(dims.begin(), dims.end());
+  // Each dimension must step over all that the smaller ones reach.
+  int64_t reach = 0;
+  for (auto [step, extent] : dims) {
+    int64_t span = 0;
+    if (step <= reach || __builtin_mul_overflow(step, extent - 1, &span) ||
+        __builtin_add_overflow(reach, span, &reach)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Expected<TransferPlan> planTransfer(const DeviceLayout &layout, const std::vector<int64_t> &size,

@@ -35,6 +35,8 @@ struct HostGroup {
   std::vector<Digit> digits;
   /// Outermost first; the index of the group counts them in row-major order.
   std::vector<HostPart> parts;
+  /// Host dimensions it stands for, outermost first.
+  std::vector<size_t> dims;
 
   /// Element offset in host memory.
   int64_t hostOffset(int64_t index) const;
@@ -71,6 +73,10 @@ struct TransferPlan {
   /// Elements of the stick at \p coordinates (outer dimensions); false when it holds none.
   bool locate(const std::vector<int64_t> &coordinates, StickRun &run) const;
 };
+
+/// True when it is certain that no two indices reach the same element: then the elements may be
+/// written by several threads.
+bool reachesDistinctElements(const std::vector<int64_t> &size, const std::vector<int64_t> &stride);
 
 /// Error: E2009 (the layout does not hold each element of such a tensor).
 Expected<TransferPlan> planTransfer(const DeviceLayout &layout, const std::vector<int64_t> &size,

@@ -3,6 +3,7 @@
 
 #include "spyre/Base/Math.h"
 #include "spyre/Base/Random.h"
+#include "spyre/Base/ThreadPool.h"
 
 #include "gtest/gtest.h"
 
@@ -240,6 +241,56 @@ TEST(Transfer, ExpandedLaneFillsTheStick) {
   HostTensorRef target{back.data(), HostType::Int16, {3}, {1}};
   ASSERT_TRUE(unpackFromDevice(device.data(), layout, {1}, target).ok());
   EXPECT_EQ(back, host);
+}
+
+TEST(Transfer, ThreadsGiveTheSameBytes) {
+  const std::vector<std::pair<Ints, Ints>> cases = {
+      {{5000, 70}, {0, 1}},
+      {{5000, 70}, {1, 0}},
+      {{3, 1025, 130}, {0, 1, 2}},
+      {{3, 1025, 130}, {1, 2, 0}},
+      {{200000}, {0}},
+      {{40, 300}, {0, 1, -1}},
+      {{2, 3, 4, 5, 70}, {4, 0, 2, 1, 3}},
+      {{}, {}},
+      {{3, 0}, {0, 1}},
+  };
+  Random random(25);
+  ThreadPool pool(4);
+  for (const auto &[size, order] : cases) {
+    Ints stride = rowMajorStrides(size);
+    auto layout = DeviceLayout::make(size, stride, HostType::Float16, order);
+    ASSERT_TRUE(layout.ok());
+    SCOPED_TRACE(layout->toString());
+    int64_t elems = 1;
+    ASSERT_TRUE(checkedProduct(size, elems));
+    Bytes host = randomBytes(elems * 2, random), back(host.size(), 1), threadBack(host.size(), 2);
+    Bytes device(size_t(layout->bytes()), 3), threadDevice(device.size(), 4);
+    HostTensorRef ref{host.data(), HostType::Float16, size, stride};
+    ASSERT_TRUE(packToDevice(ref, stride, *layout, device.data()).ok());
+    ASSERT_TRUE(packToDevice(ref, stride, *layout, threadDevice.data(), &pool).ok());
+    ASSERT_EQ(device, threadDevice);
+    ref.data = back.data();
+    ASSERT_TRUE(unpackFromDevice(device.data(), *layout, stride, ref).ok());
+    ref.data = threadBack.data();
+    ASSERT_TRUE(unpackFromDevice(device.data(), *layout, stride, ref, &pool).ok());
+    ASSERT_EQ(back, threadBack);
+  }
+}
+
+TEST(Transfer, ElementsThatShareMemoryAreWrittenInOrder) {
+  // Host stride 0: the last row wins, also with threads.
+  Ints size = {5000, 64};
+  auto layout = DeviceLayout::makeDefault(size, HostType::Int16);
+  ASSERT_TRUE(layout.ok());
+  std::vector<int16_t> device(5000 * 64), back(64, -1);
+  for (size_t i = 0; i < device.size(); ++i) {
+    device[i] = int16_t(i / 64);
+  }
+  ThreadPool pool(4);
+  HostTensorRef ref{back.data(), HostType::Int16, size, {0, 1}};
+  ASSERT_TRUE(unpackFromDevice(device.data(), *layout, {64, 1}, ref, &pool).ok());
+  EXPECT_EQ(back, std::vector<int16_t>(64, 4999));
 }
 
 TEST(Transfer, EmptyTensorsMoveNothing) {

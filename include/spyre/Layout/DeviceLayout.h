@@ -30,6 +30,9 @@ namespace spyre::layout {
 
 enum class ElementArrangement : uint8_t { Standard = 0, Dl16ToFp32 = 1, Qfp8Ch = 2, Exx2 = 3 };
 
+/// "STANDARD", "DL16_TO_FP32", "QFP8CH", "EXX2".
+const char *arrangementName(ElementArrangement arrangement);
+
 /// Highest host rank the default construction accepts.
 constexpr int64_t kMaxRank = 8;
 
@@ -48,6 +51,20 @@ struct DeviceLayout {
   /// "SpyreTensorLayout(device_size=[..], stride_map =[..], device_dtype=DataFormats.SEN169_FP16)".
   std::string toString() const;
   size_t hash() const;
+
+  /// "(3, [4, 512, 64], [64, 256, 1], DataFormats.SEN169_FP16, ElementArrangement.STANDARD)": the
+  /// state that is kept in files.
+  std::string toTuple() const;
+  /// Reads versions 1 to 3, without judging the layout (see verify). Errors: E2018 (no such tuple),
+  /// E2020 (another version), E2001 (unknown format name).
+  static Expected<DeviceLayout> fromTuple(const std::string &text);
+
+  DeviceLayout withElementArrangement(ElementArrangement arrangement) const;
+  /// 0..rank-1: the stick is the last host dimension, whatever the strides.
+  static std::vector<int64_t> genericStickDimOrder(int64_t rank);
+  /// Refuses what software with the older fixed-rank construction cannot read: rank above 6, above
+  /// 5 if sparse. Error: E2003.
+  static Status checkCompatRank(int64_t rank, bool sparse);
 
   /// Layout of a host tensor. \p dimOrder is a permutation of the host dimensions whose last entry
   /// is the stick, or one followed by -1 (sparse). Errors: E2003 (rank), E2004 (dimOrder), E2005

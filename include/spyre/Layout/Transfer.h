@@ -8,6 +8,10 @@
 
 #include "spyre/Layout/DeviceLayout.h"
 
+namespace spyre {
+class ThreadPool;
+}
+
 namespace spyre::layout {
 
 /// A host tensor in memory: data points at element (0, ..., 0); strides are in elements.
@@ -20,11 +24,13 @@ struct HostTensorRef {
 
 /// Fills layout.bytes() at \p device. \p matchStride are the host strides the layout was built with
 /// (strideMap is in terms of them); host.stride are the strides of the host memory actually read.
+/// Large tensors use the threads of \p pool, if given; the bytes are the same.
 /// Errors: E2009 (the layout does not describe a tensor of that size).
 Status packToDevice(const HostTensorRef &host, const std::vector<int64_t> &matchStride,
-                    const DeviceLayout &layout, void *device);
+                    const DeviceLayout &layout, void *device, ThreadPool *pool = nullptr);
 /// Inverse. Every host element is written once; padding is ignored.
 Status unpackFromDevice(const void *device, const DeviceLayout &layout,
-                        const std::vector<int64_t> &matchStride, const HostTensorRef &host);
+                        const std::vector<int64_t> &matchStride, const HostTensorRef &host,
+                        ThreadPool *pool = nullptr);
 
 } // namespace spyre::layout
