@@ -15,15 +15,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 logging.getLogger("torch.__trace").propagate = False
 
 
-def pytest_collection_modifyitems(items):
-    """Tests marked ``long`` run only with SPYRE_TEST_LONG=1."""
-    if os.environ.get("SPYRE_TEST_LONG") != "1":
-        skip = pytest.mark.skip(reason="takes minutes; set SPYRE_TEST_LONG=1")
-        for item in items:
-            if item.get_closest_marker("long"):
-                item.add_marker(skip)
-
-
 class DeviceProof:
     """Counters of a region, and what they must say when the device did the work."""
 
