@@ -5,37 +5,66 @@
 #include "LooseTypes.h"
 #include "ScalarConversions.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace spyre::numerics {
 
 static constexpr uint16_t kDl16One = 0x3E00;
 
-SPYRE_TARGET_CLONES
-static void halfToDl16(const Half *__restrict in, Half *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = detail::dl16FromFloat(detail::floatFromHalf(in[i]));
+/// Small enough to be in the nearest cache when the second loop reads it.
+static constexpr int64_t kBlockElems = 256;
+
+/// A block without \p rare elements takes the \p fast function, another the \p general one.
+template <typename Rare, typename Fast, typename General>
+static inline __attribute__((always_inline)) void
+convertBlocks(const Half *__restrict in, Half *__restrict out, int64_t count, Rare rare, Fast fast,
+              General general) {
+  for (int64_t first = 0; first < count; first += kBlockElems) {
+    int64_t elems = std::min(kBlockElems, count - first);
+    uint16_t anyRare = 0;
+    for (int64_t i = 0; i < elems; ++i) {
+      anyRare |= rare(in[first + i]) ? uint16_t(1) : uint16_t(0);
+    }
+    if (anyRare == 0) {
+      for (int64_t i = 0; i < elems; ++i) {
+        out[first + i] = fast(in[first + i]);
+      }
+    } else {
+      for (int64_t i = 0; i < elems; ++i) {
+        out[first + i] = general(in[first + i]);
+      }
+    }
   }
 }
 
 SPYRE_TARGET_CLONES
-static void dl16ToHalf(const Half *__restrict in, Half *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = detail::halfFromFloat(detail::floatFromDl16(in[i]));
-  }
+static void halfToDl16(const Half *in, Half *out, int64_t count) {
+  convertBlocks(
+      in, out, count, [](uint16_t bits) { return detail::isSubnormalHalf(bits); },
+      [](uint16_t bits) { return detail::dl16FromNormalHalf(bits); },
+      [](uint16_t bits) { return detail::dl16FromFloat(detail::floatFromHalf(bits)); });
+}
+
+SPYRE_TARGET_CLONES
+static void dl16ToHalf(const Half *in, Half *out, int64_t count) {
+  convertBlocks(
+      in, out, count, [](uint16_t bits) { return detail::isBelowNormalHalf(bits); },
+      [](uint16_t bits) { return detail::normalHalfFromDl16(bits); },
+      [](uint16_t bits) { return detail::halfFromFloat(detail::floatFromDl16(bits)); });
 }
 
 SPYRE_TARGET_CLONES
 static void bfloat16ToDl16(const Half *__restrict in, Half *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    out[i] = detail::dl16FromFloat(detail::floatFromBfloat16(in[i]));
+    out[i] = detail::dl16FromBfloat16(in[i]);
   }
 }
 
 SPYRE_TARGET_CLONES
 static void dl16ToBfloat16(const Half *__restrict in, Half *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    out[i] = detail::bfloat16FromFloat(detail::floatFromDl16(in[i]));
+    out[i] = detail::bfloat16FromDl16(in[i]);
   }
 }
 

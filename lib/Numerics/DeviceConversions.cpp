@@ -27,7 +27,6 @@ static constexpr int64_t kChunkElems = 512;
     }                                                                                              \
   }
 
-SPYRE_CONVERSION_LOOP(dl16ToFloats, Half, Single, detail::floatFromDl16(value))
 SPYRE_CONVERSION_LOOP(halvesToFloats, Half, Single, detail::floatFromHalf(value))
 SPYRE_CONVERSION_LOOP(bfloat16ToFloats, Half, Single, detail::floatFromBfloat16(value))
 SPYRE_CONVERSION_LOOP(e4m3fnToFloats, Byte, Single, detail::floatFromE4m3fn(value))
@@ -60,6 +59,17 @@ SPYRE_CONVERSION_LOOP(floatsToUint32, Single, Word, detail::wordFromFloat(value,
 SPYRE_CONVERSION_LOOP(floatsToInt64, Single, SignedLong, detail::longFromFloat(value))
 
 #undef SPYRE_CONVERSION_LOOP
+
+static_assert(std::endian::native == std::endian::little, "the low half of a float comes first");
+
+SPYRE_TARGET_CLONES
+static void dl16ToFloats(const Half *__restrict in, Half *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    detail::FloatHalves halves = detail::floatHalvesFromDl16(in[i]);
+    out[2 * i] = halves.low;
+    out[2 * i + 1] = halves.high;
+  }
+}
 
 template <int kBits>
 static void pack(const int8_t *values, Byte *packed, int64_t count) {
@@ -142,7 +152,7 @@ static void copyFloats(const void *in, void *out, int64_t count) {
 void deviceToFloat(DataFormat format, const void *device, float *values, int64_t count) {
   switch (format) {
   case DataFormat::Sen169Fp16:
-    return dl16ToFloats(static_cast<const Half *>(device), values, count);
+    return dl16ToFloats(static_cast<const Half *>(device), reinterpret_cast<Half *>(values), count);
   case DataFormat::IeeeFp32:
     return copyFloats(device, values, count);
   case DataFormat::IeeeFp16:

@@ -90,15 +90,19 @@ static inline float softplusOf(float x, float beta, float threshold) {
   return canonicalNan(z > double(threshold) ? x : result);
 }
 
+static inline float mishOf(float x) {
+  // As in siluOf. tanh(ln(1 + t)) is n / (n + 2) with n = t (t + 2); from 40 on it is 1 in double.
+  double value = x < -kExpLimit ? -kExpLimit : double(x);
+  double t = expCore(clampTo(value, -kExpLimit, 40));
+  double n = t * (t + 2);
+  return canonicalNan(static_cast<float>(value * (n / (n + 2))));
+}
+
 /// in == out is allowed: element i depends on element i only.
 template <typename Function>
 static inline __attribute__((always_inline)) void forEach(const float *in, float *out,
                                                           int64_t count, Function function) {
-#if defined(__clang__)
-#pragma clang loop vectorize(assume_safety)
-#else
-#pragma GCC ivdep
-#endif
+  SPYRE_INDEPENDENT_LOOP
   for (int64_t i = 0; i < count; ++i) {
     out[i] = function(in[i]);
   }
@@ -115,6 +119,7 @@ float siluF32(float x) { return siluOf(x); }
 float erfF32(float x) { return erfOf(x); }
 float geluF32(float x) { return geluOf(x); }
 float softplusF32(float x, float beta, float threshold) { return softplusOf(x, beta, threshold); }
+float mishF32(float x) { return mishOf(x); }
 
 SPYRE_TARGET_CLONES
 void expF32(const float *in, float *out, int64_t count) { forEach(in, out, count, expOf); }
@@ -142,5 +147,15 @@ SPYRE_TARGET_CLONES
 void softplusF32(const float *in, float *out, int64_t count, float beta, float threshold) {
   forEach(in, out, count, [=](float x) { return softplusOf(x, beta, threshold); });
 }
+SPYRE_TARGET_CLONES
+void softplusF32(const float *x, const float *beta, const float *threshold, float *out,
+                 int64_t count) {
+  SPYRE_INDEPENDENT_LOOP
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = softplusOf(x[i], beta[i], threshold[i]);
+  }
+}
+SPYRE_TARGET_CLONES
+void mishF32(const float *in, float *out, int64_t count) { forEach(in, out, count, mishOf); }
 
 } // namespace spyre::numerics

@@ -18,27 +18,40 @@ constexpr uint32_t kFloatInfinity = 0x7F800000;
 constexpr uint32_t kFloatQuietNan = 0x7FC00000;
 
 /// Works on the magnitude: adding half a unit of the last kept place rounds ties away from zero,
-/// and a carry out of the fraction enters the exponent by itself. [spec: device-and-layouts 2.4]
+/// and a carry out of the fraction enters the exponent by itself. The difference is negative below
+/// 2^-31, where the result is zero. [spec: device-and-layouts 2.4]
 inline uint16_t dl16FromFloat(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  uint32_t sign = (bits >> 16) & 0x8000u;
-  uint32_t magnitude = bits & 0x7FFFFFFFu;
-  uint32_t rounded = magnitude + 0x2000u;
-  uint32_t result = (rounded - kDl16Rebias) >> 14;
-  result = result > kDl16Largest ? kDl16Largest : result;
-  // Below 2^-31 the subtraction wrapped.
-  result = rounded < kDl16Rebias ? 0u : result;
-  result = magnitude > kFloatInfinity ? kDl16Nan : result;
-  return uint16_t(sign | result);
+  constexpr int32_t kHalfUnit = 0x2000, kUnitBits = 14;
+  constexpr int32_t kEnd = int32_t(kDl16Nan << kUnitBits);
+  int32_t bits = std::bit_cast<int32_t>(value);
+  int32_t magnitude = bits & 0x7FFFFFFF;
+  int32_t scaled = magnitude - (int32_t(kDl16Rebias) - kHalfUnit);
+  scaled = scaled > 0 ? scaled : 0;
+  scaled = scaled < kEnd - 1 ? scaled : kEnd - 1;
+  scaled = magnitude > int32_t(kFloatInfinity) ? kEnd : scaled;
+  return uint16_t(((bits >> 16) & 0x8000) | (scaled >> kUnitBits));
+}
+
+/// The two halves of a float. Bulk loops store them side by side: in 16-bit arithmetic a vector
+/// holds twice the elements.
+struct FloatHalves {
+  uint16_t low, high;
+};
+
+inline FloatHalves floatHalvesFromDl16(uint16_t bits) {
+  constexpr uint16_t kRebiasHigh = kDl16Rebias >> 16, kNanHigh = kFloatQuietNan >> 16;
+  uint16_t magnitude = bits & 0x7FFF;
+  auto high = uint16_t((magnitude >> 2) + kRebiasHigh);
+  high = magnitude == 0 ? uint16_t(0) : high;
+  high = magnitude == kDl16Nan ? kNanHigh : high;
+  auto low = uint16_t(magnitude << 14);
+  low = magnitude == kDl16Nan ? uint16_t(0) : low;
+  return {low, uint16_t(high | (bits & 0x8000))};
 }
 
 inline float floatFromDl16(uint16_t bits) {
-  uint32_t sign = uint32_t(bits & 0x8000u) << 16;
-  uint32_t magnitude = bits & 0x7FFFu;
-  uint32_t result = (magnitude << 14) + kDl16Rebias;
-  result = magnitude == 0 ? 0u : result;
-  result = magnitude == kDl16Nan ? kFloatQuietNan : result;
-  return std::bit_cast<float>(sign | result);
+  FloatHalves halves = floatHalvesFromDl16(bits);
+  return std::bit_cast<float>(uint32_t(halves.high) << 16 | halves.low);
 }
 
 /// IEEE binary16, to nearest even. Subnormal results come from one float addition that aligns the
@@ -86,6 +99,60 @@ inline uint16_t bfloat16FromFloat(float value) {
 }
 
 inline float floatFromBfloat16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+
+// Between the formats of two bytes, in 16-bit arithmetic: a vector holds twice the elements it
+// would hold as float. Each gives the bits of the way through float.
+
+/// A subnormal half is a normal DLFloat16: it needs the way through float.
+inline bool isSubnormalHalf(uint16_t bits) { return uint16_t((bits & 0x7FFF) - 1) < 0x3FF; }
+
+/// For all but subnormal halves. One fraction bit less; ties go away from zero.
+inline uint16_t dl16FromNormalHalf(uint16_t bits) {
+  constexpr int16_t kInfinity = 0x7C00, kRebias = 16 << 9;
+  auto magnitude = int16_t(bits & 0x7FFF);
+  auto result = int16_t(((magnitude + 1) >> 1) + kRebias);
+  result = magnitude == 0 ? int16_t(0) : result;
+  result = magnitude >= kInfinity ? int16_t(kDl16Largest) : result;
+  result = magnitude > kInfinity ? int16_t(kDl16Nan) : result;
+  return uint16_t((bits & 0x8000) | uint16_t(result));
+}
+
+/// Below 2^-14 and not zero: a subnormal half or nothing.
+inline bool isBelowNormalHalf(uint16_t bits) {
+  return uint16_t((bits & 0x7FFF) - 1) < (17 << 9) - 1;
+}
+
+/// For all but those: exact.
+inline uint16_t normalHalfFromDl16(uint16_t bits) {
+  constexpr int16_t kOverflow = 47 << 9, kRebias = 16 << 9;
+  auto magnitude = int16_t(bits & 0x7FFF);
+  auto result = int16_t((magnitude - kRebias) << 1);
+  result = magnitude == 0 ? int16_t(0) : result;
+  result = magnitude >= kOverflow ? int16_t(0x7C00) : result;
+  result = magnitude == int16_t(kDl16Nan) ? int16_t(0x7E00) : result;
+  return uint16_t((bits & 0x8000) | uint16_t(result));
+}
+
+/// Exact in the range of DLFloat16.
+inline uint16_t dl16FromBfloat16(uint16_t bits) {
+  constexpr int16_t kRebias = 96 << 7;
+  auto magnitude = int16_t(bits & 0x7FFF);
+  auto offset = int16_t(magnitude - kRebias);
+  int16_t result = offset < 0 ? int16_t(0) : int16_t(offset << 2);
+  result = offset > 0x1FFF ? int16_t(kDl16Largest) : result;
+  result = magnitude > 0x7F80 ? int16_t(kDl16Nan) : result;
+  return uint16_t((bits & 0x8000) | uint16_t(result));
+}
+
+/// Two fraction bits less, to nearest even.
+inline uint16_t bfloat16FromDl16(uint16_t bits) {
+  constexpr int16_t kRebias = 96 << 7;
+  uint16_t magnitude = bits & 0x7FFF;
+  auto rounded = int16_t(uint16_t(magnitude + 1 + ((magnitude >> 2) & 1)) >> 2);
+  int16_t result = magnitude == 0 ? int16_t(0) : int16_t(rounded + kRebias);
+  result = magnitude == kDl16Nan ? int16_t(0x7FC0) : result;
+  return uint16_t((bits & 0x8000) | uint16_t(result));
+}
 
 /// float8_e4m3fn: bias 7, 3 fraction bits, no infinity. To nearest even; overflow and infinity
 /// saturate to 448. [spec: device-and-layouts 2.5]

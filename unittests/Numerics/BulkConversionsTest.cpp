@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -34,6 +35,37 @@ TEST(BulkConversions, HalvesEqualTheScalarFunctionsForEveryPattern) {
   expect("bfloat16 to device", [](uint16_t bits) { return floatToDl16(bfloat16ToFloat(bits)); });
   convertDeviceToHost(HostType::Bfloat16, in.data(), out.data(), count);
   expect("bfloat16 to host", [](uint16_t bits) { return floatToBfloat16(dl16ToFloat(bits)); });
+}
+
+// The loops treat a block by what is in it: here each pattern is alone, then next to all others.
+TEST(BulkConversions, NeighboursDoNotChangeAResult) {
+  constexpr int64_t kRun = 600;
+  Random random(5);
+  auto check = [&](auto convert, HostType type) {
+    std::vector<uint16_t> in(kRun), out(kRun), alone(0x10000);
+    for (uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
+      uint16_t one = uint16_t(pattern);
+      convert(type, &one, &alone[pattern], 1);
+      if (pattern % 16 == 0 || pattern < 0x900 || (pattern & 0x7FFF) < 0x900) {
+        std::fill(in.begin(), in.end(), one);
+        convert(type, in.data(), out.data(), kRun);
+        ASSERT_EQ(std::count(out.begin(), out.end(), alone[pattern]), kRun) << pattern;
+      }
+    }
+    for (int i = 0; i < 2000; ++i) {
+      for (uint16_t &bits : in) {
+        bits = uint16_t(random.next());
+      }
+      convert(type, in.data(), out.data(), kRun);
+      for (size_t k = 0; k < in.size(); ++k) {
+        ASSERT_EQ(out[k], alone[in[k]]) << in[k];
+      }
+    }
+  };
+  for (HostType type : {HostType::Float16, HostType::Bfloat16}) {
+    check(convertHostToDevice, type);
+    check(convertDeviceToHost, type);
+  }
 }
 
 TEST(BulkConversions, FloatsEqualTheScalarFunctions) {

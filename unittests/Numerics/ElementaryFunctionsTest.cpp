@@ -71,6 +71,8 @@ const Function kFunctions[] = {
     {"softplus", softplusScalar, softplusArray, softplusTruth, -105, 25, 4566351343240451297ull},
     {"steepSoftplus", steepSoftplusScalar, steepSoftplusArray, steepSoftplusTruth, -45, 45,
      16270072443998013869ull},
+    {"mish", mishF32, mishF32, [](Real x) { return x * std::tanh(std::log1p(std::exp(x))); }, -110,
+     30, 11096121144288479438ull},
 };
 
 class Elementary : public testing::TestWithParam<Function> {
@@ -226,6 +228,12 @@ TEST(ElementarySpecialValues, AreTheDocumentedOnes) {
       {"gelu", -kInfinity, -0.0f},
       {"gelu", kLargest, kLargest},
       {"gelu", -kLargest, -0.0f},
+      {"mish", -0.0f, -0.0f},
+      {"mish", 0.0f, 0.0f},
+      {"mish", kInfinity, kInfinity},
+      {"mish", -kInfinity, -0.0f},
+      {"mish", kLargest, kLargest},
+      {"mish", -kLargest, -0.0f},
       {"softplus", kInfinity, kInfinity},
       {"softplus", -kInfinity, 0.0f},
       {"softplus", 20.5f, 20.5f},
@@ -254,6 +262,17 @@ TEST(Softplus, ParametersFollowTheDefinition) {
   EXPECT_EQ(softplusF32(0.0f, 0, 20), kInfinity);
   EXPECT_EQ(softplusF32(-3.0f, -1, 20), -static_cast<float>(std::log1p(std::exp(3.0))));
   EXPECT_EQ(std::bit_cast<uint32_t>(softplusF32(kInfinity, 0, 20)), 0x7FC00000u);
+}
+
+TEST(Softplus, ParametersMayDifferByElement) {
+  std::vector<float> x = stratifiedFloats(-50, 50, 7), beta = stratifiedFloats(0, 3, 8);
+  std::vector<float> threshold = stratifiedFloats(-5, 40, 9), out(x.size());
+  softplusF32(x.data(), beta.data(), threshold.data(), out.data(), int64_t(x.size()));
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(out[i]),
+              std::bit_cast<uint32_t>(softplusF32(x[i], beta[i], threshold[i])))
+        << x[i] << " " << beta[i] << " " << threshold[i];
+  }
 }
 
 // Floats next to multiples of pi/2, where the reduction cancels most. 0x1.f9cbe2p+7 comes closest

@@ -63,14 +63,15 @@ void geluF32(const float *in, float *out, int64_t count);
 /// infinity, as the division does.
 float softplusF32(float x, float beta, float threshold);
 void softplusF32(const float *in, float *out, int64_t count, float beta, float threshold);
+void softplusF32(const float *x, const float *beta, const float *threshold, float *out,
+                 int64_t count);
 
-/// NaN if either is NaN, else the larger.
-inline float maxF32(float a, float b) {
-  if (std::isnan(a) || std::isnan(b)) {
-    return std::numeric_limits<float>::quiet_NaN();
-  }
-  return a > b ? a : b;
-}
+/// x tanh(ln(1 + e^x)). The limits at the infinities: -0 and +infinity.
+float mishF32(float x);
+void mishF32(const float *in, float *out, int64_t count);
+
+// The functions below are one or a few IEEE operations, without branches so that loops around them
+// vectorise. The array forms are the loops of the vector unit.
 
 /// The one quiet NaN when \p value is any NaN. Hosts differ in the sign and payload an arithmetic
 /// instruction gives to a NaN (and compilers may swap operands), so the results below pass here.
@@ -80,7 +81,54 @@ inline float canonicalNan(float value) {
 inline float addF32(float a, float b) { return canonicalNan(a + b); }
 inline float mulF32(float a, float b) { return canonicalNan(a * b); }
 
+inline float subF32(float a, float b) { return canonicalNan(a - b); }
+inline float divF32(float a, float b) { return canonicalNan(a / b); }
+
 /// One fused multiply-add with a single rounding.
 inline float fmaF32(float a, float b, float c) { return canonicalNan(__builtin_fmaf(a, b, c)); }
+
+/// NaN if either is NaN, else the larger (smaller); of two zeros the second.
+inline float maxF32(float a, float b) {
+  float larger = a > b ? a : b;
+  return __builtin_isunordered(a, b) ? std::numeric_limits<float>::quiet_NaN() : larger;
+}
+inline float minF32(float a, float b) {
+  float smaller = a < b ? a : b;
+  return __builtin_isunordered(a, b) ? std::numeric_limits<float>::quiet_NaN() : smaller;
+}
+
+inline float negF32(float x) { return canonicalNan(-x); }
+inline float absF32(float x) { return canonicalNan(__builtin_fabsf(x)); }
+/// Largest integer not above x; -0 stays -0.
+inline float floorF32(float x) { return canonicalNan(__builtin_floorf(x)); }
+
+/// max(x, 0), and min(max(x, 0), 6): both zeros give +0.
+inline float reluF32(float x) { return maxF32(x, 0.0f); }
+inline float relu6F32(float x) { return minF32(maxF32(x, 0.0f), 6.0f); }
+/// x above zero, else x * slope.
+inline float leakyReluF32(float x, float slope) { return canonicalNan(x > 0 ? x : x * slope); }
+/// min(max(x, low), high): high where the limits cross.
+inline float clipF32(float x, float low, float high) { return minF32(maxF32(x, low), high); }
+
+/// 1 or 0. Comparisons with NaN are false, so notEqual is true.
+inline float equalF32(float a, float b) { return a == b ? 1.0f : 0.0f; }
+inline float notEqualF32(float a, float b) { return a != b ? 1.0f : 0.0f; }
+inline float greaterEqualF32(float a, float b) { return a >= b ? 1.0f : 0.0f; }
+inline float greaterF32(float a, float b) { return a > b ? 1.0f : 0.0f; }
+inline float lessEqualF32(float a, float b) { return a <= b ? 1.0f : 0.0f; }
+inline float lessF32(float a, float b) { return a < b ? 1.0f : 0.0f; }
+
+/// Steps of reductions: acc + x * x with the square rounded before the sum, and max(acc, |x|).
+inline float addSquareF32(float acc, float x) { return addF32(acc, mulF32(x, x)); }
+inline float maxAbsF32(float acc, float x) { return maxF32(acc, absF32(x)); }
+
+/// 1 / sqrt(meanOfSquares - mean * mean + eps) from the left, every step rounded to float.
+inline float layerNormScaleF32(float mean, float meanOfSquares, float eps) {
+  return rsqrtF32(addF32(subF32(meanOfSquares, mulF32(mean, mean)), eps));
+}
+/// (x - mean) * scale * weight + bias from the left, every step rounded to float.
+inline float layerNormNormF32(float x, float mean, float scale, float weight, float bias) {
+  return addF32(mulF32(mulF32(subF32(x, mean), scale), weight), bias);
+}
 
 } // namespace spyre::numerics
