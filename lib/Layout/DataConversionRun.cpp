@@ -180,7 +180,8 @@ private:
 
 } // namespace
 
-void detail::zeroBytes(void *data, int64_t bytes, ThreadPool *pool) {
+/// Large areas are shared among the threads of \p pool, which may be null.
+static void zeroBytes(void *data, int64_t bytes, ThreadPool *pool) {
   auto *base = static_cast<char *>(data);
   if (pool == nullptr || bytes <= kZeroBlockBytes) {
     if (bytes > 0) {
@@ -202,7 +203,7 @@ Status runDataConversion(const DataConversionInfo &info, const void *source, int
     SPYRE_RETURN_IF_ERROR(checkNest(info, i, converter, sourceBytes, destinationBytes));
   }
   if (info.zeroFill) {
-    detail::zeroBytes(destination, destinationBytes, pool);
+    zeroBytes(destination, destinationBytes, pool);
   }
   for (const DataConversionStrideInfo &nest : info.strides) {
     NestRunner(nest, converter, source, destination).run(pool);

@@ -1,225 +1,181 @@
 //===- Transfer.cpp - walk the sticks of a plan and convert ---------------------------------===//
 //
-// Per stick: the host elements of its lanes are one run with one stride. Stride 1 converts straight
-// from host memory; any other stride goes through a buffer of one stick.
+// The tensor is cut into ranges of sticks that are converted independently: on threads, and, when
+// the device memory can only be reached by copies, through a buffer that stays in the cache.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Layout/Transfer.h"
 
 #include "spyre/Base/Math.h"
 #include "spyre/Base/ThreadPool.h"
 
-#include "StridedCopy.h"
-#include "TransferPlan.h"
+#include "HostLanes.h"
+#include "StickWalk.h"
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace spyre::layout {
 
-using detail::copyStrided;
+using detail::HostLanes;
 using detail::StickRun;
+using detail::StickWalk;
 using detail::TransferPlan;
-using numerics::HostType;
 
 static constexpr int64_t kStickBytes = 128;
-/// 128 elements of 8 bytes: no stick has more lanes, no host type is wider.
-static constexpr size_t kBufferBytes = 128 * 8;
-/// How many rows ahead host memory is asked for.
-static constexpr int64_t kPrefetchRows = 8;
-/// Sticks of one task: enough work to pay for handing it to a thread.
+/// Sticks of one task: enough work to pay for handing it to a thread, and as one piece small enough
+/// for the stack and the cache.
 static constexpr int64_t kTaskSticks = 1024;
+/// Stick columns of a matrix that one task takes; the rows fill it up.
+static constexpr int64_t kBlockTiles = HostLanes::kMaxTiles;
 
 namespace {
 
-/// The host side of a transfer: gathers the elements of a stick, or scatters them.
-class HostLanes {
+/// The failure at the lowest position, whichever thread meets it first.
+class FirstFailure {
 public:
-  HostLanes(const TransferPlan &plan, const HostTensorRef &host)
-      : plan(plan), base(static_cast<char *>(host.data)), type(host.type),
-        elementBytes(numerics::hostTypeBytes(host.type)) {
-    uniform = plan.laneStride(laneStride);
-  }
-
-  void toStick(const StickRun &run, char *stick) const {
-    if (uniform && (laneStride == 1 || run.count == 1)) {
-      numerics::convertHostToDevice(type, at(run.hostOffset), stick, run.count);
+  void add(int64_t position, Status status) {
+    if (status.ok()) {
       return;
     }
-    alignas(64) char buffer[kBufferBytes];
-    if (uniform) {
-      copyStrided(elementBytes, at(run.hostOffset), laneStride, buffer, 1, run.count);
-    } else {
-      for (int64_t i = 0; i < run.count; ++i) {
-        std::memcpy(buffer + i * elementBytes, at(laneOffset(run, i)), size_t(elementBytes));
-      }
-    }
-    numerics::convertHostToDevice(type, buffer, stick, run.count);
-  }
-
-  /// Rows lie far apart in host memory, where the hardware does not foresee them.
-  void prefetch(int64_t hostOffset) const {
-    const char *line = at(hostOffset);
-    __builtin_prefetch(line);
-    __builtin_prefetch(line + 64);
-  }
-
-  void fromStick(const char *stick, const StickRun &run) const {
-    if (uniform && (laneStride == 1 || run.count == 1)) {
-      numerics::convertDeviceToHost(type, stick, at(run.hostOffset), run.count);
-      return;
-    }
-    alignas(64) char buffer[kBufferBytes];
-    numerics::convertDeviceToHost(type, stick, buffer, run.count);
-    if (uniform) {
-      copyStrided(elementBytes, buffer, 1, at(run.hostOffset), laneStride, run.count);
-      return;
-    }
-    for (int64_t i = 0; i < run.count; ++i) {
-      std::memcpy(at(laneOffset(run, i)), buffer + i * elementBytes, size_t(elementBytes));
+    std::lock_guard lock(mutex);
+    if (found.ok() || position < where) {
+      where = position;
+      found = std::move(status);
     }
   }
+  Status take() { return std::move(found); }
 
 private:
-  char *at(int64_t offset) const { return base + offset * elementBytes; }
+  std::mutex mutex;
+  int64_t where = 0;
+  Status found = Status::success();
+};
 
-  /// Folded dimensions: each lane finds its own place.
-  int64_t laneOffset(const StickRun &run, int64_t lane) const {
+/// Rows x stick columns of a matrix whose sticks are all full: the first stick on the device, and
+/// its elements.
+struct Block {
+  int64_t stick;
+  int64_t rows;
+  int64_t tiles;
+  StickRun run;
+};
+
+/// How the sticks are shared out. On the device the rows of one stick column follow each other; in
+/// host memory the columns of one row do. Going down a tall column touches each page of host memory
+/// for two cache lines and comes back when it has left the cache, so tasks take blocks of rows and
+/// columns.
+struct Tasks {
+  Tasks(const TransferPlan &plan, const DeviceLayout &layout) : rows(layout.sticks()) {
+    size_t rank = layout.deviceSize.size();
+    int64_t laneStride = 0;
+    if (rank < 3 || plan.laneGroup == TransferPlan::kNone || !plan.laneStride(laneStride)) {
+      return;
+    }
     const detail::HostGroup &group = plan.groups[plan.laneGroup];
-    return run.hostOffset - group.hostOffset(run.laneIndex) +
-           group.hostOffset(run.laneIndex + lane * plan.laneStep);
+    const detail::Row row = plan.row(layout);
+    if (laneStride == 1 && group.digits.size() == 2 && group.digits[1].slot == rank - 3 &&
+        group.digits[1].step == plan.elemsPerStick && row.extent > 1 && row.slot == rank - 2) {
+      rows = layout.deviceSize[rank - 2];
+      tiles = layout.deviceSize[rank - 3];
+      outer = layout.sticks() / (rows * tiles);
+      usedRows = row.extent;
+      fullTiles = group.size / plan.elemsPerStick;
+      blockTiles = std::min(kBlockTiles, tiles);
+      blockRows = kTaskSticks / blockTiles;
+    }
   }
 
-  const TransferPlan &plan;
-  char *base;
-  HostType type;
-  int64_t elementBytes;
-  int64_t laneStride = 0;
-  bool uniform = false;
+  int64_t count() const { return outer * ceilDiv(rows, blockRows) * ceilDiv(tiles, blockTiles); }
+
+  /// Calls onBlock(Block) where it can, else onRange(first, end) for the ranges of sticks of one
+  /// task, each at most kTaskSticks long.
+  template <typename OnBlock, typename OnRange>
+  void run(int64_t task, const StickWalk &walk, const OnBlock &onBlock,
+           const OnRange &onRange) const {
+    int64_t tileBlocks = ceilDiv(tiles, blockTiles);
+    int64_t firstTile = task % tileBlocks * blockTiles;
+    int64_t rest = task / tileBlocks;
+    int64_t firstRow = rest % ceilDiv(rows, blockRows) * blockRows;
+    int64_t base = rest / ceilDiv(rows, blockRows) * tiles;
+    int64_t endTile = std::min(tiles, firstTile + blockTiles);
+    int64_t endRow = std::min(rows, firstRow + blockRows);
+    Block block{(base + firstTile) * rows + firstRow,
+                endRow - firstRow,
+                std::min(endTile, fullTiles) - firstTile,
+                {}};
+    if (block.tiles > 1 && endRow <= usedRows && walk.locate(block.stick, block.run)) {
+      onBlock(block);
+      firstTile += block.tiles;
+    }
+    for (int64_t tile = firstTile; tile < endTile; ++tile) {
+      onRange((base + tile) * rows + firstRow, (base + tile) * rows + endRow);
+    }
+  }
+
+  int64_t outer = 1;
+  int64_t tiles = 1;
+  int64_t rows;
+  int64_t usedRows = 0;
+  int64_t fullTiles = 0;
+  int64_t blockTiles = 1;
+  int64_t blockRows = kTaskSticks;
 };
 
-/// The dimension next to the stick, when it is a host dimension of its own: its sticks then differ
-/// by a constant host offset and need not be located one by one.
-struct Row {
-  int64_t extent = 1;
-  int64_t hostStride = 0;
-};
+/// A plan with everything a range of sticks needs.
+struct Transfer {
+  Transfer(const TransferPlan &plan, const DeviceLayout &layout, const HostTensorRef &host)
+      : walk(plan, layout), lanes(plan, host), tasks(plan, layout) {}
 
-} // namespace
-
-static Row findRow(const TransferPlan &plan) {
-  if (plan.loopExtent.empty()) {
-    return {};
+  /// \p at points at stick \p first.
+  void pack(int64_t first, int64_t end, char *at) const {
+    walk.run(
+        first, end,
+        [&](int64_t stick, int64_t count, const StickRun &run) {
+          lanes.toSticks(run, count, walk.rowHostStride(), at + (stick - first) * kStickBytes);
+        },
+        [&](int64_t stick, int64_t count) {
+          std::memset(at + (stick - first) * kStickBytes, 0, size_t(count * kStickBytes));
+        });
   }
-  size_t slot = plan.loopExtent.size() - 1;
-  if (plan.expanded[slot]) {
-    return {plan.loopExtent[slot], 0};
-  }
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    const detail::HostGroup &group = plan.groups[g];
-    if (group.digits.size() == 1 && group.digits[0].slot == slot && group.parts.size() == 1) {
-      return {plan.loopExtent[slot], group.parts[0].stride};
-    }
-  }
-  return {};
-}
 
-namespace {
+  void unpack(int64_t first, int64_t end, const char *at) const {
+    walk.run(
+        first, end,
+        [&](int64_t stick, int64_t count, const StickRun &run) {
+          lanes.fromSticks(at + (stick - first) * kStickBytes, run, count, walk.rowHostStride());
+        },
+        [](int64_t, int64_t) {});
+  }
 
-/// The walk over all sticks that hold host elements. It is a flat count of units, so that threads
-/// can share it: a unit is one position of the outer dimensions and one block of the row.
-class StickWalk {
-public:
-  StickWalk(const TransferPlan &plan, const DeviceLayout &layout, const HostLanes &lanes,
-            ThreadPool *pool)
-      : plan(plan), lanes(lanes), pool(pool), stickStride(plan.loopExtent.size(), 1) {
-    isEmpty = std::find(plan.loopExtent.begin(), plan.loopExtent.end(), 0) != plan.loopExtent.end();
-    if (isEmpty) {
+  /// \p at points at the first stick; stick columns are \p pitch sticks apart.
+  void packBlock(const Block &block, char *at, int64_t pitch) const {
+    lanes.toTiles(block.run, block.rows, block.tiles, walk.rowHostStride(), at,
+                  pitch * kStickBytes);
+  }
+
+  void unpackBlock(const Block &block, const char *at, int64_t pitch) const {
+    lanes.fromTiles(at, pitch * kStickBytes, block.run, block.rows, block.tiles,
+                    walk.rowHostStride());
+  }
+
+  /// Calls onBlock and onRange, together for each stick once.
+  template <typename OnBlock, typename OnRange>
+  void run(ThreadPool *pool, const OnBlock &onBlock, const OnRange &onRange) const {
+    auto task = [&](size_t index) { tasks.run(int64_t(index), walk, onBlock, onRange); };
+    size_t count = size_t(tasks.count());
+    if (pool != nullptr) {
+      pool->parallelFor(count, task);
       return;
     }
-    row = findRow(plan);
-    size_t rank = plan.loopExtent.size();
-    for (size_t i = rank; i-- > 1;) {
-      stickStride[i - 1] = stickStride[i] * layout.deviceSize[i];
-    }
-    // A row is walked without its dimension in the odometer.
-    counted = row.extent > 1 ? rank - 1 : rank;
-    blockRows = pool != nullptr ? std::min(row.extent, kTaskSticks) : row.extent;
-  }
-
-  /// Calls body(stick index, run) for each stick, in device order within a task.
-  template <typename Body>
-  void run(const Body &body) const {
-    if (isEmpty) {
-      return;
-    }
-    // Below the number of sticks, which fits.
-    int64_t units = ceilDiv(row.extent, blockRows);
-    for (size_t i = 0; i < counted; ++i) {
-      units *= plan.loopExtent[i];
-    }
-    int64_t unitsPerTask = std::max<int64_t>(1, kTaskSticks / blockRows);
-    if (pool == nullptr || units <= unitsPerTask) {
-      runUnits(0, units, body);
-      return;
-    }
-    pool->parallelFor(size_t(ceilDiv(units, unitsPerTask)), [&](size_t task) {
-      int64_t first = int64_t(task) * unitsPerTask;
-      runUnits(first, std::min(units, first + unitsPerTask), body);
-    });
-  }
-
-private:
-  template <typename Body>
-  void runUnits(int64_t first, int64_t last, const Body &body) const {
-    int64_t blocks = ceilDiv(row.extent, blockRows);
-    std::vector<int64_t> coordinates(plan.loopExtent.size(), 0);
-    int64_t rest = first / blocks;
-    for (size_t i = counted; i-- > 0 && rest > 0;) {
-      coordinates[i] = rest % plan.loopExtent[i];
-      rest /= plan.loopExtent[i];
-    }
-    int64_t block = first % blocks;
-    for (int64_t unit = first; unit < last; ++unit) {
-      runBlock(coordinates, block * blockRows, body);
-      if (++block < blocks) {
-        continue;
-      }
-      block = 0;
-      for (size_t i = counted; i > 0 && ++coordinates[i - 1] == plan.loopExtent[i - 1];) {
-        coordinates[--i] = 0;
-      }
+    for (size_t i = 0; i < count; ++i) {
+      task(i);
     }
   }
 
-  template <typename Body>
-  void runBlock(const std::vector<int64_t> &coordinates, int64_t firstRow, const Body &body) const {
-    StickRun run;
-    if (!plan.locate(coordinates, run)) {
-      return;
-    }
-    int64_t stick = 0;
-    for (size_t i = 0; i < coordinates.size(); ++i) {
-      stick += coordinates[i] * stickStride[i];
-    }
-    run.hostOffset += firstRow * row.hostStride;
-    int64_t endRow = std::min(row.extent, firstRow + blockRows);
-    for (int64_t i = firstRow; i < endRow; ++i) {
-      if (i + kPrefetchRows < row.extent) {
-        lanes.prefetch(run.hostOffset + kPrefetchRows * row.hostStride);
-      }
-      body(stick + i, run);
-      run.hostOffset += row.hostStride;
-    }
-  }
-
-  const TransferPlan &plan;
-  const HostLanes &lanes;
-  ThreadPool *pool;
-  Row row;
-  std::vector<int64_t> stickStride;
-  size_t counted = 0;
-  int64_t blockRows = 1;
-  bool isEmpty = false;
+  StickWalk walk;
+  HostLanes lanes;
+  Tasks tasks;
 };
 
 } // namespace
@@ -237,40 +193,121 @@ static Expected<TransferPlan> planFor(const HostTensorRef &host,
   return detail::planTransfer(layout, host.size, matchStride, host.stride);
 }
 
-Status packToDevice(const HostTensorRef &host, const std::vector<int64_t> &matchStride,
-                    const DeviceLayout &layout, void *device, ThreadPool *pool) {
+static Expected<TransferPlan> planPack(const HostTensorRef &host,
+                                       const std::vector<int64_t> &matchStride,
+                                       const DeviceLayout &layout) {
   SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planFor(host, matchStride, layout));
-  auto *sticks = static_cast<char *>(device);
-  bool noPadding = plan.hostElems == layout.sticks() * layout.elemsPerStick();
-  if (!noPadding) {
-    detail::zeroBytes(sticks, layout.bytes(), pool);
-  }
   plan.spreadExpandedLane();
-  HostLanes lanes(plan, host);
-  StickWalk(plan, layout, lanes, pool).run([&](int64_t stick, const StickRun &run) {
-    lanes.toStick(run, sticks + stick * kStickBytes);
-  });
-  return Status::success();
+  return plan;
 }
 
-Status unpackFromDevice(const void *device, const DeviceLayout &layout,
-                        const std::vector<int64_t> &matchStride, const HostTensorRef &host,
-                        ThreadPool *pool) {
+static Expected<TransferPlan> planUnpack(const HostTensorRef &host,
+                                         const std::vector<int64_t> &matchStride,
+                                         const DeviceLayout &layout) {
   SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planFor(host, matchStride, layout));
   for (size_t slot = 0; slot < plan.loopExtent.size(); ++slot) {
     if (plan.hostElems > 0 && plan.expanded[slot]) {
       plan.loopExtent[slot] = std::min<int64_t>(plan.loopExtent[slot], 1); // One copy is enough.
     }
   }
+  return plan;
+}
+
+/// Host elements that share memory are written in order, by one thread.
+static ThreadPool *poolForWriting(const HostTensorRef &host, ThreadPool *pool) {
+  return detail::reachesDistinctElements(host.size, host.stride) ? pool : nullptr;
+}
+
+Status packToDevice(const HostTensorRef &host, const std::vector<int64_t> &matchStride,
+                    const DeviceLayout &layout, void *device, ThreadPool *pool) {
+  SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planPack(host, matchStride, layout));
+  Transfer transfer(plan, layout, host);
+  auto *sticks = static_cast<char *>(device);
+  transfer.run(
+      pool,
+      [&](const Block &block) {
+        transfer.packBlock(block, sticks + block.stick * kStickBytes, transfer.tasks.rows);
+      },
+      [&](int64_t first, int64_t end) { transfer.pack(first, end, sticks + first * kStickBytes); });
+  return Status::success();
+}
+
+Status unpackFromDevice(const void *device, const DeviceLayout &layout,
+                        const std::vector<int64_t> &matchStride, const HostTensorRef &host,
+                        ThreadPool *pool) {
+  SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planUnpack(host, matchStride, layout));
+  Transfer transfer(plan, layout, host);
   const auto *sticks = static_cast<const char *>(device);
-  HostLanes lanes(plan, host);
-  // Host elements that share memory are written in order, by one thread.
-  bool distinct = detail::reachesDistinctElements(host.size, host.stride);
-  StickWalk(plan, layout, lanes, distinct ? pool : nullptr)
-      .run([&](int64_t stick, const StickRun &run) {
-        lanes.fromStick(sticks + stick * kStickBytes, run);
+  transfer.run(
+      poolForWriting(host, pool),
+      [&](const Block &block) {
+        transfer.unpackBlock(block, sticks + block.stick * kStickBytes, transfer.tasks.rows);
+      },
+      [&](int64_t first, int64_t end) {
+        transfer.unpack(first, end, sticks + first * kStickBytes);
       });
   return Status::success();
+}
+
+Status packPieces(const HostTensorRef &host, const std::vector<int64_t> &matchStride,
+                  const DeviceLayout &layout, const DeviceWrite &write, ThreadPool *pool) {
+  SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planPack(host, matchStride, layout));
+  Transfer transfer(plan, layout, host);
+  FirstFailure failure;
+  auto send = [&](int64_t stick, const char *piece, int64_t count) {
+    failure.add(stick, write(stick * kStickBytes, piece, count * kStickBytes));
+  };
+  transfer.run(
+      pool,
+      [&](const Block &block) {
+        alignas(64) char piece[kTaskSticks * kStickBytes];
+        transfer.packBlock(block, piece, block.rows);
+        for (int64_t tile = 0; tile < block.tiles; ++tile) {
+          send(block.stick + tile * transfer.tasks.rows, piece + tile * block.rows * kStickBytes,
+               block.rows);
+        }
+      },
+      [&](int64_t first, int64_t end) {
+        alignas(64) char piece[kTaskSticks * kStickBytes];
+        transfer.pack(first, end, piece);
+        send(first, piece, end - first);
+      });
+  return failure.take();
+}
+
+Status unpackPieces(const DeviceRead &read, const DeviceLayout &layout,
+                    const std::vector<int64_t> &matchStride, const HostTensorRef &host,
+                    ThreadPool *pool) {
+  SPYRE_ASSIGN_OR_RETURN(TransferPlan plan, planUnpack(host, matchStride, layout));
+  Transfer transfer(plan, layout, host);
+  FirstFailure failure;
+  auto fetch = [&](int64_t stick, char *piece, int64_t count) {
+    Status status = read(stick * kStickBytes, piece, count * kStickBytes);
+    bool fetched = status.ok();
+    failure.add(stick, std::move(status));
+    return fetched;
+  };
+  transfer.run(
+      poolForWriting(host, pool),
+      [&](const Block &block) {
+        alignas(64) char piece[kTaskSticks * kStickBytes];
+        bool fetched = true;
+        for (int64_t tile = 0; tile < block.tiles; ++tile) {
+          fetched = fetch(block.stick + tile * transfer.tasks.rows,
+                          piece + tile * block.rows * kStickBytes, block.rows) &&
+                    fetched;
+        }
+        if (fetched) {
+          transfer.unpackBlock(block, piece, block.rows);
+        }
+      },
+      [&](int64_t first, int64_t end) {
+        alignas(64) char piece[kTaskSticks * kStickBytes];
+        if (fetch(first, piece, end - first)) {
+          transfer.unpack(first, end, piece);
+        }
+      });
+  return failure.take();
 }
 
 } // namespace spyre::layout

@@ -46,8 +46,37 @@ bool TransferPlan::laneStride(int64_t &stride) const {
   return group.parts.size() == 1;
 }
 
+Row TransferPlan::row(const DeviceLayout &layout) const {
+  size_t slot = loopExtent.size();
+  while (slot > 0 && layout.deviceSize[slot - 1] == 1) {
+    --slot;
+  }
+  if (hostElems == 0 || slot-- == 0) {
+    return {};
+  }
+  if (expanded[slot]) {
+    return {slot, loopExtent[slot], 0};
+  }
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const HostGroup &group = groups[g];
+    if (group.parts.size() != 1 || group.digits.empty() || group.digits.back().slot != slot) {
+      continue;
+    }
+    const Digit &top = group.digits.back();
+    bool isTile = g == laneGroup && group.digits.size() == 2 && top.step == elemsPerStick;
+    if (isTile || group.digits.size() == 1) {
+      // A last tile that is not full is no part of the row.
+      return {slot, group.size / top.step, top.step * group.parts[0].stride};
+    }
+  }
+  return {};
+}
+
 bool TransferPlan::locate(const std::vector<int64_t> &coordinates, StickRun &run) const {
   run = {0, laneGroup == kNone ? 1 : elemsPerStick, 0};
+  if (hostElems == 0) {
+    return false;
+  }
   for (size_t g = 0; g < groups.size(); ++g) {
     const HostGroup &group = groups[g];
     int64_t index = 0;
@@ -317,7 +346,7 @@ Expected<TransferPlan> planTransfer(const DeviceLayout &layout, const std::vecto
     plan.loopExtent.assign(layout.deviceSize.size() - 1, 0);
     return plan;
   }
-  if (!assignGroups(layout, size, matchStride, hostStride, plan.groups)) {
+  if (layout.sticks() == 0 || !assignGroups(layout, size, matchStride, hostStride, plan.groups)) {
     return mismatch(layout, size, matchStride, "some elements have no place");
   }
   finishPlan(layout, plan);

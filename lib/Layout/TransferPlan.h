@@ -51,6 +51,16 @@ struct StickRun {
   int64_t laneIndex = 0;
 };
 
+/// The dimension next to the stick, apart from those of size 1. Where it is a host dimension of its
+/// own, or the tile index of the lanes, its sticks differ by a constant host offset and need not be
+/// located one by one.
+struct Row {
+  size_t slot = 0;
+  /// Coordinates below this belong to the row; 0 when there is none.
+  int64_t extent = 0;
+  int64_t hostStride = 0;
+};
+
 struct TransferPlan {
   static constexpr size_t kNone = SIZE_MAX;
 
@@ -70,6 +80,7 @@ struct TransferPlan {
   void spreadExpandedLane();
   /// Elements between neighbouring lanes in host memory; false when it is not one number.
   bool laneStride(int64_t &stride) const;
+  Row row(const DeviceLayout &layout) const;
   /// Elements of the stick at \p coordinates (outer dimensions); false when it holds none.
   bool locate(const std::vector<int64_t> &coordinates, StickRun &run) const;
 };

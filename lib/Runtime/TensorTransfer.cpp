@@ -1,42 +1,34 @@
 //===- TensorTransfer.cpp - host tensor <-> device buffer -----------------------------------===//
 //
-// The conversion works on host memory (Layout); this file stages the device form of the tensor and
-// moves it in one copy.
+// The conversion works on host memory (Layout), piece by piece; each piece then moves in one copy.
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Runtime/TensorTransfer.h"
+
+#include "spyre/Layout/Padding.h"
 #include "spyre/Runtime/Executable.h"
 
 #include "fmt/ranges.h"
-
-#include <new>
 
 namespace spyre::runtime {
 
 namespace {
 
-/// Device form of a tensor in host memory. Not zeroed: both directions fill all of it.
-using Staging = std::unique_ptr<char[]>;
+constexpr int64_t kStickBytes = 128;
 
-Expected<Staging> makeStaging(uint64_t bytes) {
-  Staging staging(new (std::nothrow) char[bytes]);
-  if (!staging) {
-    return error<6107>("no host memory for the {} bytes of a tensor in device layout; free host "
-                       "memory or move the tensor in parts",
-                       bytes);
+Status checkBuffer(const BufferRef &buffer, const layout::DeviceLayout &layout) {
+  SPYRE_RETURN_IF_ERROR(layout.verify());
+  if (!buffer) {
+    return error<6105>("the buffer handle is empty; allocate it first");
   }
-  return staging;
+  if (buffer->bytes() < uint64_t(layout.bytes())) {
+    return error<6203>("the tensor needs {} bytes on the device but its buffer has {}; allocate "
+                       "layout.bytes()",
+                       layout.bytes(), buffer->bytes());
+  }
+  return Status::success();
 }
 
-Status checkTensor(const BufferRef &buffer, const spec::TensorDesc &desc,
-                   const layout::HostTensorRef &host) {
-  SPYRE_RETURN_IF_ERROR(desc.layout.verify());
-  if (!buffer) {
-    return error<6105>("tensor '{}': the buffer handle is empty; allocate it first", desc.name);
-  }
-  if (buffer->bytes() < uint64_t(desc.layout.bytes())) {
-    return error<6203>("tensor '{}' needs {} bytes on the device but its buffer has {}; allocate "
-                       "layout.bytes()",
-                       desc.name, desc.layout.bytes(), buffer->bytes());
-  }
+Status checkTensor(const spec::TensorDesc &desc, const layout::HostTensorRef &host) {
   if (host.type != desc.dtype || host.size != desc.size) {
     return error<6203>("tensor '{}' is {} [{}] but the host tensor is {} [{}]; convert it first",
                        desc.name, numerics::hostTypeName(desc.dtype), fmt::join(desc.size, ", "),
@@ -50,30 +42,68 @@ Status checkTensor(const BufferRef &buffer, const spec::TensorDesc &desc,
   return Status::success();
 }
 
+/// One mask per stick, for a driver that follows padding.
+class PaddingMasks {
+public:
+  static Expected<PaddingMasks> make(const Device &device, const layout::DeviceLayout &layout,
+                                     const std::vector<int64_t> &size,
+                                     const std::vector<int64_t> &matchStride) {
+    PaddingMasks padding;
+    if (device.wantsPadding()) {
+      SPYRE_ASSIGN_OR_RETURN(padding.masks, layout::stickPadding(layout, size, matchStride));
+    }
+    return padding;
+  }
+
+  /// Those of the sticks from \p offset on; null when all bytes are data.
+  const uint64_t *at(int64_t offset) const {
+    return masks.empty() ? nullptr : masks.data() + offset / kStickBytes;
+  }
+
+private:
+  std::vector<uint64_t> masks;
+};
+
 } // namespace
+
+Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                    const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host) {
+  SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
+  Device &device = buffer->device();
+  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
+                         PaddingMasks::make(device, layout, host.size, matchStride));
+  auto write = [&](int64_t offset, const void *data, int64_t bytes) {
+    return device.copySticksToDevice(buffer, uint64_t(offset), data, uint64_t(bytes),
+                                     padding.at(offset));
+  };
+  return layout::packPieces(host, matchStride, layout, write, &device.threadPool());
+}
+
+Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                      const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host) {
+  SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
+  Device &device = buffer->device();
+  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
+                         PaddingMasks::make(device, layout, host.size, matchStride));
+  auto read = [&](int64_t offset, void *data, int64_t bytes) {
+    return device.copySticksToHost(buffer, uint64_t(offset), data, uint64_t(bytes),
+                                   padding.at(offset));
+  };
+  return layout::unpackPieces(read, layout, matchStride, host, &device.threadPool());
+}
 
 Status uploadTensor(const BufferRef &buffer, const spec::TensorDesc &desc,
                     const layout::HostTensorRef &host) {
-  SPYRE_RETURN_IF_ERROR(checkTensor(buffer, desc, host));
-  const uint64_t bytes = uint64_t(desc.layout.bytes());
-  if (bytes == 0) {
-    return Status::success();
-  }
-  SPYRE_ASSIGN_OR_RETURN(Staging staging, makeStaging(bytes));
-  SPYRE_RETURN_IF_ERROR(layout::packToDevice(host, desc.stride, desc.layout, staging.get()));
-  return buffer->device().copyToDevice(buffer, 0, staging.get(), bytes);
+  SPYRE_RETURN_IF_ERROR(checkTensor(desc, host));
+  return uploadTensor(buffer, desc.layout, desc.stride, host)
+      .withContext(fmt::format("tensor '{}': ", desc.name));
 }
 
 Status downloadTensor(const BufferRef &buffer, const spec::TensorDesc &desc,
                       const layout::HostTensorRef &host) {
-  SPYRE_RETURN_IF_ERROR(checkTensor(buffer, desc, host));
-  const uint64_t bytes = uint64_t(desc.layout.bytes());
-  if (bytes == 0) {
-    return Status::success();
-  }
-  SPYRE_ASSIGN_OR_RETURN(Staging staging, makeStaging(bytes));
-  SPYRE_RETURN_IF_ERROR(buffer->device().copyToHost(buffer, 0, staging.get(), bytes));
-  return layout::unpackFromDevice(staging.get(), desc.layout, desc.stride, host);
+  SPYRE_RETURN_IF_ERROR(checkTensor(desc, host));
+  return downloadTensor(buffer, desc.layout, desc.stride, host)
+      .withContext(fmt::format("tensor '{}': ", desc.name));
 }
 
 } // namespace spyre::runtime

@@ -167,6 +167,33 @@ TEST(DataConversion, TheWayBackIsTheMirror) {
   }
 }
 
+// Rows in tiles of 24 and columns in sticks: both end inside a tile.
+TEST(DataConversion, RemaindersOfTwoDimensionsGiveFourNests) {
+  DeviceLayout layout{{24, 2, 5, 64}, {100, 64, 2400, 1}, DataFormat::Sen169Fp16};
+  const std::vector<Nest> nests = {{{24, 1, 4, 64}, 0, 0},
+                                   {{24, 1, 4, 36}, 64, 320},
+                                   {{4, 1, 1, 64}, 9600, 256},
+                                   {{4, 1, 1, 36}, 9664, 576}};
+  for (bool hostToDevice : {true, false}) {
+    DataConversionRequest request = denseRequest({100, 100}, layout, HostType::Float16);
+    request.hostToDevice = hostToDevice;
+    request.hostOffset = 7;
+    DataConversionInfo info = made(request);
+    ASSERT_EQ(info.strides.size(), nests.size());
+    for (size_t i = 0; i < nests.size(); ++i) {
+      const Ints host = {1, 2400, 64, 100}, device = {1, 64, 320, 640};
+      const int64_t hostOffset = 7 + nests[i].hostOffset;
+      DataConversionStrideInfo expected{reversed(nests[i].size), host, device, hostOffset,
+                                        nests[i].deviceOffset};
+      if (!hostToDevice) {
+        std::swap(expected.strideSrc, expected.strideDst);
+        std::swap(expected.offsetSrc, expected.offsetDst);
+      }
+      EXPECT_EQ(info.strides[i], expected) << "nest " << i;
+    }
+  }
+}
+
 void fillRandom(Bytes &bytes, Random &random) {
   for (uint8_t &byte : bytes) {
     byte = uint8_t(random.next());
@@ -261,8 +288,11 @@ Ints randomSizes(size_t rank, Random &random) {
 }
 
 TEST(DataConversion, RandomTensorsGiveTheBytesOfATransfer) {
-  const HostType types[] = {HostType::Float16, HostType::Float32, HostType::Int64, HostType::Int8,
-                            HostType::Float8E4m3fn};
+  const HostType types[] = {
+      HostType::Float16,      HostType::Bfloat16,       HostType::Float32, HostType::Bool,
+      HostType::Int8,         HostType::Int16,          HostType::Int32,   HostType::Int64,
+      HostType::Float8E4m3fn, HostType::Float8E5m2fnuz,
+  };
   Random random(32);
   ThreadPool pool(3);
   for (int round = 0; round < 600; ++round) {
@@ -283,6 +313,16 @@ TEST(DataConversion, RandomTensorsGiveTheBytesOfATransfer) {
     ASSERT_NO_FATAL_FAILURE(
         compareWithTransfer(request, elems, random, round % 2 == 0 ? &pool : nullptr));
   }
+}
+
+TEST(DataConversion, ThreeRemaindersGiveEightNests) {
+  DeviceLayout layout{
+      {24, 3, 2, 5, 14, 64}, {4800, 120, 64, 115200, 360, 1}, DataFormat::Sen169Fp16};
+  DataConversionRequest request = denseRequest({100, 4800}, layout, HostType::Float16);
+  EXPECT_EQ(made(request).strides.size(), 8u);
+  Random random(35);
+  ThreadPool pool(3);
+  compareWithTransfer(request, 480000, random, &pool);
 }
 
 TEST(DataConversion, BigTensorsAreTheSameOnThreads) {

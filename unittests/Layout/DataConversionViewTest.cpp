@@ -170,6 +170,27 @@ TEST(DataConversionView, RandomBoxes) {
   }
 }
 
+// Both dimensions are cut twice, so a view begins and ends inside tiles of each.
+TEST(DataConversionView, BoxesOfATiledStorage) {
+  Random random(62);
+  for (int round = 0; round < 300; ++round) {
+    DataConversionRequest request = viewOf({100, 150}, {0, 1});
+    request.layout = {{24, 3, 5, 64}, {150, 64, 3600, 1}, DataFormat::SenInt16};
+    for (size_t dim = 0; dim < 2; ++dim) {
+      int64_t first = random.between(0, request.storage->size[dim] - 1);
+      request.deviceOffset += first * request.storage->stride[dim];
+      request.size.push_back(random.between(1, request.storage->size[dim] - first));
+      request.matchStride.push_back(request.storage->stride[dim]);
+    }
+    // A slice of a larger host tensor.
+    request.hostStride = {request.size[1] + 3, 1};
+    request.hostOffset = 5;
+    SCOPED_TRACE(fmt::format("round {} size {} offset {}", round, fmt::join(request.size, ","),
+                             request.deviceOffset));
+    ASSERT_NO_FATAL_FAILURE(checkView(request, request.size[0] * request.hostStride[0] + 5, 15000));
+  }
+}
+
 TEST(DataConversionView, WhatIsNoBoxIsRefused) {
   DataConversionRequest good = viewOf({40, 100}, {0, 1});
   good.size = {10, 50};

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 
@@ -57,11 +58,14 @@ Sample randomSample(Random &random) {
   const int64_t sizes[] = {1, 1, 2, 3, 5, 17, 64, 65, 130, 200};
   Sample sample;
   sample.type = kHostTypes[random.below(std::size(kHostTypes))];
-  size_t rank = random.below(7);
+  size_t rank = random.below(9);
   int64_t elems = 1;
   for (size_t i = 0; i < rank; ++i) {
     sample.size.push_back(sizes[random.below(elems < 200 ? 10 : elems < 3000 ? 5 : 3)]);
     elems *= sample.size.back();
+    if (random.below(100) == 0) {
+      sample.size.back() = 0;
+    }
   }
   sample.order = shuffled(rank, random);
   if (random.below(5) == 0) {
@@ -144,7 +148,30 @@ std::string describe(const Sample &sample) {
                      fmt::join(sample.hostStride, ","));
 }
 
-void checkSample(const Sample &sample, Random &random) {
+/// Both directions piece by piece give the same bytes.
+void checkPieces(const Sample &sample, const DeviceLayout &layout, const HostTensorRef &ref,
+                 const Bytes &device, const Bytes &unpacked, ThreadPool *pool) {
+  Bytes pieces(device.size(), 0x77), back(unpacked.size(), 0xA5);
+  std::atomic<int64_t> moved = 0;
+  auto write = [&](int64_t offset, const void *data, int64_t bytes) {
+    EXPECT_TRUE(offset % 128 == 0 && bytes % 128 == 0 && bytes > 0);
+    std::memcpy(pieces.data() + offset, data, size_t(bytes));
+    moved += bytes;
+    return Status::success();
+  };
+  ASSERT_TRUE(packPieces(ref, sample.matchStride, layout, write, pool).ok());
+  ASSERT_EQ(moved, layout.bytes());
+  ASSERT_EQ(pieces, device);
+  auto read = [&](int64_t offset, void *data, int64_t bytes) {
+    std::memcpy(data, device.data() + offset, size_t(bytes));
+    return Status::success();
+  };
+  HostTensorRef target{back.data(), sample.type, sample.size, sample.hostStride};
+  ASSERT_TRUE(unpackPieces(read, layout, sample.matchStride, target, pool).ok());
+  ASSERT_EQ(back, unpacked);
+}
+
+void checkSample(const Sample &sample, Random &random, ThreadPool *pool = nullptr) {
   SCOPED_TRACE(describe(sample));
   auto layout = DeviceLayout::make(sample.size, sample.matchStride, sample.type, sample.order);
   ASSERT_TRUE(layout.ok()) << layout.status().message();
@@ -168,12 +195,16 @@ void checkSample(const Sample &sample, Random &random) {
   status = unpackFromDevice(device.data(), *layout, sample.matchStride, backRef);
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(back, expected);
+  checkPieces(sample, *layout, ref, device, back, pool);
 }
 
 TEST(Transfer, RandomTensorsFollowTheDefinition) {
   Random random(21);
+  ThreadPool pool(2);
   for (int round = 0; round < 1000; ++round) {
-    ASSERT_NO_FATAL_FAILURE(checkSample(randomSample(random), random)) << "round " << round;
+    ThreadPool *threads = round % 4 == 0 ? &pool : nullptr;
+    ASSERT_NO_FATAL_FAILURE(checkSample(randomSample(random), random, threads))
+        << "round " << round;
     if (testing::Test::HasFailure()) {
       return;
     }
@@ -199,6 +230,69 @@ TEST(Transfer, OverlappingAndExpandedMatchStridesAreExact) {
   checkSample({HostType::Int16, {3, 100}, {0, 1}, {64, 1}, {100, 1}, 300}, random);
   checkSample({HostType::Int16, {3, 100}, {0, 1}, {0, 1}, {100, 1}, 300}, random);
   checkSample({HostType::Int16, {3, 100}, {1, 0}, {1, 0}, {100, 1}, 300}, random);
+}
+
+// A matrix with more rows and stick columns than one task takes, and tiles that are transposed.
+TEST(Transfer, BlocksOfLargeMatrices) {
+  Random random(26);
+  ThreadPool pool(3);
+  for (HostType type : {HostType::Float16, HostType::Int64, HostType::Int8}) {
+    for (const Ints &order : {Ints{0, 1}, Ints{1, 0}}) {
+      Sample sample{type, {521, 1300}, order, {1300, 1}, {1303, 1}, 521 * 1303};
+      ASSERT_NO_FATAL_FAILURE(checkSample(sample, random, &pool));
+    }
+  }
+  Sample batch{HostType::Float16, {300, 3, 600}, {0, 1, 2}, {1800, 600, 1}, {1800, 600, 1}, 540000};
+  ASSERT_NO_FATAL_FAILURE(checkSample(batch, random, &pool));
+  Sample flat{HostType::Float16, {200001}, {0}, {1}, {1}, 200001};
+  ASSERT_NO_FATAL_FAILURE(checkSample(flat, random, &pool));
+}
+
+// Host tensors made by expand: one element read for many positions.
+TEST(Transfer, ExpandedHostTensorsAreReadRepeatedly) {
+  Random random(27);
+  for (int round = 0; round < 200; ++round) {
+    Sample sample = randomSample(random);
+    sample.type = HostType::Int16;
+    for (int64_t &stride : sample.hostStride) {
+      stride = random.below(3) == 0 ? 0 : stride;
+    }
+    SCOPED_TRACE(describe(sample));
+    auto layout = DeviceLayout::make(sample.size, sample.matchStride, sample.type, sample.order);
+    ASSERT_TRUE(layout.ok());
+    Bytes host = randomBytes(sample.hostElems * 2, random), device(size_t(layout->bytes()), 0xEE);
+    HostTensorRef ref{host.data(), sample.type, sample.size, sample.hostStride};
+    ASSERT_TRUE(packToDevice(ref, sample.matchStride, *layout, device.data()).ok());
+    ASSERT_EQ(device, slowPack(sample, *layout, host));
+  }
+}
+
+TEST(Transfer, AFailedPieceIsReported) {
+  Ints size = {200000};
+  auto layout = DeviceLayout::makeDefault(size, HostType::Int16);
+  ASSERT_TRUE(layout.ok());
+  std::vector<int16_t> host(200000, 5), before = host;
+  HostTensorRef ref{host.data(), HostType::Int16, size, {1}};
+  ThreadPool pool(4);
+  auto fail = [](int64_t offset) { return Status(6103, fmt::format("at {}", offset)); };
+  auto write = [&](int64_t offset, const void *, int64_t) {
+    return offset >= 128000 ? fail(offset) : Status::success();
+  };
+  Status status = packPieces(ref, {1}, *layout, write, &pool);
+  EXPECT_EQ(status.code(), 6103);
+  EXPECT_EQ(status.text(), "at 131072"); // The lowest one, whichever thread was first.
+  auto read = [&](int64_t offset, void *, int64_t) { return fail(offset); };
+  EXPECT_EQ(unpackPieces(read, *layout, {1}, ref, &pool).text(), "at 0");
+  EXPECT_EQ(host, before);
+  int calls = 0;
+  auto count = [&](int64_t, const void *, int64_t) { return ++calls, Status::success(); };
+  ref.size = {199990};
+  EXPECT_EQ(packPieces(ref, {1}, *layout, count).code(), 0);
+  EXPECT_GT(calls, 1);
+  calls = 0;
+  ref.size = {300000};
+  EXPECT_EQ(packPieces(ref, {1}, *layout, count).code(), 2009);
+  EXPECT_EQ(calls, 0);
 }
 
 TEST(Transfer, NegativeHostStridesReadBackwards) {
@@ -303,6 +397,18 @@ TEST(Transfer, EmptyTensorsMoveNothing) {
   }
 }
 
+TEST(Transfer, ALayoutMayHaveRoomForATensorWithoutElements) {
+  for (const DeviceLayout &layout :
+       {DeviceLayout{{64}, {1}, numerics::DataFormat::SenInt16},
+        DeviceLayout{{2, 3, 64}, {0, 64, 1}, numerics::DataFormat::SenInt16}}) {
+    std::vector<int16_t> device(size_t(layout.bytes() / 2), 7);
+    HostTensorRef ref{nullptr, HostType::Int16, {0}, {1}};
+    ASSERT_TRUE(packToDevice(ref, {1}, layout, device.data()).ok());
+    EXPECT_EQ(device, std::vector<int16_t>(device.size(), 0));
+    EXPECT_TRUE(unpackFromDevice(device.data(), layout, {1}, ref).ok());
+  }
+}
+
 TEST(Transfer, LayoutsOfOtherTensorsAreRefused) {
   auto format = numerics::DataFormat::SenInt16;
   std::vector<int16_t> host(100000, 1), device(100000, 2);
@@ -325,6 +431,8 @@ TEST(Transfer, LayoutsOfOtherTensorsAreRefused) {
   EXPECT_EQ(code({{2, 64}, {64, 1}, format, ElementArrangement::Exx2}, {120}, {1}), 2009);
   EXPECT_EQ(code({{2, 64}, {64, 1}, format}, {-5}, {1}), 2009);
   EXPECT_EQ(code({{2, 64}, {64, 1}, format}, {INT64_MAX, INT64_MAX}, {1, 1}), 2009);
+  EXPECT_EQ(code({{0, 64}, {-1, -1}, format}, {}, {}), 2009); // no stick at all
+  EXPECT_EQ(code({{1, 0, 64}, {64, 0, 1}, format}, {60}, {1}), 2009);
   EXPECT_EQ(code({{2, 64}, {64, 1}, format}, {120}, {1}), 0);
 }
 

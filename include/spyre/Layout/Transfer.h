@@ -8,6 +8,8 @@
 
 #include "spyre/Layout/DeviceLayout.h"
 
+#include <functional>
+
 namespace spyre {
 class ThreadPool;
 }
@@ -32,5 +34,19 @@ Status packToDevice(const HostTensorRef &host, const std::vector<int64_t> &match
 Status unpackFromDevice(const void *device, const DeviceLayout &layout,
                         const std::vector<int64_t> &matchStride, const HostTensorRef &host,
                         ThreadPool *pool = nullptr);
+
+/// Moves bytes at \p offset from the start of the device tensor; offset and size are whole sticks.
+using DeviceWrite = std::function<Status(int64_t offset, const void *data, int64_t bytes)>;
+using DeviceRead = std::function<Status(int64_t offset, void *data, int64_t bytes)>;
+
+/// As packToDevice and unpackFromDevice for device memory that only copies reach: the tensor moves
+/// through buffers that stay in the cache, so no second tensor is held in host memory. The pieces
+/// cover the layout once; with a pool, several threads call \p write or \p read at a time. Errors:
+/// E2009 before the first piece; the failure of the lowest piece, when the others have moved.
+Status packPieces(const HostTensorRef &host, const std::vector<int64_t> &matchStride,
+                  const DeviceLayout &layout, const DeviceWrite &write, ThreadPool *pool = nullptr);
+Status unpackPieces(const DeviceRead &read, const DeviceLayout &layout,
+                    const std::vector<int64_t> &matchStride, const HostTensorRef &host,
+                    ThreadPool *pool = nullptr);
 
 } // namespace spyre::layout

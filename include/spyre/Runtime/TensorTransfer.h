@@ -1,0 +1,22 @@
+//===- TensorTransfer.h - host tensors to device buffers and back ---------------------------===//
+//
+// One place for what every transfer needs besides the conversion: the threads of the device, pieces
+// instead of a second copy of the tensor in host memory, and the padding the driver asks for.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Layout/Transfer.h"
+#include "spyre/Runtime/Device.h"
+
+namespace spyre::runtime {
+
+/// \p host into \p buffer in \p layout, and back. \p matchStride are the host strides the layout
+/// was built with; those of \p host may differ. A transfer is a row of copies: other operations of
+/// the device may run between them. Errors: E2008, E2009 (layout), E6105 (no buffer), E6203 (it is
+/// too small), and whatever the device reports.
+Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                    const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host);
+Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                      const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host);
+
+} // namespace spyre::runtime
