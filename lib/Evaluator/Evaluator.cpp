@@ -1,8 +1,9 @@
 //===- Evaluator.cpp - slow reference semantics of OpSpecs ----------------------------------===//
 //
-// Element by element from the coordinates; core splits are ignored. Tensors in LX have no memory of
-// their own here: they are whole tensors named by their scratchpad address, which is enough to
-// follow a value from the op that writes it to the ops that read it.
+// Element by element from the coordinates. Core splits matter only where they are part of the
+// result: for reduced symbols (Reductions.cpp). Tensors in LX have no memory of their own here:
+// they are whole tensors named by their scratchpad address, which is enough to follow a value from
+// the op that writes it to the ops that read it.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Evaluator/Evaluator.h"
 
@@ -26,8 +27,8 @@ struct ElementwiseRule {
 };
 
 constexpr ElementwiseRule kElementwiseRules[] = {
-    {"add", 2, [](const float *v) { return v[0] + v[1]; }},
-    {"mul", 2, [](const float *v) { return v[0] * v[1]; }},
+    {"add", 2, [](const float *v) { return numerics::addF32(v[0], v[1]); }},
+    {"mul", 2, [](const float *v) { return numerics::mulF32(v[0], v[1]); }},
     {"exp", 1, [](const float *v) { return numerics::expF32(v[0]); }},
     {"where3", 3, [](const float *v) { return v[0] != 0 ? v[1] : v[2]; }},
 };
@@ -91,7 +92,7 @@ public:
 private:
   static Status checkRule(const OpSpec &spec) {
     const bool copies = spec.op == "identity" || spec.op == "ReStickifyOpHBM";
-    const bool reduces = (spec.op == "sum" || spec.op == "max") && spec.isReduction;
+    const bool reduces = spec.isReduction && isReductionRule(spec.op);
     const ElementwiseRule *rule = spec.isReduction ? nullptr : findElementwise(spec);
     if (!copies && !reduces && !rule && !spec::isMatmul(spec)) {
       return error<1401>("op '{}' has no rule in the evaluator{}", spec.op,

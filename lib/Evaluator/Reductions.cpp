@@ -1,18 +1,85 @@
-//===- Reductions.cpp - matmul, sum and max with the documented order of operations ---------===//
+//===- Reductions.cpp - matmul, sum, mean, max and min with the documented order ------------===//
 //
 // Order is part of the result (docs/numerics.md): a matmul adds products with one rounding each, k
 // ascending; a reduction along the stick keeps one accumulator per lane and folds the lanes in a
 // halving tree at the end; any other reduction is ascending, lane by lane. Reduced symbols are
 // walked in the order of the iteration space, the last one fastest.
+//
+// A reduced symbol that is split over cores cuts this walk into slices, each with accumulators of
+// its own; they are combined in fp32, slices ascending, before the tree, the scale of a mean and
+// the one rounding (ADR 0012).
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Numerics/Functions.h"
 
 #include "TensorView.h"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
+#include <optional>
 
 namespace spyre::evaluator {
+
+namespace {
+
+/// Elements a core gets of \p symbol: whole sticks where it is the stick of a tensor.
+int64_t sliceElems(const Operation &operation, size_t symbol) {
+  const spec::IterationDim &dim = operation.spec->iterationSpace[symbol];
+  int64_t padded = dim.range;
+  for (const TensorView &view : operation.views) {
+    if (view.stick == int64_t(symbol)) {
+      padded = std::max(padded, roundUp(dim.range, view.lanes));
+    }
+  }
+  return padded / dim.cores; // Exact: verifyOpSpec.
+}
+
+/// The boxes of the reduced symbols, one per slice in ascending order (last symbol fastest, as the
+/// elements are). \p limits ends the last slice of each symbol.
+std::vector<Box> reductionSlices(const Operation &operation, const std::vector<size_t> &reduced,
+                                 const std::vector<int64_t> &limits) {
+  std::vector<int64_t> counts;
+  for (const spec::IterationDim &dim : operation.spec->iterationSpace) {
+    counts.push_back(dim.cores);
+  }
+  std::vector<Box> slices;
+  Point slice(limits.size(), 0);
+  forEachPoint(slice, reduced, counts, [&] {
+    Box box{std::vector<int64_t>(limits.size(), 0), limits};
+    for (size_t symbol : reduced) {
+      const int64_t elems = sliceElems(operation, symbol);
+      box.begin[symbol] = slice[symbol] * elems;
+      box.end[symbol] = std::min(box.begin[symbol] + elems, limits[symbol]);
+    }
+    slices.push_back(std::move(box));
+  });
+  return slices;
+}
+
+/// One accumulator over the part of the products in \p slice.
+float matmulPartial(const Operation &operation, Point &point, const std::vector<size_t> &reduced,
+                    const Box &slice) {
+  const TensorView &x = operation.views[0], &y = operation.views[1];
+  float sum = 0;
+  if (reduced.size() == 1) { // The usual case, without a call per product.
+    const size_t k = reduced[0];
+    point[k] = 0;
+    const int64_t atX = x.offset(point), atY = y.offset(point);
+    for (int64_t at = slice.begin[k]; at < slice.end[k]; ++at) {
+      const float a = x.load(atX + x.contribution[k][size_t(at)]);
+      const float b = y.load(atY + y.contribution[k][size_t(at)]);
+      sum = numerics::fmaF32(a, b, sum);
+    }
+    return sum;
+  }
+  forEachPoint(point, reduced, slice, [&] {
+    sum = numerics::fmaF32(x.load(x.offset(point)), y.load(y.offset(point)), sum);
+  });
+  return sum;
+}
+
+} // namespace
 
 Status evaluateMatmul(const Operation &operation) {
   if (operation.views.size() != 3) {
@@ -20,23 +87,14 @@ Status evaluateMatmul(const Operation &operation) {
                        "output",
                        operation.spec->op, operation.views.size());
   }
-  const TensorView &x = operation.views[0], &y = operation.views[1], &out = operation.views[2];
+  const TensorView &out = operation.output();
   const std::vector<size_t> reduced = reducedSymbols(operation);
+  const std::vector<Box> slices = reductionSlices(operation, reduced, operation.ranges);
   Point point(operation.ranges.size(), 0);
   forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
-    float sum = 0;
-    if (reduced.size() == 1) { // The usual case, without a call per product.
-      point[reduced[0]] = 0;
-      const int64_t atX = x.offset(point), atY = y.offset(point);
-      for (int64_t k = 0; k < operation.ranges[reduced[0]]; ++k) {
-        const float a = x.load(atX + x.contribution[reduced[0]][size_t(k)]);
-        const float b = y.load(atY + y.contribution[reduced[0]][size_t(k)]);
-        sum = numerics::fmaF32(a, b, sum);
-      }
-    } else {
-      forEachPoint(point, reduced, operation.ranges, [&] {
-        sum = numerics::fmaF32(x.load(x.offset(point)), y.load(y.offset(point)), sum);
-      });
+    float sum = matmulPartial(operation, point, reduced, slices.front());
+    for (size_t i = 1; i < slices.size(); ++i) {
+      sum = numerics::addF32(sum, matmulPartial(operation, point, reduced, slices[i]));
     }
     out.store(out.offset(point), sum);
   });
@@ -45,24 +103,82 @@ Status evaluateMatmul(const Operation &operation) {
 
 namespace {
 
-/// How two partial results are combined, what an accumulator starts with, and what stands in for a
-/// lane beyond the valid size.
-struct Combine {
-  bool isMax = false;
-  float mask = 0;
+enum class Kind : uint8_t { Sum, Mean, Max, Min };
 
-  float initial() const { return isMax ? -std::numeric_limits<float>::infinity() : 0.0f; }
-  float operator()(float a, float b) const { return isMax ? numerics::maxF32(a, b) : a + b; }
+std::optional<Kind> kindOf(const std::string &op) {
+  constexpr std::pair<const char *, Kind> kKinds[] = {
+      {"sum", Kind::Sum}, {"mean", Kind::Mean}, {"max", Kind::Max}, {"min", Kind::Min}};
+  for (const auto &[name, kind] : kKinds) {
+    if (op == name) {
+      return kind;
+    }
+  }
+  return std::nullopt;
+}
+
+/// maxF32 of the numerics policy, turned round.
+float minimum(float a, float b) {
+  if (a != a || b != b) {
+    return numerics::canonicalNan(a != a ? a : b);
+  }
+  return a < b ? a : b;
+}
+
+/// How two partial results are combined, what an accumulator starts with, what stands in for a lane
+/// beyond the valid size, and what the total is multiplied by.
+struct Combine {
+  Kind kind = Kind::Sum;
+  float mask = 0;
+  float scale = 1;
+
+  float initial() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return kind == Kind::Max ? -kInfinity : kind == Kind::Min ? kInfinity : 0.0f;
+  }
+  float operator()(float a, float b) const {
+    switch (kind) {
+    case Kind::Max:
+      return numerics::maxF32(a, b);
+    case Kind::Min:
+      return minimum(a, b);
+    case Kind::Sum:
+    case Kind::Mean:
+      break;
+    }
+    return numerics::addF32(a, b);
+  }
+  float finish(float total) const {
+    return kind == Kind::Mean ? numerics::mulF32(total, scale) : total;
+  }
 };
 
-Combine combineFor(const Operation &operation) {
+/// The value the device has of a constant: it travels in the format of the first argument.
+float deviceConstant(double value, numerics::DataFormat format) {
+  const uint32_t bits = numerics::encodeConstant(value, format);
+  return format == numerics::DataFormat::IeeeFp32 ? std::bit_cast<float>(bits)
+                                                  : numerics::dl16ToFloat(uint16_t(bits));
+}
+
+Expected<Combine> combineFor(const Operation &operation) {
   Combine combine;
-  combine.isMax = operation.spec->op == "max";
-  if (combine.isMax) {
-    // The most negative finite number: DLFloat16 has no infinity.
-    combine.mask = operation.views.front().format == numerics::DataFormat::IeeeFp32
-                       ? std::numeric_limits<float>::lowest()
-                       : numerics::dl16ToFloat(0xFFFE);
+  combine.kind = *kindOf(operation.spec->op);
+  const numerics::DataFormat format = operation.views.front().format;
+  if (combine.kind == Kind::Max || combine.kind == Kind::Min) {
+    // The largest finite number with the sign: DLFloat16 has no infinity.
+    const float largest = format == numerics::DataFormat::IeeeFp32
+                              ? std::numeric_limits<float>::max()
+                              : numerics::dl16ToFloat(0x7FFE);
+    combine.mask = combine.kind == Kind::Max ? -largest : largest;
+  }
+  if (combine.kind == Kind::Mean) {
+    const auto &constants = operation.spec->constants;
+    const auto scale = std::find_if(constants.begin(), constants.end(), [](const auto &constant) {
+      return constant.first == "scaling_factor";
+    });
+    if (scale == constants.end()) {
+      return error<1401>("op 'mean' has no constant 'scaling_factor'; give it 1 / count");
+    }
+    combine.scale = deviceConstant(scale->second, format);
   }
   return combine;
 }
@@ -70,42 +186,67 @@ Combine combineFor(const Operation &operation) {
 void reduceNonStick(const Operation &operation, const Combine &combine) {
   const TensorView &in = operation.views[0], &out = operation.output();
   const std::vector<size_t> reduced = reducedSymbols(operation);
+  const std::vector<Box> slices = reductionSlices(operation, reduced, operation.ranges);
   Point point(operation.ranges.size(), 0);
+  auto partialOf = [&](const Box &slice) {
+    float partial = combine.initial();
+    forEachPoint(point, reduced, slice,
+                 [&] { partial = combine(partial, in.load(in.offset(point))); });
+    return partial;
+  };
   forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
-    float result = combine.initial();
-    forEachPoint(point, reduced, operation.ranges,
-                 [&] { result = combine(result, in.load(in.offset(point))); });
-    out.store(out.offset(point), result);
+    float total = partialOf(slices.front());
+    for (size_t i = 1; i < slices.size(); ++i) {
+      total = combine(total, partialOf(slices[i]));
+    }
+    out.store(out.offset(point), combine.finish(total));
   });
+}
+
+/// Fills \p lanes, one accumulator for each lane of a stick, from the elements in \p slice.
+void accumulateLanes(const Operation &operation, const Combine &combine, Point &point,
+                     const std::vector<size_t> &reduced, const Box &slice,
+                     std::vector<float> &lanes) {
+  const TensorView &in = operation.views[0];
+  const size_t stick = size_t(in.stick);
+  lanes.assign(size_t(in.lanes), combine.initial());
+  forEachPoint(point, reduced, slice, [&] {
+    const bool valid = point[stick] < operation.ranges[stick];
+    float &accumulator = lanes[size_t(point[stick] % in.lanes)];
+    accumulator = combine(accumulator, valid ? in.load(in.offset(point)) : combine.mask);
+  });
+  point[stick] = 0; // The padding is beyond the tables of the other views.
 }
 
 void reduceStick(const Operation &operation, const Combine &combine) {
   const TensorView &in = operation.views[0], &out = operation.output();
   const std::vector<size_t> reduced = reducedSymbols(operation);
-  const size_t stick = size_t(in.stick);
   // The padded last stick takes part, with the mask in its tail.
   std::vector<int64_t> limits = operation.ranges;
-  limits[stick] = roundUp(limits[stick], in.lanes);
+  limits[size_t(in.stick)] = roundUp(limits[size_t(in.stick)], in.lanes);
+  const std::vector<Box> slices = reductionSlices(operation, reduced, limits);
   Point point(operation.ranges.size(), 0);
-  std::vector<float> lane(size_t(in.lanes), 0);
+  std::vector<float> lanes, partial;
   forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
-    lane.assign(lane.size(), combine.initial());
-    forEachPoint(point, reduced, limits, [&] {
-      const bool valid = point[stick] < operation.ranges[stick];
-      float &accumulator = lane[size_t(point[stick] % in.lanes)];
-      accumulator = combine(accumulator, valid ? in.load(in.offset(point)) : combine.mask);
-    });
-    for (size_t half = lane.size() / 2; half > 0; half /= 2) {
-      for (size_t i = 0; i < half; ++i) {
-        lane[i] = combine(lane[i], lane[i + half]);
+    accumulateLanes(operation, combine, point, reduced, slices.front(), lanes);
+    for (size_t i = 1; i < slices.size(); ++i) {
+      accumulateLanes(operation, combine, point, reduced, slices[i], partial);
+      for (size_t lane = 0; lane < lanes.size(); ++lane) {
+        lanes[lane] = combine(lanes[lane], partial[lane]);
       }
     }
-    point[stick] = 0;
-    out.store(out.offset(point), lane[0]);
+    for (size_t half = lanes.size() / 2; half > 0; half /= 2) {
+      for (size_t i = 0; i < half; ++i) {
+        lanes[i] = combine(lanes[i], lanes[i + half]);
+      }
+    }
+    out.store(out.offset(point), combine.finish(lanes[0]));
   });
 }
 
 } // namespace
+
+bool isReductionRule(const std::string &op) { return kindOf(op).has_value(); }
 
 Status evaluateReduction(const Operation &operation) {
   if (operation.views.size() != 2) {
@@ -114,7 +255,7 @@ Status evaluateReduction(const Operation &operation) {
                        operation.spec->op, operation.views.size());
   }
   const TensorView &in = operation.views[0], &out = operation.output();
-  const Combine combine = combineFor(operation);
+  SPYRE_ASSIGN_OR_RETURN(const Combine combine, combineFor(operation));
   if (in.stick < 0 || out.uses[size_t(in.stick)]) {
     reduceNonStick(operation, combine);
     return Status::success();

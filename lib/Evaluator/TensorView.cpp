@@ -118,21 +118,27 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
   return view;
 }
 
-void forEachPoint(Point &point, const std::vector<size_t> &symbols,
-                  const std::vector<int64_t> &limits, const std::function<void()> &body) {
+void forEachPoint(Point &point, const std::vector<size_t> &symbols, const Box &box,
+                  const std::function<void()> &body) {
   for (size_t symbol : symbols) {
-    point[symbol] = 0;
+    point[symbol] = box.begin[symbol];
   }
   for (;;) {
     body();
     size_t i = symbols.size();
-    while (i > 0 && ++point[symbols[i - 1]] == limits[symbols[i - 1]]) {
-      point[symbols[--i]] = 0;
+    while (i > 0 && ++point[symbols[i - 1]] == box.end[symbols[i - 1]]) {
+      --i;
+      point[symbols[i]] = box.begin[symbols[i]];
     }
     if (i == 0) {
       return;
     }
   }
+}
+
+void forEachPoint(Point &point, const std::vector<size_t> &symbols,
+                  const std::vector<int64_t> &limits, const std::function<void()> &body) {
+  forEachPoint(point, symbols, Box{std::vector<int64_t>(limits.size(), 0), limits}, body);
 }
 
 static std::vector<size_t> symbolsWith(const Operation &operation, bool inOutput) {

@@ -63,14 +63,25 @@ struct Operation {
   const TensorView &output() const { return views.back(); }
 };
 
-/// Calls \p body for all values of \p symbols below their \p limits (first symbol slowest); the
-/// other entries of \p point stay as they are.
+/// A box of points: from begin up to, not including, end. One entry per symbol.
+struct Box {
+  std::vector<int64_t> begin, end;
+};
+
+/// Calls \p body for all values of \p symbols inside \p box (first symbol slowest); the other
+/// entries of \p point stay as they are. Afterwards those of \p symbols are at the begin.
+void forEachPoint(Point &point, const std::vector<size_t> &symbols, const Box &box,
+                  const std::function<void()> &body);
+/// The same from 0 up to \p limits.
 void forEachPoint(Point &point, const std::vector<size_t> &symbols,
                   const std::vector<int64_t> &limits, const std::function<void()> &body);
 
 /// Symbols the output has, and those it lacks.
 std::vector<size_t> outputSymbols(const Operation &operation);
 std::vector<size_t> reducedSymbols(const Operation &operation);
+
+/// Whether evaluateReduction knows \p op.
+bool isReductionRule(const std::string &op);
 
 /// Errors: E1401.
 Status evaluateMatmul(const Operation &operation);

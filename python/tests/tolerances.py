@@ -1,48 +1,46 @@
-"""How far a device result may be from the CPU's: one table of formulas by format and operation.
+"""How far a device result may be from the CPU's, by format and operation, and what the device does in numpy.
 
-DLFloat16 (the device's fp16) has 9 fraction bits, so one unit in the last place is 2^-9 of the
-value's binade and rounding to nearest costs at most half of it: 2^-10 relative. Every operation
-rounds its result once. Inputs from IEEE fp16 (10 fraction bits) are rounded once more.
+The numbers and the formula are in test/tolerances.json, which the C++ tests read too. DLFloat16 (the
+device's fp16) has 9 fraction bits, so one unit in the last place is 2^-9 of the value's binade and
+rounding to nearest costs at most half of it: 2^-10 relative. Every operation rounds its result once.
+Inputs from IEEE fp16 (10 fraction bits) are rounded once more.
 """
 
+import json
 import math
+import pathlib
 
 import numpy as np
 
-DL16_ULP = 2.0**-9
-DL16_ROUNDING = DL16_ULP / 2
+TABLE = json.loads(
+    (pathlib.Path(__file__).resolve().parents[2] / "test" / "tolerances.json").read_text()
+)
 FP32_ULP = 2.0**-23
 DL16_MAX = 8573157376.0
-# fp16 has 10 fraction bits: values that come back through it lose at most this.
-FP16_ROUNDING = 2.0**-11
 
 
 def rounding(dtype_name):
     """Relative error of one rounding to the device format of a dtype."""
-    return {
-        "float16": DL16_ROUNDING,
-        "bfloat16": DL16_ROUNDING + 2.0**-9,
-        "float32": FP32_ULP / 2,
-    }[dtype_name]
-
-
-# Relative tolerance by operation as a function of (dtype, number of summed terms). Operations that
-# sum are relative to the sum of magnitudes, not to the result, which may cancel.
-FORMULAS = {
-    "copy": lambda dtype, n: rounding(dtype),
-    "pointwise": lambda dtype, n: 3 * rounding(dtype),
-    "exp": lambda dtype, n: 3 * rounding(dtype) + 2 * FP32_ULP,
-    "select": lambda dtype, n: rounding(dtype),
-    "sum": lambda dtype, n: 2 * rounding(dtype) + n * FP32_ULP,
-    "matmul": lambda dtype, n: 3 * rounding(dtype) + n * FP32_ULP,
-    # n roundings on the way, a factor that enters squared counted twice
-    "chain": lambda dtype, n: n * rounding(dtype),
-    "acceptance": lambda dtype, n: 5e-3,
-}
+    return sum(2.0 ** -(bits + 1) for bits in TABLE["formats"][dtype_name]["fractionBits"])
 
 
 def tolerance(operation, dtype, terms=1):
-    return FORMULAS[operation](str(dtype).replace("torch.", ""), terms) + FP16_ROUNDING
+    """Relative; operations that sum are relative to the sum of magnitudes, as the result may cancel.
+
+    `terms` counts what is summed, or for "chain" the roundings on the way (a factor that enters
+    squared twice).
+    """
+    entry = TABLE["operations"][operation]
+
+    def coefficient(name):
+        return entry.get(name, 0) + entry.get(name + "PerTerm", 0) * terms
+
+    return (
+        entry.get("fixed", 0)
+        + coefficient("roundings") * rounding(str(dtype).replace("torch.", ""))
+        + coefficient("ulpsFp32") * FP32_ULP
+        + 2.0 ** -(TABLE["host"]["fractionBits"] + 1)
+    )
 
 
 def dl16(values):

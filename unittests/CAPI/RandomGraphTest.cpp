@@ -2,11 +2,13 @@
 //
 // Three opinions on each graph: the simulator running the compiled model, the evaluator running its
 // OpSpecs (equal bit for bit, padding included), and the interpreter running the graph itself
-// (equal for integer data, close with exp).
+// (equal for integer data; else within the bound that ErrorBound.h derives from the tolerances).
 //===--------------------------------------------------------------------------------------------===//
 #include "RandomGraph.h"
 
+#include "ErrorBound.h"
 #include "ModelRunner.h"
+#include "Support/Tolerance.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -49,18 +51,20 @@ void checkGraph(const Graph &graph, const arch::DeviceDesc &device, int64_t core
   ASSERT_TRUE(evaluated.ok()) << what << "\n" << text << evaluated.status().message();
   ASSERT_EQ(run->deviceBytes, *evaluated) << what << "\n" << text;
   std::vector<HostTensor> values = interpret(graph);
+  std::vector<std::vector<float>> bounds;
+  if (!exact) {
+    bounds = errorBounds(graph, values);
+  }
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const HostTensor &expected = values[graph.outputs[i]];
     // fp16 cannot carry what DLFloat16 can: results above its range come back as infinity.
-    float scale = largest(expected);
-    if (scale > 60000) {
+    if (largest(expected) > 60000) {
       continue;
     }
-    // Sums in another order, then at most a few roundings of 2^-10 on the way.
-    float tolerance = exact ? 0 : 0.02f * std::max(1.0f, scale);
     ASSERT_EQ(run->outputs[i].shape, expected.shape) << what << "\n" << text;
     for (size_t n = 0; n < expected.values.size(); ++n) {
       float want = expected.values[n], got = run->outputs[i].values[n];
+      float tolerance = exact ? 0 : bounds[graph.outputs[i]][n] + float(hostAbsoluteTolerance());
       ASSERT_LE(std::fabs(want - got), tolerance)
           << what << " output " << i << " element " << n << ": " << want << " vs " << got << "\n"
           << text;

@@ -3,106 +3,19 @@
 // Values are chosen so that the expected result is exact in DLFloat16 (9 fraction bits) unless the
 // rounding itself is the point. Memory is compared by lane: padding lanes are part of the contract.
 //===--------------------------------------------------------------------------------------------===//
-#include "spyre/Evaluator/Evaluator.h"
-
 #include "spyre/Base/Random.h"
 #include "spyre/Numerics/Functions.h"
 
+#include "Machine.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 using namespace spyre;
-using namespace spyre::spec;
+using namespace spyre::evaluator::test;
 using evaluator::evaluate;
 using evaluator::Memory;
-using numerics::DataFormat;
-
-namespace {
-
-Coordinate sym(const char *name, int64_t offset = 0) { return Coordinate::var(name, offset); }
-Coordinate tile(const char *name, int64_t offset = 0) {
-  return Coordinate::floorDiv(name, 64, offset);
-}
-Coordinate lane(const char *name) { return Coordinate::mod(name, 64); }
-Coordinate fixed(int64_t value = 0) { return Coordinate::constant(value); }
-
-TensorArg tensor(std::vector<int64_t> size, std::vector<Coordinate> coordinates,
-                 DataFormat format = DataFormat::Sen169Fp16) {
-  TensorArg arg;
-  arg.deviceSize = std::move(size);
-  arg.deviceCoordinates = std::move(coordinates);
-  arg.deviceDtype = format;
-  return arg;
-}
-
-/// One op and its memory: argument i in buffer i, all elements 0 at first.
-class Machine {
-public:
-  Machine(std::string op, std::vector<IterationDim> space, std::vector<TensorArg> args,
-          bool isReduction = false) {
-    spec.op = std::move(op);
-    spec.isReduction = isReduction;
-    spec.iterationSpace = std::move(space);
-    for (size_t i = 0; i < args.size(); ++i) {
-      args[i].isInput = i + 1 < args.size();
-      args[i].argIndex = int64_t(i);
-      args[i].address = int64_t(i) << 34;
-      int64_t bytes = numerics::elementBytes(args[i].deviceDtype);
-      for (int64_t size : args[i].deviceSize) {
-        bytes *= size;
-      }
-      memory.arguments.emplace_back(size_t(bytes), 0);
-    }
-    spec.args = std::move(args);
-  }
-
-  void set(size_t argument, int64_t element, float value) {
-    const DataFormat format = spec.args[argument].deviceDtype;
-    numerics::floatToDevice(format, &value, at(argument, element), 1);
-  }
-  float get(size_t argument, int64_t element) {
-    float value = 0;
-    numerics::deviceToFloat(spec.args[argument].deviceDtype, at(argument, element), &value, 1);
-    return value;
-  }
-  uint16_t bits(size_t argument, int64_t element) {
-    uint16_t value = 0;
-    std::memcpy(&value, at(argument, element), sizeof(value));
-    return value;
-  }
-  void setBits(size_t argument, int64_t element, uint16_t value) {
-    std::memcpy(at(argument, element), &value, sizeof(value));
-  }
-  float result(int64_t element) { return get(spec.args.size() - 1, element); }
-
-  void run() {
-    const Status status = evaluate({spec}, memory);
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
-
-  OpSpec spec;
-  Memory memory;
-
-private:
-  uint8_t *at(size_t argument, int64_t element) {
-    return memory.arguments[argument].data() +
-           element * numerics::elementBytes(spec.args[argument].deviceDtype);
-  }
-};
-
-TensorArg matrix(int64_t rows, int64_t cols) {
-  return tensor({(cols + 63) / 64, rows, 64}, {tile("c1"), sym("c0"), lane("c1")});
-}
-
-/// Element (row, col) of a matrix() in memory.
-int64_t at(int64_t rows, int64_t row, int64_t col) {
-  return (col / 64 * rows + row) * 64 + col % 64;
-}
-
-} // namespace
 
 TEST(Evaluator, AddsWithRowColumnAndScalarBroadcast) {
   const TensorArg row = tensor({1, 2, 64}, {fixed(), tile("c1"), lane("c1")});
@@ -454,12 +367,13 @@ TEST(Evaluator, WorksInPlace) {
   EXPECT_EQ(m.get(0, 5), 12);
 }
 
-TEST(Evaluator, SplitsDoNotChangeTheResult) {
-  Machine m("sum", {{"c0", 2, 2}, {"c1", 256, 4}},
-            {matrix(2, 256), tensor({1, 2, 64}, {fixed(), sym("c0"), fixed()})}, true);
-  Machine n("sum", {{"c0", 2, 1}, {"c1", 256, 1}}, m.spec.args, true);
+// Reduced symbols are another matter: SplitReductionTest.cpp.
+TEST(Evaluator, SplitsOfOutputSymbolsDoNotChangeTheResult) {
+  Machine m("sum", {{"c0", 8, 4}, {"c1", 256, 1}},
+            {matrix(8, 256), tensor({1, 8, 64}, {fixed(), sym("c0"), fixed()})}, true);
+  Machine n("sum", {{"c0", 8, 1}, {"c1", 256, 1}}, m.spec.args, true);
   Random random(1);
-  for (int64_t i = 0; i < 512; ++i) {
+  for (int64_t i = 0; i < 8 * 256; ++i) {
     const float value = random.uniform(-1, 1);
     m.set(0, i, value);
     n.set(0, i, value);
@@ -467,6 +381,24 @@ TEST(Evaluator, SplitsDoNotChangeTheResult) {
   m.run();
   n.run();
   EXPECT_EQ(m.memory.arguments, n.memory.arguments);
+}
+
+// The sign of a NaN is a matter of the host unless the policy says otherwise.
+TEST(Evaluator, NansOfArithmeticAreTheOneQuietNan) {
+  const std::vector<Coordinate> c = {fixed(), Coordinate::mod("c0", 32)};
+  const TensorArg single = tensor({1, 32}, c, DataFormat::IeeeFp32);
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  for (const char *op : {"add", "mul"}) {
+    Machine m(op, {{"c0", 32, 1}}, {single, single, single});
+    m.set(0, 0, -nan);
+    m.set(1, 0, 1);
+    m.set(0, 1, inf);
+    m.set(1, 1, op[0] == 'a' ? -inf : 0);
+    m.run();
+    for (int64_t i : {0, 1}) {
+      EXPECT_TRUE(std::isnan(m.result(i)) && !std::signbit(m.result(i))) << op << i;
+    }
+  }
 }
 
 TEST(Evaluator, RefusesWhatItCannotCompute) {
@@ -478,6 +410,8 @@ TEST(Evaluator, RefusesWhatItCannotCompute) {
   EXPECT_EQ(codeOf(Machine("frobnicate", space, {matrix(2, 64), matrix(2, 64)})), 1401);
   EXPECT_EQ(codeOf(Machine("add", space, {matrix(2, 64), matrix(2, 64)})), 1401);
   EXPECT_EQ(codeOf(Machine("prod", space, {matrix(2, 64), matrix(2, 64)}, true)), 1401);
+  const TensorArg column = tensor({1, 2, 64}, {fixed(), sym("c0"), fixed()});
+  EXPECT_EQ(codeOf(Machine("mean", space, {matrix(2, 64), column}, true)), 1401); // no factor
   const std::vector<Coordinate> c = {Coordinate::floorDiv("c1", 32), sym("c0"),
                                      Coordinate::mod("c1", 32)};
   const TensorArg integers = tensor({2, 2, 32}, c, DataFormat::IeeeInt32);

@@ -1,7 +1,8 @@
 //===- Evaluator.h - slow reference semantics of OpSpecs ------------------------------------===//
 //
 // The second opinion: executes OpSpecs element by element from their coordinates, one scalar at a
-// time, with the numerics policy (docs/numerics.md) and no notion of cores, LX, tiles or programs.
+// time, with the numerics policy (docs/numerics.md) and no notion of LX, tiles or programs; of
+// cores only how a split reduction is cut into slices, since that is part of its result (ADR 0012).
 // It shares no source with Program, BackEnd or Sim. Simulator results must equal its results bit
 // for bit.
 //===--------------------------------------------------------------------------------------------===//
