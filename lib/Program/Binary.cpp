@@ -14,13 +14,19 @@
 namespace spyre::program {
 
 static constexpr std::string_view kMagic = "SPYP";
-static constexpr uint64_t kHeaderBytes = 24;
+static constexpr std::string_view kTextMagic = "spyre-program";
+static constexpr uint64_t kHeaderBytes = 32;
 static constexpr uint64_t kTotalBytesOffset = 8;
+static constexpr uint64_t kSymbolValueBytes = 8;
+static constexpr uint64_t kNameHeaderBytes = 8;
+static constexpr uint64_t kBufferBytes = 48;
 static constexpr uint64_t kPhaseHeaderBytes = 24;
 static constexpr uint64_t kTableHeaderBytes = 8;
-static constexpr uint64_t kInstructionBytes = 56;
-static constexpr uint64_t kOperandBytes = 80;
-static constexpr uint32_t kSplatFlag = 1;
+static constexpr uint64_t kInstructionBytes = 88;
+static constexpr uint64_t kOperandBytes = 104;
+static constexpr uint8_t kLiveInFlag = 1;
+static constexpr uint8_t kLiveOutFlag = 2;
+static constexpr uint32_t kOverlapFlag = 1;
 
 namespace {
 
@@ -30,6 +36,12 @@ public:
   void put(T value) {
     for (size_t i = 0; i < sizeof(T); ++i) {
       bytes.push_back(char(uint64_t(value) >> (8 * i)));
+    }
+  }
+  template <typename Numbers>
+  void putAll(const Numbers &numbers) {
+    for (int64_t number : numbers) {
+      put(number);
     }
   }
   void putText(const std::string &text) {
@@ -61,6 +73,12 @@ public:
     position += sizeof(T);
     return T(value);
   }
+  template <typename Numbers>
+  void takeAll(Numbers &numbers) {
+    for (int64_t &number : numbers) {
+      number = take<int64_t>();
+    }
+  }
   std::string_view takeText(uint64_t count) {
     std::string_view text = bytes.substr(position, count);
     position += count;
@@ -81,15 +99,15 @@ static bool allZero(std::string_view bytes) {
 //===- Writer -------------------------------------------------------------------------------===//
 
 static void putOperand(ByteWriter &out, const Operand &operand) {
-  out.put(operand.base);
+  out.put(uint8_t(operand.kind));
+  out.put(operand.splatLane);
+  out.put(uint16_t(0));
+  out.put(operand.buffer);
   out.put(operand.coreTable);
-  out.put(operand.splat ? kSplatFlag : 0u);
-  for (int64_t stride : operand.loopStride) {
-    out.put(stride);
-  }
-  for (int64_t stride : operand.stride) {
-    out.put(stride);
-  }
+  out.put(operand.sliceTable);
+  out.put(operand.offset);
+  out.putAll(operand.loopStride);
+  out.putAll(operand.stride);
 }
 
 static void putInstruction(ByteWriter &out, const Instruction &instruction) {
@@ -97,15 +115,21 @@ static void putInstruction(ByteWriter &out, const Instruction &instruction) {
   out.put(uint8_t(instruction.opcode));
   out.put(uint8_t(instruction.function));
   out.put(uint8_t(instruction.format));
+  out.put(uint8_t(instruction.toFormat));
+  out.put(uint8_t(instruction.unit));
+  out.put(instruction.token);
   out.put(uint8_t(operands));
+  out.put(uint8_t(0));
   out.put(instruction.validLanes);
   out.put(instruction.elementBytes);
+  out.put(instruction.group);
+  out.put(uint16_t(0));
   out.put(instruction.immediate);
+  out.put(instruction.peerTable);
+  out.put(instruction.onlyTable);
   out.put(uint32_t(0));
   out.put(instruction.parameter);
-  for (int64_t count : instruction.counts) {
-    out.put(count);
-  }
+  out.putAll(instruction.counts);
   for (size_t i = 0; i < operands; ++i) {
     putOperand(out, instruction.operands[i]);
   }
@@ -115,19 +139,36 @@ static void putPhase(ByteWriter &out, const Phase &phase) {
   out.put(uint32_t(phase.name.size()));
   out.put(uint32_t(phase.coreTables.size()));
   out.put(uint32_t(phase.instructions.size()));
-  out.put(uint32_t(0));
+  out.put(phase.overlap ? kOverlapFlag : 0u);
   out.put(phase.cores);
   out.putText(phase.name);
   for (const std::vector<int64_t> &table : phase.coreTables) {
     out.put(uint64_t(table.size()));
-    for (int64_t offset : table) {
-      out.put(offset);
-    }
+    out.putAll(table);
   }
   for (const Instruction &instruction : phase.instructions) {
     putInstruction(out, instruction);
   }
 }
+
+static void putBuffer(ByteWriter &out, const Buffer &buffer) {
+  out.put(uint32_t(buffer.name.size()));
+  out.put(uint32_t(buffer.coreOffset.size()));
+  out.put(uint8_t(buffer.space));
+  out.put(uint8_t((buffer.liveIn ? kLiveInFlag : 0) | (buffer.liveOut ? kLiveOutFlag : 0)));
+  out.put(uint16_t(0));
+  out.put(buffer.symbol);
+  out.put(buffer.base);
+  out.put(buffer.bytes);
+  out.put(buffer.firstPhase);
+  out.put(buffer.lastPhase);
+  out.put(buffer.inPlaceOf);
+  out.put(uint32_t(0));
+  out.putText(buffer.name);
+  out.putAll(buffer.coreOffset);
+}
+
+uint64_t symbolValueOffset(size_t index) { return kHeaderBytes + kSymbolValueBytes * index; }
 
 std::string writeProgram(const Program &program) {
   ByteWriter out;
@@ -135,7 +176,20 @@ std::string writeProgram(const Program &program) {
   out.put(kFormatVersion);
   out.put(uint64_t(0));
   out.put(uint32_t(program.phases.size()));
+  out.put(uint32_t(program.symbols.size()));
+  out.put(uint32_t(program.buffers.size()));
   out.put(uint32_t(0));
+  // The values come first and together: whoever launches the program patches them without a parser.
+  for (const Symbol &symbol : program.symbols) {
+    out.put(symbol.value);
+  }
+  for (const Symbol &symbol : program.symbols) {
+    out.put(uint64_t(symbol.name.size()));
+    out.putText(symbol.name);
+  }
+  for (const Buffer &buffer : program.buffers) {
+    putBuffer(out, buffer);
+  }
   for (const Phase &phase : program.phases) {
     putPhase(out, phase);
   }
@@ -158,41 +212,52 @@ static Status notZero(const ByteReader &in, const char *what) {
 
 static Expected<Operand> takeOperand(ByteReader &in) {
   Operand operand;
-  operand.base = in.take<int64_t>();
+  operand.kind = Operand::Kind(in.take<uint8_t>());
+  operand.splatLane = in.take<int8_t>();
+  if (in.take<uint16_t>() != 0) {
+    return notZero(in, "the reserved field of an operand");
+  }
+  operand.buffer = in.take<int32_t>();
   operand.coreTable = in.take<int32_t>();
-  uint32_t flags = in.take<uint32_t>();
-  if ((flags & ~kSplatFlag) != 0) {
-    return notZero(in, "unknown operand flags");
-  }
-  operand.splat = (flags & kSplatFlag) != 0;
-  for (int64_t &stride : operand.loopStride) {
-    stride = in.take<int64_t>();
-  }
-  for (int64_t &stride : operand.stride) {
-    stride = in.take<int64_t>();
-  }
+  operand.sliceTable = in.take<int32_t>();
+  operand.offset = in.take<int64_t>();
+  in.takeAll(operand.loopStride);
+  in.takeAll(operand.stride);
   return operand;
+}
+
+/// The part of an instruction before its operands. The caller has checked its size.
+static Expected<Instruction> takeInstructionHead(ByteReader &in) {
+  Instruction instruction;
+  instruction.opcode = Opcode(in.take<uint8_t>());
+  instruction.function = Function(in.take<uint8_t>());
+  instruction.format = numerics::DataFormat(in.take<uint8_t>());
+  instruction.toFormat = numerics::DataFormat(in.take<uint8_t>());
+  instruction.unit = Unit(in.take<uint8_t>());
+  instruction.token = in.take<uint8_t>();
+  instruction.operandCount = in.take<uint8_t>();
+  uint64_t reserved = in.take<uint8_t>();
+  instruction.validLanes = in.take<uint16_t>();
+  instruction.elementBytes = in.take<uint16_t>();
+  instruction.group = in.take<uint16_t>();
+  reserved |= in.take<uint16_t>();
+  instruction.immediate = in.take<uint32_t>();
+  instruction.peerTable = in.take<int32_t>();
+  instruction.onlyTable = in.take<int32_t>();
+  reserved |= in.take<uint32_t>();
+  instruction.parameter = in.take<int64_t>();
+  in.takeAll(instruction.counts);
+  if (reserved != 0) {
+    return notZero(in, "a reserved field of the instruction");
+  }
+  return instruction;
 }
 
 static Expected<Instruction> takeInstruction(ByteReader &in) {
   if (!in.has(1, kInstructionBytes)) {
     return truncated(in, "an instruction");
   }
-  Instruction instruction;
-  instruction.opcode = Opcode(in.take<uint8_t>());
-  instruction.function = Function(in.take<uint8_t>());
-  instruction.format = numerics::DataFormat(in.take<uint8_t>());
-  instruction.operandCount = in.take<uint8_t>();
-  instruction.validLanes = in.take<uint16_t>();
-  instruction.elementBytes = in.take<uint16_t>();
-  instruction.immediate = in.take<uint32_t>();
-  if (in.take<uint32_t>() != 0) {
-    return notZero(in, "the reserved field of an instruction");
-  }
-  instruction.parameter = in.take<int64_t>();
-  for (int64_t &count : instruction.counts) {
-    count = in.take<int64_t>();
-  }
+  SPYRE_ASSIGN_OR_RETURN(Instruction instruction, takeInstructionHead(in));
   if (instruction.operandCount > kMaxOperands) {
     return error<5102>("the instruction before byte {} has {} operands, the most are {}",
                        in.offset(), instruction.operandCount, kMaxOperands);
@@ -206,29 +271,24 @@ static Expected<Instruction> takeInstruction(ByteReader &in) {
   return instruction;
 }
 
-static Expected<std::vector<int64_t>> takeTable(ByteReader &in) {
-  if (!in.has(1, kTableHeaderBytes)) {
-    return truncated(in, "a core table");
+static Expected<std::vector<int64_t>> takeNumbers(ByteReader &in, uint64_t count,
+                                                  const char *what) {
+  if (!in.has(count, sizeof(int64_t))) {
+    return truncated(in, what);
   }
-  uint64_t entries = in.take<uint64_t>();
-  if (!in.has(entries, sizeof(int64_t))) {
-    return truncated(in, "a core table");
-  }
-  std::vector<int64_t> table(entries);
-  for (int64_t &offset : table) {
-    offset = in.take<int64_t>();
-  }
-  return table;
+  std::vector<int64_t> numbers(count);
+  in.takeAll(numbers);
+  return numbers;
 }
 
-static Expected<std::string> takeName(ByteReader &in, uint32_t nameBytes) {
-  uint64_t paddedBytes = uint64_t(roundUp(nameBytes, 8));
-  if (!in.has(paddedBytes, 1)) {
-    return truncated(in, "the name of a phase");
+static Expected<std::string> takeName(ByteReader &in, uint64_t nameBytes) {
+  // Compared before rounding: a size near 2^64 must not wrap to a small one.
+  if (!in.has(nameBytes, 1) || !in.has(uint64_t(roundUp(int64_t(nameBytes), 8)), 1)) {
+    return truncated(in, "a name");
   }
-  std::string_view padded = in.takeText(paddedBytes);
+  std::string_view padded = in.takeText(uint64_t(roundUp(int64_t(nameBytes), 8)));
   if (!allZero(padded.substr(nameBytes))) {
-    return notZero(in, "the padding of a phase name");
+    return notZero(in, "the padding of a name");
   }
   return std::string(padded.substr(0, nameBytes));
 }
@@ -241,9 +301,11 @@ static Expected<Phase> takePhase(ByteReader &in) {
   uint32_t nameBytes = in.take<uint32_t>();
   uint32_t tables = in.take<uint32_t>();
   uint32_t instructions = in.take<uint32_t>();
-  if (in.take<uint32_t>() != 0) {
-    return notZero(in, "the reserved field of a phase");
+  uint32_t flags = in.take<uint32_t>();
+  if ((flags & ~kOverlapFlag) != 0) {
+    return notZero(in, "unknown flags of a phase");
   }
+  phase.overlap = (flags & kOverlapFlag) != 0;
   phase.cores = in.take<int64_t>();
   SPYRE_ASSIGN_OR_RETURN(phase.name, takeName(in, nameBytes));
   if (!in.has(tables, kTableHeaderBytes)) {
@@ -251,11 +313,19 @@ static Expected<Phase> takePhase(ByteReader &in) {
   }
   phase.coreTables.reserve(tables);
   for (uint32_t i = 0; i < tables; ++i) {
-    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> table, takeTable(in));
+    if (!in.has(1, kTableHeaderBytes)) {
+      return truncated(in, "a core table");
+    }
+    uint64_t entries = in.take<uint64_t>();
+    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> table, takeNumbers(in, entries, "a core table"));
     phase.coreTables.push_back(std::move(table));
   }
   if (!in.has(instructions, kInstructionBytes)) {
     return truncated(in, "the instructions of a phase");
+  }
+  if (instructions > kMaxInstructions) {
+    return error<5102>("a phase before byte {} has {} instructions, the most are {}", in.offset(),
+                       instructions, kMaxInstructions);
   }
   phase.instructions.reserve(instructions);
   for (uint32_t i = 0; i < instructions; ++i) {
@@ -265,42 +335,121 @@ static Expected<Phase> takePhase(ByteReader &in) {
   return phase;
 }
 
-Expected<Program> readProgram(const std::string &bytes) {
-  std::string_view all = bytes;
+static Expected<Buffer> takeBuffer(ByteReader &in) {
+  if (!in.has(1, kBufferBytes)) {
+    return truncated(in, "a buffer");
+  }
+  Buffer buffer;
+  uint32_t nameBytes = in.take<uint32_t>();
+  uint32_t coreOffsets = in.take<uint32_t>();
+  buffer.space = Space(in.take<uint8_t>());
+  uint8_t flags = in.take<uint8_t>();
+  uint16_t reserved = in.take<uint16_t>();
+  if ((flags & ~(kLiveInFlag | kLiveOutFlag)) != 0 || reserved != 0) {
+    return notZero(in, "unknown flags of a buffer");
+  }
+  buffer.liveIn = (flags & kLiveInFlag) != 0;
+  buffer.liveOut = (flags & kLiveOutFlag) != 0;
+  buffer.symbol = in.take<int32_t>();
+  buffer.base = in.take<int64_t>();
+  buffer.bytes = in.take<int64_t>();
+  buffer.firstPhase = in.take<int32_t>();
+  buffer.lastPhase = in.take<int32_t>();
+  buffer.inPlaceOf = in.take<int32_t>();
+  if (in.take<uint32_t>() != 0) {
+    return notZero(in, "the reserved field of a buffer");
+  }
+  SPYRE_ASSIGN_OR_RETURN(buffer.name, takeName(in, nameBytes));
+  SPYRE_ASSIGN_OR_RETURN(buffer.coreOffset,
+                         takeNumbers(in, coreOffsets, "the core offsets of a buffer"));
+  return buffer;
+}
+
+static Expected<std::vector<Symbol>> takeSymbols(ByteReader &in, uint32_t count) {
+  if (!in.has(count, kSymbolValueBytes + kNameHeaderBytes)) {
+    return truncated(in, "the symbols");
+  }
+  std::vector<Symbol> symbols(count);
+  for (Symbol &symbol : symbols) {
+    symbol.value = in.take<int64_t>();
+  }
+  for (Symbol &symbol : symbols) {
+    if (!in.has(1, kNameHeaderBytes)) {
+      return truncated(in, "the name of a symbol");
+    }
+    uint64_t nameBytes = in.take<uint64_t>();
+    SPYRE_ASSIGN_OR_RETURN(symbol.name, takeName(in, nameBytes));
+  }
+  return symbols;
+}
+
+namespace {
+
+struct Header {
+  uint64_t totalBytes = 0;
+  uint32_t phases = 0, symbols = 0, buffers = 0;
+};
+
+} // namespace
+
+static Expected<Header> takeHeader(std::string_view all) {
   if (!all.starts_with(kMagic)) {
-    return error<5101>("not a device program: {} bytes that do not start with \"{}\"", bytes.size(),
-                       kMagic);
+    return error<5101>(
+        "not a device program: {} bytes that do not start with \"{}\"{}", all.size(), kMagic,
+        all.starts_with(kTextMagic) ? "; this is program text, assemble it first" : "");
   }
-  ByteReader header(all.substr(kMagic.size()));
-  if (all.size() < kHeaderBytes) {
-    return truncated(header, "the header");
+  ByteReader in(all);
+  in.takeText(kMagic.size());
+  if (!in.has(1, sizeof(uint32_t))) {
+    return truncated(in, "the header");
   }
-  if (uint32_t version = header.take<uint32_t>(); version != kFormatVersion) {
+  if (uint32_t version = in.take<uint32_t>(); version != kFormatVersion) {
     return error<5101>(
         "program version {} cannot be read, this reader knows version {}; compile the "
         "model again",
         version, kFormatVersion);
   }
-  uint64_t totalBytes = header.take<uint64_t>();
-  uint32_t phases = header.take<uint32_t>();
-  if (header.take<uint32_t>() != 0) {
-    return notZero(header, "the reserved field of the header");
+  if (all.size() < kHeaderBytes) {
+    return truncated(in, "the header");
   }
-  if (totalBytes < kHeaderBytes || totalBytes > all.size()) {
+  Header header;
+  header.totalBytes = in.take<uint64_t>();
+  header.phases = in.take<uint32_t>();
+  header.symbols = in.take<uint32_t>();
+  header.buffers = in.take<uint32_t>();
+  if (in.take<uint32_t>() != 0) {
+    return notZero(in, "the reserved field of the header");
+  }
+  if (header.totalBytes < kHeaderBytes || header.totalBytes > all.size()) {
     return error<5102>("the program says it has {} bytes, but {} are there; was the file cut?",
-                       totalBytes, all.size());
+                       header.totalBytes, all.size());
   }
-  if (!allZero(all.substr(totalBytes))) {
-    return error<5102>("the {} bytes behind the program are not zero", all.size() - totalBytes);
+  if (!allZero(all.substr(header.totalBytes))) {
+    return error<5102>("the {} bytes behind the program are not zero",
+                       all.size() - header.totalBytes);
   }
-  ByteReader in(all.substr(0, totalBytes));
+  return header;
+}
+
+Expected<Program> readProgram(const std::string &bytes) {
+  SPYRE_ASSIGN_OR_RETURN(Header header, takeHeader(bytes));
+  ByteReader in(std::string_view(bytes).substr(0, header.totalBytes));
   in.takeText(kHeaderBytes);
-  if (!in.has(phases, kPhaseHeaderBytes)) {
+  Program program;
+  SPYRE_ASSIGN_OR_RETURN(program.symbols, takeSymbols(in, header.symbols));
+  if (!in.has(header.buffers, kBufferBytes)) {
+    return truncated(in, "the list of buffers");
+  }
+  program.buffers.reserve(header.buffers);
+  for (uint32_t i = 0; i < header.buffers; ++i) {
+    SPYRE_ASSIGN_OR_RETURN(Buffer buffer, takeBuffer(in));
+    program.buffers.push_back(std::move(buffer));
+  }
+  if (!in.has(header.phases, kPhaseHeaderBytes)) {
     return truncated(in, "the list of phases");
   }
-  Program program;
-  program.phases.reserve(phases);
-  for (uint32_t i = 0; i < phases; ++i) {
+  program.phases.reserve(header.phases);
+  for (uint32_t i = 0; i < header.phases; ++i) {
     SPYRE_ASSIGN_OR_RETURN(Phase phase, takePhase(in));
     program.phases.push_back(std::move(phase));
   }

@@ -1,4 +1,4 @@
-//===- Main.cpp - spyre-dis: prints a device program as text --------------------------------===//
+//===- Main.cpp - spyre-dis: a device program as text, and text as a device program ---------===//
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Program/Program.h"
@@ -10,20 +10,28 @@
 #include <vector>
 
 static constexpr const char *kHelp = R"(usage: spyre-dis [options] FILE|DIR|-
+       spyre-dis --assemble [options] FILE|-
 
-Prints the disassembly of a device program.
+Prints the text of a device program, or makes a program of such text.
 
-  FILE             a program binary ("SPYP...")
+  FILE             a program binary ("SPYP..."); with --assemble, program text ("spyre-program ...")
   DIR              a spyreCodeDir, or a directory that holds one: its init.bin
-  -                read the binary from standard input
+  -                read standard input
 
 options:
-  --device NAME    also verify the program for this machine: spyre, openspyre, tiny or a JSON file
-  -o FILE          write the text here instead of standard output
+  --assemble       read text and write the binary, once it is verified
+  --device NAME    the machine to verify the program for: spyre, openspyre, tiny or a JSON file.
+                   Without it, text is verified for openspyre and a binary is printed unverified
+  -o FILE          write here instead of standard output
   -h, --help       print this text
+
+The text is described in docs/program-format.md; what is printed can be assembled again.
 
 exit codes: 0 ok, 1 error in the input or the command line, 2 internal error
 )";
+
+/// The machine --assemble verifies for when none is named.
+static constexpr const char *kDefaultDevice = "openspyre";
 
 namespace {
 
@@ -31,6 +39,7 @@ struct Options {
   std::string input;
   std::string device;
   std::string output = "-";
+  bool assemble = false;
   bool help = false;
   /// What is wrong with the command line; empty when nothing is.
   std::string complaint;
@@ -46,7 +55,9 @@ static Options parseOptions(const std::vector<std::string> &arguments) {
       options.help = true;
       return options;
     }
-    if (argument == "--device" || argument == "-o") {
+    if (argument == "--assemble") {
+      options.assemble = true;
+    } else if (argument == "--device" || argument == "-o") {
       if (i + 1 == arguments.size()) {
         options.complaint = argument + " needs a value";
         return options;
@@ -77,20 +88,36 @@ static std::filesystem::path programPath(const std::string &input) {
   return (std::filesystem::is_directory(nested, ignored) ? nested : path) / "init.bin";
 }
 
+static spyre::Status printProgram(const Options &options, const std::string &bytes,
+                                  const spyre::arch::DeviceDesc *device) {
+  SPYRE_ASSIGN_OR_RETURN(spyre::program::Program program, spyre::program::readProgram(bytes));
+  // Printed first: a program that fails is the one to look at.
+  SPYRE_RETURN_IF_ERROR(spyre::writeFile(options.output, spyre::program::disassemble(program)));
+  return device == nullptr ? spyre::Status::success()
+                           : spyre::program::verifyProgram(program, *device);
+}
+
+static spyre::Status assembleProgram(const Options &options, const std::string &text,
+                                     const spyre::arch::DeviceDesc &device) {
+  SPYRE_ASSIGN_OR_RETURN(spyre::program::Program program, spyre::program::assemble(text));
+  SPYRE_RETURN_IF_ERROR(spyre::program::verifyProgram(program, device));
+  return spyre::writeFile(options.output, spyre::program::writeProgram(program));
+}
+
 static spyre::Status run(const Options &options) {
-  std::filesystem::path path = programPath(options.input);
-  SPYRE_ASSIGN_OR_RETURN(std::string bytes, spyre::readFile(path));
-  spyre::Expected<spyre::program::Program> program = spyre::program::readProgram(bytes);
-  if (!program) {
-    return program.status().withContext(path.string() + ": ");
+  SPYRE_ASSIGN_OR_RETURN(
+      spyre::arch::DeviceDesc device,
+      spyre::arch::DeviceDesc::load(options.device.empty() ? kDefaultDevice : options.device));
+  std::filesystem::path path = options.input;
+  if (!options.assemble) {
+    path = programPath(options.input);
   }
-  SPYRE_RETURN_IF_ERROR(spyre::writeFile(options.output, spyre::program::disassemble(*program)));
-  if (options.device.empty()) {
-    return spyre::Status::success();
-  }
-  SPYRE_ASSIGN_OR_RETURN(spyre::arch::DeviceDesc device,
-                         spyre::arch::DeviceDesc::load(options.device));
-  return spyre::program::verifyProgram(*program, device).withContext(path.string() + ": ");
+  SPYRE_ASSIGN_OR_RETURN(std::string contents, spyre::readFile(path));
+  spyre::Status status =
+      options.assemble
+          ? assembleProgram(options, contents, device)
+          : printProgram(options, contents, options.device.empty() ? nullptr : &device);
+  return status.withContext(path.string() + ": ");
 }
 
 int main(int argc, char **argv) {

@@ -1,49 +1,82 @@
 //===- Program.h - the device program: what the back end emits and the device executes ------===//
 //
-// A program is a list of phases; a phase is one operation of a bundle. All cores of a phase run the
-// same instruction stream (SPMD); what differs per core is a small table of address offsets. A
-// barrier ends each phase: what a phase stored is visible to the next.
+// A program is a list of phases over a list of buffers; a phase is one operation of a bundle. All
+// cores of a phase run the same instruction stream (SPMD); what differs per core is a few small
+// tables. A barrier ends each phase: what a phase stored is visible to the next.
 //
-// Every operand of a unit is in LX. The only instructions that see DDR are Load and Store, and they
-// move whole 128-byte sticks between DDR and the core's own LX.
+// Every operand of a unit is in LX. Load, Store, Gather and Scatter alone see DDR, and they move
+// whole 128-byte sticks between DDR and the core's own LX. Exchange alone sees another core's LX.
+// No instruction does a whole tensor operation: a unit works on one stick (or one 64-row tile) per
+// operand at a time, stepped through a small nest.
 //
-// Address of an operand at loop indices i_0.. (enclosing Loop instructions, outermost first):
+// Address of an operand at loop indices i_0.. (enclosing Loop instructions, outermost first) and
+// nest indices p_0.. (the instruction's own counts, outermost first):
 //
-//     base + coreTables[coreTable][core] + sum_j i_j * loopStride[j]          (bytes)
+//     buffer.base + buffer.coreOffset[core] + symbol value            where the buffer starts
+//       + offset + coreTables[coreTable][core]
+//       + sum_j i_j * loopStride[j] + sum_l p_l * stride[l]           (bytes)
 //
-// and an instruction walks a nest of kMaxLevels counts (outermost first, unused levels have count
-// 1), operand address + sum_l n_l * stride[l]. At each point it works on one stick per operand:
+// What one point does (the result is the last operand, of TopK the second; "acc" is a run of fp32
+// lanes, one per lane of a stick of `format`, accBytes() long; for IeeeInt32 lanes and accumulators
+// are int32, wrap):
 //
-//   Load        lx(op 1)  <- ddr(op 0)                  one stick
-//   Store       ddr(op 1) <- lx(op 0)                   one stick
-//   Fill        lx(op 0)  <- 32-bit pattern `immediate` repeated over the stick
-//   Vector      lx(out)   <- fn(lx(in 0), ...)          lane-wise in fp32, one rounding to
-//   `format`;
-//                                                       the inputs are ops 0.., out is the last op;
-//                                                       an input with splat reads lane 0 for all
-//                                                       lanes
-//   Accumulate  acc(op 1) <- fn(acc, lx(op 0))          lane-wise in fp32; acc holds elemsPerStick
-//   fp32
-//                                                       values (accBytes()); lanes >= validLanes of
-//                                                       the stick take the value `immediate` (fp32
-//                                                       bits)
-//   Matmul      acc(op 2) <- acc + A(op 0) x B(op 1)    A stick: 64 k-values of one row; B: 64
-//   sticks,
-//                                                       row k at op 1 + k * bRowStride, 64 n-values
-//                                                       each; for each n: acc[n] = fma(A[k],
-//                                                       B[k][n], acc[n]), k ascending, k <
-//                                                       validLanes
-//   Finish      lx(op 1)  <- acc(op 0)                  fn Lanes: round each lane to `format`;
-//                                                       fn TreeSum/TreeMax: halving tree over the
-//                                                       lanes (lane i with lane i + n/2, ...),
-//                                                       result in all lanes
-//   Shuffle     lx(op 1)  <- lx(op 0)                   moves single elements of elementBytes;
-//   strides
-//                                                       and addresses are element aligned
-//   Loop n / EndLoop                                    counted loop, at most kMaxLoops deep
+//   Load        lx(1)  <- ddr(0)                 one stick. With `peers`: cores whose entry is the
+//                                                same leader read the same sticks; DDR is read once
+//                                                and the ring delivers it to all of them
+//   Store       ddr(1) <- lx(0)                  one stick
+//   Gather      lx(2)  <- ddr(0 + n * parameter) one stick; n is the integer (elementBytes 4 or 8)
+//                                                at lx(1), 0 <= n < immediate
+//   Scatter     ddr(2 + n * parameter) <- lx(0)  the same; points ascending, the last one stays
+//   Fill        lx(0)  <- `immediate`            32-bit pattern over the stick
+//   Vector      lx(last) <- fn(inputs...)        lane-wise in fp32, one rounding to `format`; an
+//                                                input may be a constant or one lane for all lanes
+//   Accumulate  acc(1) <- fn(acc, lx(0))         lane-wise; lanes >= validLanes of the stick take
+//                                                the fp32 value `immediate`
+//   Matmul      acc(2) <- acc + A(0) x B(1)      A stick: the k-values of one row; B: sticks at
+//                                                operand 1 + r * parameter; for each n < 64:
+//                                                acc[n] = fma(A[k], B[k][n], acc[n]), k ascending,
+//                                                k < validLanes. 16-bit: 64 k, stick r is row k =
+//                                                r. 8-bit: 128 k, stick r holds rows 2r and 2r + 1,
+//                                                lanes alternating; int8 accumulates in int32
+//   Finish      lx(1)  <- acc(0)                 times the fp32 value `immediate`, then Lanes:
+//   round
+//                                                each lane to `format`; Tree*: halving tree over
+//                                                the lanes (lane i with lane i + n/2, ...) first,
+//                                                result in all lanes
+//   Shuffle     lx(1)  <- lx(0)                  one element of elementBytes
+//   Pick        lx(2)  <- lx(0 + n * parameter)  one element of elementBytes; n is the int32 at
+//                                                lx(1), 0 <= n < immediate
+//   Convert     lx(1)  <- lx(0)                  `format` to `toFormat` through fp32. One wide
+//   stick
+//                                                group against r narrow ones, `parameter` bytes
+//                                                apart: stick j takes lane groups j, j + r, ... of
+//                                                `group` lanes
+//   TopK        state(1) <- state, lx(0)         lane-wise the `parameter` largest so far: k values
+//                                                (acc) then k int32 numbers (acc); the number of
+//                                                a point is operand 2, which is no address. NaN is
+//                                                the largest; the earlier of equal values is first
+//   Exchange    lx(1)  <- peer's lx(0)           the peer is peers[core], -1: the core only serves.
+//                                                All cores arrive, all read, then all write. Copy:
+//                                                one stick; Sum, Max, Min: 32 fp32 lanes combined
+//                                                as fn(own, peer's)
+//   Loop n / EndLoop                             counted loop, at most kMaxLoops deep
+//   Barrier                                      all units of all cores have finished
+//   Signal u t / Wait u t                        see below
 //
-// Addresses in DDR are virtual: (segment << 34) | offset; the launch maps segments to memory.
-// Binary form: docs/program-format.md. All readers are total: any bytes give a program or an error.
+// Time. Each core has five units, each with a queue. A phase without `overlap` runs its
+// instructions one after the other. With it, an instruction waits only for earlier ones of its own
+// unit, and order between units is written down: unit u passes Wait(u, t) when token t was
+// signalled once more than it was waited for; Signal(u, t) happens when unit u has done all before
+// it. The results are those of program order, and a program whose tokens do not force that order is
+// faulty. A Wait comes after its Signal in program order.
+//
+// `only`: a core whose entry is 0 skips the instruction. Buffers tell the device (and its
+// sanitizer) what belongs together: every memory operand stays inside its buffer. DDR addresses are
+// virtual: (segment << 34) | offset; the launch maps segments to memory. A symbol is a number that
+// is written into the program's binary before a launch (symbolValueOffset).
+//
+// Binary and text form: docs/program-format.md. All readers are total: any bytes give a program or
+// an error.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -58,50 +91,157 @@
 
 namespace spyre::program {
 
-constexpr uint32_t kFormatVersion = 1;
-constexpr size_t kMaxLevels = 4;
+constexpr uint32_t kFormatVersion = 2;
+constexpr size_t kMaxLevels = 6;
 constexpr size_t kMaxLoops = 4;
-constexpr size_t kMaxOperands = 4;
-/// k-values per A stick and rows per B block of one Matmul point.
+constexpr size_t kMaxOperands = 6;
+constexpr uint8_t kMaxTokens = 32;
+constexpr int64_t kMaxTopK = 64;
+/// Of a phase; readers refuse more, so that a few bytes per instruction cannot take all memory.
+constexpr size_t kMaxInstructions = size_t(1) << 18;
+/// Lanes of a Matmul result, and rows of B in 16-bit formats.
 constexpr int64_t kMatmulBlock = 64;
+/// Value of a symbol nobody has set.
+constexpr int64_t kUnsetSymbol = INT64_MIN;
 
 enum class Opcode : uint8_t {
   Load = 1,
   Store = 2,
-  Fill = 3,
-  Vector = 4,
-  Accumulate = 5,
-  Matmul = 6,
-  Finish = 7,
-  Shuffle = 8,
-  Loop = 9,
-  EndLoop = 10,
+  Gather = 3,
+  Scatter = 4,
+  Fill = 5,
+  Vector = 6,
+  Accumulate = 7,
+  Matmul = 8,
+  Finish = 9,
+  Shuffle = 10,
+  Pick = 11,
+  Convert = 12,
+  TopK = 13,
+  Exchange = 14,
+  Loop = 15,
+  EndLoop = 16,
+  Barrier = 17,
+  Signal = 18,
+  Wait = 19,
 };
 
-/// Sub-function of Vector, Accumulate and Finish.
+/// Sub-function of Vector, Accumulate, Finish, Convert and Exchange.
 enum class Function : uint8_t {
   None = 0,
-  // Vector
+  // Vector; also Exchange.
   Copy = 1,
-  Add = 2,
-  Mul = 3,
-  Exp = 4,
-  Where = 5, ///< in 0 != 0 ? in 1 : in 2
-  // Accumulate
-  Sum = 32,
-  Max = 33,
-  // Finish
-  Lanes = 48,
-  TreeSum = 49,
-  TreeMax = 50,
+  // Vector, one input.
+  Neg = 2,
+  Abs = 3,
+  Floor = 4,
+  Sqrt = 5,
+  Rsqrt = 6,
+  Exp = 7,
+  Log = 8,
+  Reciprocal = 9,
+  Sigmoid = 10,
+  Tanh = 11,
+  Erf = 12,
+  Sin = 13,
+  Cos = 14,
+  Relu = 15,
+  Relu6 = 16,
+  Gelu = 17,
+  Silu = 18,
+  Mish = 19,
+  // Vector, two inputs.
+  Add = 32,
+  Sub = 33,
+  Mul = 34,
+  Div = 35,
+  Maximum = 36,
+  Minimum = 37,
+  Equal = 38,
+  NotEqual = 39,
+  GreaterEqual = 40,
+  Greater = 41,
+  LessEqual = 42,
+  Less = 43,
+  LeakyRelu = 44, ///< x, slope below zero
+  // Vector, three inputs.
+  Where = 64,          ///< in 0 != 0 ? in 1 : in 2
+  Fma = 65,            ///< in 0 * in 1 + in 2, fused
+  Clip = 66,           ///< x, low, high
+  Softplus = 67,       ///< x, beta, threshold
+  LayerNormScale = 68, ///< mean, mean of squares, eps
+  // Vector, five inputs.
+  LayerNormNorm = 80, ///< x, mean, scale, weight, bias
+  // Accumulate; also Exchange (but SumSquares, AbsMax).
+  Sum = 96,
+  Max = 97,
+  Min = 98,
+  SumSquares = 99,
+  AbsMax = 100,
+  // Finish.
+  Lanes = 112,
+  TreeSum = 113,
+  TreeMax = 114,
+  TreeMin = 115,
+  // Convert, when the result is an integer.
+  Nearest = 128,
+  Truncate = 129,
+};
+
+/// The queues of a core.
+enum class Unit : uint8_t { Load = 0, Store = 1, Matrix = 2, Vector = 3, Ring = 4 };
+constexpr size_t kUnits = 5;
+
+enum class Space : uint8_t { Lx = 0, Ddr = 1 };
+
+/// A piece of memory that belongs together: a tensor in DDR, a tensor or a tile in LX.
+struct Buffer {
+  /// [A-Za-z0-9_.-]+, unique; for text, traces and faults.
+  std::string name;
+  Space space = Space::Lx;
+  /// LX address, or virtual DDR address.
+  int64_t base = 0;
+  int64_t bytes = 0;
+  /// Added to base, or -1. DDR only.
+  int32_t symbol = -1;
+  /// Added to base per core; empty when all cores have the same address.
+  std::vector<int64_t> coreOffset;
+  /// Phases in which the contents are used.
+  int32_t firstPhase = 0, lastPhase = 0;
+  /// LX: contents come from an earlier launch / are for a later one.
+  bool liveIn = false, liveOut = false;
+  /// LX: another buffer that this one may overlap in the phase where that one dies, or -1.
+  int32_t inPlaceOf = -1;
+
+  bool operator==(const Buffer &) const = default;
+};
+
+struct Symbol {
+  std::string name;
+  int64_t value = kUnsetSymbol;
+
+  bool operator==(const Symbol &) const = default;
 };
 
 struct Operand {
-  int64_t base = 0;
+  enum class Kind : uint8_t {
+    Memory = 0,
+    /// Vector inputs: fp32 bits (int32 for IeeeInt32) in `offset`.
+    Constant = 1,
+    /// TopK: the address expression itself is the number.
+    Number = 2,
+  };
+  Kind kind = Kind::Memory;
+  /// Vector inputs: this lane is used for all lanes, or -1.
+  int8_t splatLane = -1;
+  /// Index into Program::buffers.
+  int32_t buffer = -1;
   /// Index into Phase::coreTables, or -1.
   int32_t coreTable = -1;
-  /// Vector inputs only: lane 0 is used for all lanes.
-  bool splat = false;
+  /// LX: index of the table that says which slice of the tensor each core means, or -1. A core that
+  /// finds another slice in its LX reads another core's data.
+  int32_t sliceTable = -1;
+  int64_t offset = 0;
   std::array<int64_t, kMaxLoops> loopStride{};
   std::array<int64_t, kMaxLevels> stride{};
 
@@ -111,31 +251,53 @@ struct Operand {
 struct Instruction {
   Opcode opcode = Opcode::Fill;
   Function function = Function::None;
+  /// Of the elements; Convert: of its input.
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
+  /// Convert only.
+  numerics::DataFormat toFormat = numerics::DataFormat::Sen169Fp16;
+  /// Signal, Wait.
+  Unit unit = Unit::Load;
+  uint8_t token = 0;
   uint8_t operandCount = 0;
   /// Accumulate, Matmul: lanes of the input stick that hold data.
   uint16_t validLanes = 0;
-  /// Shuffle: 1, 2 or 4.
+  /// Shuffle, Pick: 1, 2 or 4. Gather, Scatter: of the index, 4 or 8.
   uint16_t elementBytes = 0;
-  /// Fill: pattern. Accumulate: fp32 bits of the value of masked lanes.
+  /// Convert: 1 or 8.
+  uint16_t group = 0;
+  /// Fill: pattern. Accumulate: value of masked lanes. Finish: scale. Gather, Scatter, Pick: bound.
   uint32_t immediate = 0;
-  /// Loop: trip count. Matmul: byte stride of B's rows.
+  /// Index into Phase::coreTables, or -1. Load, Exchange: peers; any but control: only.
+  int32_t peerTable = -1, onlyTable = -1;
+  /// Loop: trip count. Matmul, Gather, Scatter, Pick, Convert: byte stride. TopK: k.
   int64_t parameter = 0;
-  std::array<int64_t, kMaxLevels> counts{1, 1, 1, 1};
+  std::array<int64_t, kMaxLevels> counts{1, 1, 1, 1, 1, 1};
   std::array<Operand, kMaxOperands> operands{};
 
   bool operator==(const Instruction &) const = default;
-  int64_t points() const { return counts[0] * counts[1] * counts[2] * counts[3]; }
+  int64_t points() const {
+    int64_t product = 1;
+    for (int64_t count : counts) {
+      product *= count;
+    }
+    return product;
+  }
 };
 
-/// Bytes of the fp32 accumulator that belongs to one stick of \p format.
+constexpr uint32_t kScaleOne = 0x3F800000;
+
+/// Bytes of the fp32 accumulator that belongs to one stick of \p format (64 lanes for Matmul of any
+/// format).
 inline int64_t accBytes(numerics::DataFormat format) { return numerics::elemsPerStick(format) * 4; }
+constexpr int64_t kMatmulAccBytes = kMatmulBlock * 4;
 
 struct Phase {
   /// "0_add": for traces and faults, never for semantics.
   std::string name;
   /// Cores 0..cores-1 take part.
   int64_t cores = 1;
+  /// Units run on their own, ordered by tokens.
+  bool overlap = false;
   std::vector<std::vector<int64_t>> coreTables;
   std::vector<Instruction> instructions;
 
@@ -143,6 +305,8 @@ struct Phase {
 };
 
 struct Program {
+  std::vector<Symbol> symbols;
+  std::vector<Buffer> buffers;
   std::vector<Phase> phases;
 
   bool operator==(const Program &) const = default;
@@ -150,20 +314,65 @@ struct Program {
 
 const char *opcodeName(Opcode opcode);
 const char *functionName(Function function);
+const char *unitName(Unit unit);
+/// Inputs of a Vector function; 0 when it is none.
+size_t vectorInputs(Function function);
+/// True for functions that cost DeviceDesc's transcendental factor.
+bool isTranscendental(Function function);
+/// Queue an instruction goes to; control instructions have none and give Vector.
+Unit unitOf(Opcode opcode);
+
+/// What an operand points at.
+enum class Role : uint8_t {
+  DdrStick,
+  LxStick,
+  /// A run of fp32 lanes: accBytes(format), kMatmulAccBytes, or 32 lanes for Exchange.
+  LxAccumulator,
+  /// The B sticks of Matmul, the several sticks of Convert: `parameter` apart.
+  LxMatrix,
+  LxElement,
+  /// An integer in LX.
+  LxIndex,
+  /// TopK's values and numbers.
+  LxState,
+  Number,
+};
+struct OperandRoles {
+  std::array<Role, kMaxOperands> role{};
+  size_t count = 0;
+};
+/// Roles of the operands an instruction must have.
+OperandRoles operandRoles(const Instruction &instruction);
+/// Index of the operand that is written: the last one, but operand 1 for TopK. Accumulate, Matmul,
+/// TopK and a combining Exchange read it too.
+size_t resultOperand(const Instruction &instruction);
+/// Bytes one point touches at one address of operand \p index, and for LxMatrix the number of such
+/// places (1 for all others).
+int64_t pointBytes(const Instruction &instruction, size_t index);
+int64_t pointPlaces(const Instruction &instruction, size_t index);
+/// Sticks of the wide side for one of the narrow side; 1 for formats of equal width.
+int64_t convertRatio(const Instruction &instruction);
 
 /// Little-endian binary, starts with "SPYP" and the version.
 std::string writeProgram(const Program &program);
 /// Errors: E5101 (not a program, wrong version), E5102 (truncated or inconsistent). The bytes may
 /// be followed by padding zeros (programs live in stick-aligned memory).
 Expected<Program> readProgram(const std::string &bytes);
+/// Where the 64-bit value of symbol \p index is in the binary.
+uint64_t symbolValueOffset(size_t index);
 
-/// Checks the program against the machine without running it: opcodes, operand counts, loop
-/// nesting, table sizes, functions that fit the opcode, counts > 0, stick alignment of every
-/// address and stride, LX ranges inside lxBytes, DDR ranges inside one segment. Error: E5103 with
-/// phase and index.
+/// Checks the program against the machine without running it: opcodes, operands, formats, loop
+/// nesting, table sizes and entries (peers are cores of the phase or -1), functions that fit,
+/// counts > 0, no stride on a level of count 1, alignment of every address and stride, buffer
+/// names, buffers and the whole reach of every operand inside LX or one segment. What an execution
+/// decides (operands inside their buffers, lives, overlaps, tokens, indices) is left to the device.
+/// Error: E5103 with phase and index.
 Status verifyProgram(const Program &program, const arch::DeviceDesc &device);
 
-/// One line per instruction; for people and tests.
+/// Text that assemble() reads back to the same program (if it passes verifyProgram; any other
+/// program prints too). One line per instruction.
 std::string disassemble(const Program &program);
+/// Error: E5104 with line and column.
+Expected<Program> assemble(const std::string &text);
 
 } // namespace spyre::program
