@@ -1,144 +1,257 @@
-//===- Core.cpp - loops, addresses, bounds and faults of a core -----------------------------===//
+//===- Core.cpp - control and addresses of a core -------------------------------------------===//
 #include "Core.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace spyre::sim {
 
-using program::kMaxLevels;
 using program::kMaxLoops;
 using program::Opcode;
 using program::Operand;
+using program::Role;
+using program::Unit;
 
-Core::Core(size_t index, Lx lx) : coreIndex(index), memory(std::move(lx)) {}
+Core::Core(size_t index, HostMemory lx, std::unique_ptr<Shadow> shadow)
+    : coreIndex(index), memory(std::move(lx)), shadowState(std::move(shadow)),
+      scratch(std::make_unique<Scratch>()) {}
 
-void Core::beginLaunch() {
-  memory.beginLaunch();
-  faultStatus = Status::success();
+Expected<Core> Core::create(size_t index, uint64_t lxBytes, bool sanitizer) {
+  SPYRE_ASSIGN_OR_RETURN(HostMemory memory, HostMemory::reserve(lxBytes));
+  return Core(index, std::move(memory), sanitizer ? std::make_unique<Shadow>(lxBytes) : nullptr);
 }
 
-void Core::runPhase(const PlannedPhase &plannedPhase, const LaunchContext &launchContext) {
+Core::Image Core::save() const {
+  const uint8_t *begin = memory.at(0);
+  return {{begin, begin + memory.bytes()}, shadowState ? shadowState->save() : Shadow::Image()};
+}
+
+void Core::restore(const Image &image) {
+  std::memcpy(memory.at(0), image.data.data(), image.data.size());
+  if (shadowState) {
+    shadowState->restore(image.shadow);
+  }
+}
+
+//===- Control ------------------------------------------------------------------------------===//
+
+void Core::beginLaunch() { faultStatus = Status::success(); }
+
+void Core::beginPhase(const PlannedPhase &plannedPhase, const LaunchContext &launchContext,
+                      uint64_t cycle) {
   phase = &plannedPhase;
   context = &launchContext;
   phaseCounters = {};
-  phaseAccesses.reads.clear();
-  phaseAccesses.writes.clear();
-  LoopIndices loops{};
-  size_t depth = 0;
-  for (size_t pc = 0; pc < phase->instructions.size(); ++pc) {
+  pc = 0;
+  depth = 0;
+  loops = {};
+  if (context->sanitizer && phase->source->overlap) {
+    shadowState->ensureTimes();
+  }
+  unitClock.begin(phase->source->overlap, cycle);
+  order.forgetTokens();
+  reachBarrier(cycle);
+}
+
+void Core::reachBarrier(uint64_t cycle) {
+  phaseAccesses.clear();
+  unitClock.synchronize(cycle);
+  if (order.isHalfFull()) {
+    order.reset();
+    shadowState->forgetTimes();
+  } else {
+    order.synchronize();
+  }
+}
+
+Core::Stop Core::run() {
+  while (pc < phase->instructions.size()) {
     const PlannedInstruction &planned = phase->instructions[pc];
-    if (planned.source->opcode == Opcode::Loop) {
+    switch (planned.source->opcode) {
+    case Opcode::Loop:
       loops[depth++] = 0;
-    } else if (planned.source->opcode == Opcode::EndLoop) {
-      const PlannedInstruction &loop = phase->instructions[planned.partner];
-      if (++loops[depth - 1] < loop.source->parameter) {
+      break;
+    case Opcode::EndLoop:
+      if (++loops[depth - 1] < phase->instructions[planned.partner].source->parameter) {
         pc = planned.partner;
       } else {
-        --depth;
+        loops[--depth] = 0;
       }
-    } else if (!execute(planned, loops)) {
-      return;
+      break;
+    case Opcode::Exchange:
+      current = &planned;
+      return Stop::Exchange;
+    case Opcode::Barrier:
+      return Stop::Barrier;
+    default:
+      if (!step(planned)) {
+        return Stop::Fault;
+      }
     }
+    ++pc;
   }
+  return Stop::Done;
 }
 
-bool Core::execute(const PlannedInstruction &planned, const LoopIndices &loops) {
+bool Core::skips(const program::Instruction &source) const {
+  return source.onlyTable >= 0 &&
+         phase->source->coreTables[size_t(source.onlyTable)][coreIndex] == 0;
+}
+
+bool Core::step(const PlannedInstruction &planned) {
+  const program::Instruction &source = *planned.source;
+  if (skips(source)) {
+    return true;
+  }
   current = &planned;
-  Addresses addresses{};
-  if (!resolve(planned, loops, addresses) || !runUnit(addresses)) {
+  if (source.opcode == Opcode::Signal || source.opcode == Opcode::Wait) {
+    return synchronize(source);
+  }
+  return execute(planned);
+}
+
+bool Core::synchronize(const program::Instruction &source) {
+  if (source.opcode == Opcode::Signal) {
+    if (!unitClock.signal(source.unit, source.token)) {
+      return fail(error<7006>("bad-program: {} signals token {} more than {} times before anybody "
+                              "waits; wait once for each signal",
+                              where(), source.token, kMostSignals));
+    }
+    order.signal(source.unit, source.token);
+    return true;
+  }
+  if (!unitClock.wait(source.unit, source.token)) {
+    return fail(error<7016>("deadlock: {} waits for token {}, which no instruction before it has "
+                            "signalled; put the signal first",
+                            where(), source.token));
+  }
+  order.wait(source.unit, source.token);
+  return true;
+}
+
+bool Core::beginOrder(Unit unit) {
+  if (!context->sanitizer || !phase->source->overlap) {
+    return true;
+  }
+  if (order.isFull()) {
+    // Times must not wrap in the middle of what they order.
+    return fail(error<7006>("bad-program: {} is one of {} instructions of a unit in phases that "
+                            "overlap without a barrier; put a barrier between them",
+                            where(), UINT32_MAX / 2));
+  }
+  order.begin(unit);
+  return true;
+}
+
+bool Core::execute(const PlannedInstruction &planned) {
+  std::array<size_t, program::kMaxOperands> owners;
+  owners.fill(coreIndex);
+  if (!beginOrder(planned.unit) || !resolve(planned, owners, places) || !runUnit()) {
     return false;
   }
-  phaseCounters += planned.cost;
+  account(planned);
+  record(planned, unitClock.run(planned.unit, planned.duration));
   return true;
 }
 
-/// Addresses of the first point; DDR operands become physical. Checks the reach of the whole nest.
-bool Core::resolve(const PlannedInstruction &planned, const LoopIndices &loops,
-                   Addresses &addresses) {
+void Core::account(const PlannedInstruction &planned) {
+  phaseCounters += planned.cost;
   const program::Instruction &source = *planned.source;
-  for (size_t op = 0; op < source.operandCount; ++op) {
-    const Operand &operand = source.operands[op];
-    int64_t address = operand.base;
-    if (operand.coreTable >= 0) {
-      address += phase->source->coreTables[size_t(operand.coreTable)][coreIndex];
-    }
-    for (size_t i = 0; i < kMaxLoops; ++i) {
-      address += loops[i] * operand.loopStride[i];
-    }
-    int64_t lowest = address, highest = address;
-    for (size_t i = 0; i < kMaxLevels; ++i) {
-      int64_t reach = planned.nest.strides[op][i] * (planned.nest.counts[i] - 1);
-      lowest += std::min<int64_t>(reach, 0);
-      highest += std::max<int64_t>(reach, 0);
-    }
-    if (source.opcode == Opcode::Matmul && op == 1) {
-      int64_t reach = source.parameter * (source.validLanes - 1);
-      lowest += std::min<int64_t>(reach, 0);
-      highest += std::max<int64_t>(reach, 0);
-    }
-    int64_t end = highest + planned.width[op];
-    bool inDdr = int(op) == planned.ddrOperand;
-    if (!(inDdr ? resolveDdr(op, lowest, end, address) : checkLxRange(op, lowest, end))) {
+  if (source.opcode == Opcode::Load && source.peerTable >= 0) {
+    // The leader reads DDR, the others get it from the ring.
+    bool leads =
+        phase->source->coreTables[size_t(source.peerTable)][coreIndex] == int64_t(coreIndex);
+    (leads ? phaseCounters.ringBytes : phaseCounters.ddrReadBytes) -=
+        leads ? planned.cost.ringBytes : planned.cost.ddrReadBytes;
+  }
+}
+
+void Core::record(const PlannedInstruction &planned, Interval interval) {
+  if (context->trace) {
+    traceLog.add({context->launch, uint32_t(phase->index), uint32_t(planned.index),
+                  uint32_t(coreIndex), uint32_t(planned.unit), interval.start, interval.end});
+  }
+}
+
+//===- Addresses ----------------------------------------------------------------------------===//
+
+/// The verifier checked the sum; parts of it may be larger, so they are added modulo 2^64.
+int64_t Core::addressTerms(const Operand &operand) const {
+  auto address = uint64_t(operand.offset);
+  if (operand.coreTable >= 0) {
+    address += uint64_t(phase->source->coreTables[size_t(operand.coreTable)][coreIndex]);
+  }
+  for (size_t i = 0; i < kMaxLoops; ++i) {
+    address += uint64_t(loops[i]) * uint64_t(operand.loopStride[i]);
+  }
+  return int64_t(address);
+}
+
+bool Core::resolve(const PlannedInstruction &planned, std::span<const size_t> owners,
+                   Places &found) {
+  for (size_t op = 0; op < planned.source->operandCount; ++op) {
+    if (!resolveOperand(planned, op, owners[op], found[op])) {
       return false;
     }
-    addresses[op] = address;
   }
   return true;
 }
 
-bool Core::checkLxRange(size_t operand, int64_t lowest, int64_t end) {
-  if (lowest < 0 || uint64_t(end) > memory.bytes()) {
-    return fail(
-        error<7002>("out-of-bounds: {} operand {} reaches LX {:#x}..{:#x}, but LX has {:#x} "
-                    "bytes",
-                    where(), operand, lowest, end, memory.bytes()));
+/// Checks the reach of the whole nest; an index may still lead further (IndirectUnits.cpp).
+bool Core::resolveOperand(const PlannedInstruction &planned, size_t index, size_t owner,
+                          Place &place) {
+  const Operand &operand = planned.source->operands[index];
+  const PlannedOperand &reach = planned.operands[index];
+  place.address = addressTerms(operand);
+  if (!reach.inMemory || reach.role == Role::Number) {
+    return true;
   }
+  const BufferPlace &buffer = context->buffers[size_t(operand.buffer)];
+  place.begin = buffer.start;
+  if (!buffer.source->coreOffset.empty()) {
+    place.begin += buffer.source->coreOffset[owner];
+  }
+  place.end = place.begin + buffer.source->bytes;
+  place.address += place.begin;
+  int64_t low = place.address + reach.low, high = place.address + reach.high;
+  if (low < place.begin || high > place.end) {
+    return fail(error<7009>("outside-allocation: {} {} reaches {:#x}..{:#x}, but the buffer is "
+                            "{:#x}..{:#x}; correct the offset or declare the buffer larger",
+                            where(), what(index), low, high, place.begin, place.end));
+  }
+  if (context->sanitizer && !checkLife(index, place.address)) {
+    return false;
+  }
+  if (reach.inDdr) {
+    return resolveDdr(index, place, low, high);
+  }
+  if (place.begin < 0 || uint64_t(place.end) > memory.bytes()) {
+    return fail(error<7002>("out-of-bounds: {} {} lies at LX {:#x}..{:#x}, but LX has {:#x} bytes",
+                            where(), what(index), place.begin, place.end, memory.bytes()));
+  }
+  int64_t slice =
+      operand.sliceTable < 0 ? 0 : phase->source->coreTables[size_t(operand.sliceTable)][coreIndex];
+  place.key = uint64_t(buffer.tag) << 32 | uint32_t(slice);
   return true;
 }
 
-bool Core::resolveDdr(size_t operand, int64_t lowest, int64_t end, int64_t &address) {
+bool Core::resolveDdr(size_t operand, Place &place, int64_t low, int64_t high) {
   int64_t segmentBytes = context->device->segmentBytes;
-  auto index = size_t(lowest / segmentBytes);
+  auto index = size_t(low / segmentBytes);
   int64_t base = int64_t(index) * segmentBytes;
   Segment segment = index < context->segments.size() ? context->segments[index] : Segment();
-  if (uint64_t(end - base) > segment.sizeBytes) {
-    return fail(error<7002>("out-of-bounds: {} operand {} reaches DDR {:#x}..{:#x}, but segment {} "
-                            "has {:#x} mapped bytes",
-                            where(), operand, lowest, end, index, segment.sizeBytes));
+  if (uint64_t(high - base) > segment.sizeBytes) {
+    return fail(error<7002>("out-of-bounds: {} {} reaches DDR {:#x}..{:#x}, but segment {} has "
+                            "{:#x} mapped bytes",
+                            where(), what(operand), low, high, index, segment.sizeBytes));
   }
-  address += int64_t(segment.physicalBase) - base;
+  int64_t shift = int64_t(segment.physicalBase) - base;
+  place.address += shift;
+  place.begin += shift;
+  // An index may lead to any mapped byte of the buffer.
+  place.end = std::min(place.end, base + int64_t(segment.sizeBytes)) + shift;
   return true;
-}
-
-bool Core::checkWritten(size_t operand, const Access &access, int64_t sticks) {
-  if (!context->sanitizer) {
-    return true;
-  }
-  phaseCounters.sanitizerChecks += uint64_t(sticks);
-  std::optional<int64_t> stick = memory.unwrittenStick(access);
-  if (!stick) {
-    return true;
-  }
-  return fail(
-      error<7003>("uninitialized-read: {} operand {} reads LX {:#x}, which this launch never "
-                  "wrote; load or fill it first",
-                  where(), operand, *stick));
-}
-
-bool Core::fail(Status status) {
-  faultStatus = std::move(status);
-  return false;
-}
-
-std::string Core::where() const {
-  const program::Instruction &source = *current->source;
-  std::string name = program::opcodeName(source.opcode);
-  if (source.function != program::Function::None) {
-    name += fmt::format(".{}", program::functionName(source.function));
-  }
-  return fmt::format("core {} phase {} instruction {} ({})", coreIndex, phase->name, current->index,
-                     name);
 }
 
 } // namespace spyre::sim

@@ -1,20 +1,21 @@
-//===- Machine.cpp - host access, launches, barriers ----------------------------------------===//
+//===- Machine.cpp - creation, host access, mapping, snapshots ------------------------------===//
 #include "Machine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <new>
+#include <tuple>
 
 namespace spyre::sim {
 
-/// Larger programs are refused before they are copied; real ones have a few megabytes.
-static constexpr uint64_t kMaxProgramBytes = uint64_t(1) << 30;
+/// Larger programs are refused before they are copied; real ones have a few megabytes. A plan takes
+/// up to thirty times the bytes of its program.
+static constexpr uint64_t kMaxProgramBytes = uint64_t(1) << 26;
 
-Machine::Machine(arch::DeviceDesc device, HostMemory ddr, std::vector<Core> cores, uint32_t threads,
-                 bool sanitizer)
-    : device(std::move(device)), ddr(std::move(ddr)), cores(std::move(cores)), pool(threads),
-      sanitizer(sanitizer) {}
+Machine::Machine(arch::DeviceDesc device, Ddr ddr, std::vector<Core> cores,
+                 const spyre_sim_config &config)
+    : device(std::move(device)), ddr(std::move(ddr)), cores(std::move(cores)), pool(config.threads),
+      sanitizer(config.sanitizer != 0), wipesBetweenLaunches(config.vf_mode != 0),
+      wipeRandom(config.wipe_seed) {}
 
 Expected<std::unique_ptr<Machine>> Machine::create(const spyre_sim_config &config) {
   if (config.device_json == nullptr) {
@@ -24,14 +25,17 @@ Expected<std::unique_ptr<Machine>> Machine::create(const spyre_sim_config &confi
   if (!device) {
     return error<7001>("configuration: {}", device.status().message());
   }
-  SPYRE_ASSIGN_OR_RETURN(HostMemory ddr, HostMemory::reserve(uint64_t(device->ddrBytes)));
+  bool sanitizer = config.sanitizer != 0;
+  SPYRE_ASSIGN_OR_RETURN(Ddr ddr, Ddr::create(uint64_t(device->ddrBytes), sanitizer));
   std::vector<Core> cores;
+  cores.reserve(size_t(device->cores));
   for (int64_t i = 0; i < device->cores; ++i) {
-    SPYRE_ASSIGN_OR_RETURN(Lx lx, Lx::create(uint64_t(device->lxBytes)));
-    cores.emplace_back(size_t(i), std::move(lx));
+    SPYRE_ASSIGN_OR_RETURN(Core core,
+                           Core::create(size_t(i), uint64_t(device->lxBytes), sanitizer));
+    cores.push_back(std::move(core));
   }
-  return std::unique_ptr<Machine>(new Machine(*std::move(device), std::move(ddr), std::move(cores),
-                                              config.threads, config.sanitizer != 0));
+  return std::unique_ptr<Machine>(
+      new Machine(*std::move(device), std::move(ddr), std::move(cores), config));
 }
 
 //===- Host access --------------------------------------------------------------------------===//
@@ -45,10 +49,39 @@ Status Machine::checkDdrRange(uint64_t address, uint64_t bytes) const {
   return Status::success();
 }
 
-Status Machine::write(uint64_t address, const void *data, uint64_t bytes) {
-  SPYRE_RETURN_IF_ERROR(checkDdrRange(address, bytes));
-  if (bytes > 0) {
-    std::memcpy(ddr.at(address), data, bytes);
+Status Machine::checkSticks(uint64_t address, uint64_t bytes) const {
+  if (address % kStickBytes != 0 || bytes % kStickBytes != 0) {
+    return error<7002>("out-of-bounds: {} bytes at {:#x} are not whole sticks of {} bytes", bytes,
+                       address, kStickBytes);
+  }
+  return checkDdrRange(address, bytes);
+}
+
+/// Large copies use several threads: one thread does not saturate the host's memory.
+static void copyBytes(ThreadPool &pool, uint8_t *to, const uint8_t *from, uint64_t bytes) {
+  constexpr uint64_t kPieceBytes = uint64_t(1) << 20;
+  if (bytes < 4 * kPieceBytes) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  pool.parallelFor(size_t((bytes + kPieceBytes - 1) / kPieceBytes), [&](size_t piece) {
+    uint64_t begin = piece * kPieceBytes;
+    std::memcpy(to + begin, from + begin, std::min(kPieceBytes, bytes - begin));
+  });
+}
+
+Status Machine::write(uint64_t address, const void *data, uint64_t bytes, const uint64_t *padding) {
+  SPYRE_RETURN_IF_ERROR(padding == nullptr ? checkDdrRange(address, bytes)
+                                           : checkSticks(address, bytes));
+  if (bytes == 0) {
+    return Status::success();
+  }
+  ddr.touch(address, bytes);
+  copyBytes(pool, ddr.at(address), static_cast<const uint8_t *>(data), bytes);
+  if (padding == nullptr) {
+    ddr.clearPadding(address, bytes);
+  } else if (sanitizer) {
+    std::memcpy(ddr.padding(address), padding, bytes / kStickBytes * sizeof(uint64_t));
   }
   return Status::success();
 }
@@ -56,7 +89,42 @@ Status Machine::write(uint64_t address, const void *data, uint64_t bytes) {
 Status Machine::read(uint64_t address, void *data, uint64_t bytes) {
   SPYRE_RETURN_IF_ERROR(checkDdrRange(address, bytes));
   if (bytes > 0) {
-    std::memcpy(data, ddr.at(address), bytes);
+    copyBytes(pool, static_cast<uint8_t *>(data), ddr.at(address), bytes);
+  }
+  return Status::success();
+}
+
+Status Machine::readSticks(uint64_t address, void *data, uint64_t bytes, const uint64_t *padding) {
+  SPYRE_RETURN_IF_ERROR(checkSticks(address, bytes));
+  const uint64_t *found = sanitizer ? ddr.padding(address) : nullptr;
+  for (uint64_t stick = 0; found != nullptr && stick < bytes / kStickBytes; ++stick) {
+    uint64_t expected = padding == nullptr ? 0 : padding[stick];
+    if ((found[stick] & ~expected) != 0) {
+      return error<7012>("padding-read: the host reads physical DDR {:#x} as data, but the device "
+                         "has padding there (mask {:#x}, expected {:#x}); the tensor's layout and "
+                         "what the program stored do not agree",
+                         address + stick * kStickBytes, found[stick], expected);
+    }
+  }
+  return read(address, data, bytes);
+}
+
+Status Machine::copy(uint64_t from, uint64_t to, uint64_t bytes) {
+  SPYRE_RETURN_IF_ERROR(checkDdrRange(from, bytes));
+  SPYRE_RETURN_IF_ERROR(checkDdrRange(to, bytes));
+  bool overlap = from < to + bytes && to < from + bytes;
+  if (overlap && from != to) {
+    return error<7002>("out-of-bounds: the {} bytes at {:#x} and at {:#x} overlap; copy to another "
+                       "place",
+                       bytes, from, to);
+  }
+  if (bytes == 0 || from == to) {
+    return Status::success();
+  }
+  ddr.touch(to, bytes);
+  copyBytes(pool, ddr.at(to), ddr.at(from), bytes);
+  if (sanitizer) {
+    ddr.copyPadding(from, to, bytes);
   }
   return Status::success();
 }
@@ -67,22 +135,38 @@ Status Machine::discard(uint64_t address, uint64_t bytes) {
   return Status::success();
 }
 
-Status Machine::readLx(uint32_t core, uint64_t address, void *data, uint64_t bytes) {
+Status Machine::checkLxRange(uint32_t core, uint64_t address, uint64_t bytes) const {
   if (core >= cores.size()) {
     return error<7002>("out-of-bounds: core {} of {}", core, cores.size());
   }
-  Lx &lx = cores[core].lx();
-  if (address > lx.bytes() || bytes > lx.bytes() - address) {
+  uint64_t size = cores[core].lxBytes();
+  if (address > size || bytes > size - address) {
     return error<7002>("out-of-bounds: {} bytes at LX {:#x} of core {}, but LX has {:#x} bytes",
-                       bytes, address, core, lx.bytes());
-  }
-  if (bytes > 0) {
-    std::memcpy(data, lx.at(int64_t(address)), bytes);
+                       bytes, address, core, size);
   }
   return Status::success();
 }
 
-//===- Launch -------------------------------------------------------------------------------===//
+Status Machine::readLx(uint32_t core, uint64_t address, void *data, uint64_t bytes) {
+  SPYRE_RETURN_IF_ERROR(checkLxRange(core, address, bytes));
+  if (bytes > 0) {
+    std::memcpy(data, cores[core].lx(int64_t(address)), bytes);
+  }
+  return Status::success();
+}
+
+Status Machine::writeLx(uint32_t core, uint64_t address, const void *data, uint64_t bytes) {
+  SPYRE_RETURN_IF_ERROR(checkLxRange(core, address, bytes));
+  if (bytes > 0) {
+    std::memcpy(cores[core].lx(int64_t(address)), data, bytes);
+    if (sanitizer) {
+      cores[core].shadow()->setWriterOfRange(int64_t(address), int64_t(bytes), kHostWritten);
+    }
+  }
+  return Status::success();
+}
+
+//===- Mapping ------------------------------------------------------------------------------===//
 
 Status Machine::checkMapping(std::span<const Segment> segments) const {
   if (segments.size() > uint64_t(device.segments)) {
@@ -103,8 +187,8 @@ Status Machine::checkMapping(std::span<const Segment> segments) const {
   return Status::success();
 }
 
-Expected<program::Program> Machine::fetchProgram(uint64_t address, uint64_t bytes,
-                                                 std::span<const Segment> segments) const {
+Expected<PlannedProgram *> Machine::fetchProgram(uint64_t address, uint64_t bytes,
+                                                 std::span<const Segment> segments) {
   auto index = uint64_t(device.programSegment());
   auto base = uint64_t(device.segmentBase(device.programSegment()));
   Segment segment = index < segments.size() ? segments[index] : Segment();
@@ -119,99 +203,58 @@ Expected<program::Program> Machine::fetchProgram(uint64_t address, uint64_t byte
     return error<7006>("bad-program: {} bytes, the most are {}", bytes, kMaxProgramBytes);
   }
   const auto *data = reinterpret_cast<const char *>(ddr.at(segment.physicalBase + offset));
-  Expected<program::Program> program = program::readProgram(std::string(data, bytes));
-  if (!program) {
-    return error<7006>("bad-program: {}", program.status().message());
-  }
-  if (Status status = program::verifyProgram(*program, device); !status.ok()) {
-    return error<7006>("bad-program: {}", status.message());
-  }
-  return program;
+  return programs.find(data, bytes, device);
 }
 
-Status Machine::launch(uint64_t programAddress, uint64_t programBytes,
-                       std::span<const Segment> segments) {
-  SPYRE_RETURN_IF_ERROR(checkMapping(segments));
-  SPYRE_ASSIGN_OR_RETURN(program::Program program,
-                         fetchProgram(programAddress, programBytes, segments));
-  LaunchContext context{&device, &ddr, segments, sanitizer};
+//===- Trace and snapshots ------------------------------------------------------------------===//
+
+void Machine::startTrace(uint64_t maxEvents) {
+  tracing = maxEvents > 0;
+  tracedLaunches = 0;
+  tracedCycles = 0;
+  traceLimit = maxEvents;
   for (Core &core : cores) {
-    core.beginLaunch();
+    core.trace().start(maxEvents);
   }
-  launchCounters = {};
-  launchCounters.cycles = wholeCycles(device.timing.launchOverheadCycles);
-  for (const program::Phase &phase : program.phases) {
-    SPYRE_RETURN_IF_ERROR(runPhase(planPhase(phase, device), context));
+}
+
+std::vector<spyre_sim_event> Machine::trace() const {
+  std::vector<spyre_sim_event> events;
+  for (const Core &core : cores) {
+    events.insert(events.end(), core.trace().all().begin(), core.trace().all().end());
   }
-  addToTotals(launchCounters, programBytes);
+  std::stable_sort(events.begin(), events.end(), [](const auto &a, const auto &b) {
+    return std::tie(a.launch, a.core, a.start_cycle) < std::tie(b.launch, b.core, b.start_cycle);
+  });
+  events.resize(std::min<uint64_t>(events.size(), traceLimit));
+  return events;
+}
+
+Snapshot Machine::save() const {
+  Snapshot snapshot{.deviceJson = device.toJson(),
+                    .sanitizer = sanitizer,
+                    .ddr = ddr.save(),
+                    .cores = {},
+                    .nextTag = nextTag,
+                    .wipeRandom = wipeRandom};
+  for (const Core &core : cores) {
+    snapshot.cores.push_back(core.save());
+  }
+  return snapshot;
+}
+
+Status Machine::restore(const Snapshot &snapshot) {
+  if (snapshot.deviceJson != device.toJson() || snapshot.sanitizer != sanitizer) {
+    return error<7001>("configuration: the snapshot is of another device; restore it on one with "
+                       "the same description and sanitizer setting");
+  }
+  ddr.restore(snapshot.ddr);
+  for (size_t i = 0; i < cores.size(); ++i) {
+    cores[i].restore(snapshot.cores[i]);
+  }
+  nextTag = std::max(nextTag, snapshot.nextTag);
+  wipeRandom = snapshot.wipeRandom;
   return Status::success();
-}
-
-/// On a pool thread: nothing may be thrown from here.
-static void runCore(Core &core, const PlannedPhase &phase, const LaunchContext &context) {
-  try {
-    core.runPhase(phase, context);
-  } catch (const std::bad_alloc &) {
-    core.fail(error<7008>("system-error: no host memory left while phase {} ran", phase.name));
-  }
-}
-
-Status Machine::runPhase(const PlannedPhase &phase, const LaunchContext &context) {
-  auto activeCores = size_t(phase.source->cores);
-  pool.parallelFor(activeCores, [&](size_t i) { runCore(cores[i], phase, context); });
-  uint64_t slowest = 0;
-  for (size_t i = 0; i < activeCores; ++i) {
-    // Each core stops at its own first fault; the lowest core is the one reported.
-    SPYRE_RETURN_IF_ERROR(cores[i].fault());
-    Counters counters = cores[i].counters();
-    slowest = std::max(slowest, counters.cycles);
-    counters.cycles = 0;
-    launchCounters += counters;
-  }
-  launchCounters.cycles += slowest + wholeCycles(device.timing.barrierCycles);
-  return checkRaces(phase, context);
-}
-
-Status Machine::checkRaces(const PlannedPhase &phase, const LaunchContext &context) {
-  if (!context.sanitizer || phase.source->cores == 1) {
-    return Status::success();
-  }
-  std::vector<CoreAccesses *> accesses;
-  for (int64_t i = 0; i < phase.source->cores; ++i) {
-    accesses.push_back(&cores[size_t(i)].accesses());
-  }
-  std::optional<Race> race = findRace(accesses);
-  if (!race) {
-    return Status::success();
-  }
-  if (race->bothWrite) {
-    return error<7004>(
-        "overlapping-write: core {} phase {} instruction {} and core {} instruction {} "
-        "both write physical DDR {:#x} before a barrier; give each stick one owner",
-        race->core, phase.name, race->instruction, race->otherCore, race->otherInstruction,
-        race->address);
-  }
-  return error<7005>(
-      "undefined-behavior: core {} phase {} instruction {} reads physical DDR {:#x}, "
-      "which core {} instruction {} writes in the same phase; end the phase between "
-      "them",
-      race->core, phase.name, race->instruction, race->address, race->otherCore,
-      race->otherInstruction);
-}
-
-void Machine::addToTotals(const Counters &launch, uint64_t programBytes) {
-  totals.launches += 1;
-  totals.ddr_read_bytes += launch.ddrReadBytes;
-  totals.ddr_write_bytes += launch.ddrWriteBytes;
-  totals.lx_read_bytes += launch.lxReadBytes;
-  totals.lx_write_bytes += launch.lxWriteBytes;
-  totals.program_bytes += programBytes;
-  totals.pt_macs += launch.ptMacs;
-  totals.sfp_lane_ops += launch.sfpLaneOps;
-  totals.instructions += launch.instructions;
-  totals.cycles += launch.cycles;
-  totals.nanoseconds += wholeCycles(double(launch.cycles) / device.timing.clockGhz);
-  totals.sanitizer_checks += launch.sanitizerChecks;
 }
 
 } // namespace spyre::sim

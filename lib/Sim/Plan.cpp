@@ -13,6 +13,8 @@ using program::kMatmulBlock;
 using program::kMaxLevels;
 using program::kMaxOperands;
 using program::Opcode;
+using program::Role;
+using program::Unit;
 
 /// Elements a shuffle moves per cycle.
 static constexpr double kShuffleElemsPerCycle = 64;
@@ -22,10 +24,10 @@ Counters &Counters::operator+=(const Counters &other) {
   ddrWriteBytes += other.ddrWriteBytes;
   lxReadBytes += other.lxReadBytes;
   lxWriteBytes += other.lxWriteBytes;
+  ringBytes += other.ringBytes;
   ptMacs += other.ptMacs;
   sfpLaneOps += other.sfpLaneOps;
   instructions += other.instructions;
-  cycles += other.cycles;
   sanitizerChecks += other.sanitizerChecks;
   return *this;
 }
@@ -42,7 +44,8 @@ uint64_t wholeCycles(double cycles) {
 /// one long level.
 static bool walksAsOne(const Nest &nest, size_t outer, const Nest &inside, size_t inner) {
   for (size_t op = 0; op < kMaxOperands; ++op) {
-    if (nest.strides[op][outer] != inside.strides[op][inner] * inside.counts[inner]) {
+    auto reach = uint64_t(inside.strides[op][inner]) * uint64_t(inside.counts[inner]);
+    if (uint64_t(nest.strides[op][outer]) != reach) {
       return false;
     }
   }
@@ -71,6 +74,7 @@ static Nest simplifiedNest(const Instruction &instruction) {
       result.strides[op][place] = nest.strides[op][level];
     }
   }
+  result.firstLevel = std::min(place, kMaxLevels - 1);
   return result;
 }
 
@@ -86,7 +90,7 @@ static bool accumulatorsAreDistinct(const Nest &nest) {
   }
   std::sort(steps.begin(), steps.end());
   // Accumulators must not even overlap: start with the bytes of one of them.
-  int64_t reach = program::accBytes(numerics::DataFormat::Sen169Fp16) - 1;
+  int64_t reach = program::kMatmulAccBytes - 1;
   for (auto [step, count] : steps) {
     if (step <= reach) {
       return false;
@@ -119,104 +123,184 @@ static Nest matmulOrder(const Nest &nest) {
   return result;
 }
 
+//===- Operands -----------------------------------------------------------------------------===//
+
+static bool readsResult(const Instruction &source) {
+  bool combines = source.opcode == Opcode::Exchange && source.function != Function::Copy;
+  return source.opcode == Opcode::Accumulate || source.opcode == Opcode::Matmul ||
+         source.opcode == Opcode::TopK || combines;
+}
+
+static void planOperands(PlannedInstruction &planned) {
+  const Instruction &source = *planned.source;
+  program::OperandRoles roles = program::operandRoles(source);
+  for (size_t op = 0; op < source.operandCount; ++op) {
+    PlannedOperand &operand = planned.operands[op];
+    operand.role = roles.role[op];
+    operand.inMemory = source.operands[op].kind == program::Operand::Kind::Memory;
+    operand.inDdr = operand.role == Role::DdrStick;
+    operand.written = op == program::resultOperand(source);
+    operand.read = operand.inMemory && (!operand.written || readsResult(source));
+    operand.width = program::pointBytes(source, op);
+    operand.places = program::pointPlaces(source, op);
+    operand.high = operand.width;
+    auto widen = [&](int64_t stride, int64_t count) {
+      // Where no core executes the instruction the verifier checks no reach: any product may come.
+      auto reach = int64_t(uint64_t(stride) * uint64_t(count - 1));
+      auto &bound = reach < 0 ? operand.low : operand.high;
+      bound = int64_t(uint64_t(bound) + uint64_t(reach));
+    };
+    for (size_t level = 0; level < kMaxLevels; ++level) {
+      widen(planned.nest.strides[op][level], planned.nest.counts[level]);
+    }
+    widen(source.parameter, operand.places);
+  }
+}
+
 //===- Cost ---------------------------------------------------------------------------------===//
 
-static void planTransfer(PlannedInstruction &planned, uint64_t points, int64_t activeCores,
+/// Cores that execute an instruction, and how many of them use DDR: of a multicast the leaders.
+struct Users {
+  int64_t cores = 0, ddr = 0;
+};
+
+static Users usersOf(const Instruction &source, const program::Phase &phase) {
+  auto entry = [&](int32_t table, size_t core, int64_t otherwise) {
+    return table < 0 ? otherwise : phase.coreTables[size_t(table)][core];
+  };
+  Users users;
+  for (size_t core = 0; core < size_t(phase.cores); ++core) {
+    bool runs = entry(source.onlyTable, core, 1) != 0;
+    bool leads = entry(source.peerTable, core, int64_t(core)) == int64_t(core);
+    users.cores += runs;
+    users.ddr += runs && leads;
+  }
+  return users;
+}
+
+/// DDR is shared evenly by the cores that use it; a multicast read is limited by the ring too.
+static void planTransfer(PlannedInstruction &planned, const program::Phase &phase, uint64_t points,
                          const arch::Timing &timing) {
+  const Instruction &source = *planned.source;
   uint64_t bytes = points * kStickBytes;
-  bool isLoad = planned.source->opcode == Opcode::Load;
-  planned.ddrOperand = isLoad ? 0 : 1;
+  bool isLoad = planned.unit == Unit::Load;
   (isLoad ? planned.cost.ddrReadBytes : planned.cost.ddrWriteBytes) = bytes;
   (isLoad ? planned.cost.lxWriteBytes : planned.cost.lxReadBytes) = bytes;
-  double bytesPerCycle = timing.ddrBytesPerCycle / double(activeCores);
-  planned.cost.cycles = wholeCycles(timing.ddrLatencyCycles + double(bytes) / bytesPerCycle);
+  Users users = usersOf(source, phase);
+  bool usesRing = users.ddr < users.cores;
+  double ringCycles = usesRing ? double(bytes) / timing.ringBytesPerCycle : 0;
+  planned.cost.ringBytes = usesRing ? bytes : 0;
+  if (source.opcode == Opcode::Gather || source.opcode == Opcode::Scatter) {
+    planned.cost.lxReadBytes += points * source.elementBytes;
+  }
+  double ddrCycles = double(bytes) * double(users.ddr) / timing.ddrBytesPerCycle;
+  planned.duration = {wholeCycles(std::max(ddrCycles, ringCycles)),
+                      wholeCycles(timing.ddrLatencyCycles)};
+}
+
+static void addLxTraffic(PlannedInstruction &planned, uint64_t points) {
+  const Instruction &source = *planned.source;
+  for (size_t op = 0; op < source.operandCount; ++op) {
+    const PlannedOperand &operand = planned.operands[op];
+    if (!operand.inMemory || operand.role == Role::Number || operand.inDdr) {
+      continue;
+    }
+    uint64_t bytes = points * uint64_t(operand.width * operand.places);
+    planned.cost.lxReadBytes += operand.read ? bytes : 0;
+    planned.cost.lxWriteBytes += operand.written ? bytes : 0;
+  }
 }
 
 static void planLaneWork(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
   const Instruction &source = *planned.source;
-  uint64_t lanes = points * uint64_t(planned.lanes);
-  bool isExp = source.opcode == Opcode::Vector && source.function == Function::Exp;
-  double factor = isExp ? timing.sfpTranscendentalFactor : 1;
-  planned.cost.cycles = wholeCycles(double(lanes) * factor / timing.sfpLanesPerCycle);
-  bool counts = source.opcode == Opcode::Accumulate ||
+  // A Convert has as many values as the side with one stick has lanes.
+  int64_t pointLanes = source.opcode == Opcode::Convert
+                           ? std::max(planned.lanes, numerics::elemsPerStick(source.toFormat))
+                           : planned.lanes;
+  uint64_t lanes = points * uint64_t(pointLanes);
+  double factor = 1;
+  if (source.opcode == Opcode::Vector && program::isTranscendental(source.function)) {
+    factor = timing.sfpTranscendentalFactor;
+  } else if (source.opcode == Opcode::TopK) {
+    factor = double(source.parameter);
+  }
+  planned.duration = {wholeCycles(double(lanes) * factor / timing.sfpLanesPerCycle), 0};
+  bool counts = source.opcode == Opcode::Accumulate || source.opcode == Opcode::TopK ||
                 (source.opcode == Opcode::Vector && source.function != Function::Copy);
   planned.cost.sfpLaneOps = counts ? lanes : 0;
-  size_t last = source.operandCount - 1u;
-  for (size_t op = 0; op < last; ++op) {
-    planned.cost.lxReadBytes += points * uint64_t(planned.width[op]);
-  }
-  if (source.opcode == Opcode::Accumulate) {
-    planned.cost.lxReadBytes += points * uint64_t(planned.width[last]);
-  }
-  planned.cost.lxWriteBytes = points * uint64_t(planned.width[last]);
+  addLxTraffic(planned, points);
 }
 
+/// The array multiplies whole sticks: 64 x 64 in 16 bits, 128 x 64 in 8 bits at twice the rate.
 static void planMatmul(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
-  uint64_t accBytes = uint64_t(planned.width[2]);
   planned.matmulNest = matmulOrder(planned.nest);
-  planned.cost.ptMacs = points * kMatmulBlock * kMatmulBlock;
-  planned.cost.cycles = wholeCycles(double(planned.cost.ptMacs) / timing.ptMacsPerCycle);
-  planned.cost.lxReadBytes =
-      points * ((1 + uint64_t(planned.source->validLanes)) * kStickBytes + accBytes);
-  planned.cost.lxWriteBytes = points * accBytes;
+  auto depth = uint64_t(planned.lanes);
+  planned.cost.ptMacs = points * depth * kMatmulBlock;
+  double rate = timing.ptMacsPerCycle * double(depth) / double(kMatmulBlock);
+  planned.duration = {wholeCycles(double(planned.cost.ptMacs) / rate), 0};
+  addLxTraffic(planned, points);
 }
 
-static void planShuffle(PlannedInstruction &planned, uint64_t points) {
-  planned.cost.cycles = wholeCycles(double(points) / kShuffleElemsPerCycle);
-  planned.cost.lxReadBytes = points * planned.source->elementBytes;
-  planned.cost.lxWriteBytes = planned.cost.lxReadBytes;
+static void planMove(PlannedInstruction &planned, uint64_t points) {
+  planned.duration = {wholeCycles(double(points) / kShuffleElemsPerCycle), 0};
+  addLxTraffic(planned, points);
 }
 
-static std::array<int64_t, kMaxOperands> widthsOf(const Instruction &instruction) {
-  constexpr int64_t kStick = kStickBytes;
-  switch (instruction.opcode) {
-  case Opcode::Accumulate:
-    return {kStick, program::accBytes(instruction.format)};
-  case Opcode::Matmul:
-    return {kStick, kStick, program::accBytes(instruction.format)};
-  case Opcode::Finish:
-    return {program::accBytes(instruction.format), kStick};
-  case Opcode::Shuffle:
-    return {instruction.elementBytes, instruction.elementBytes};
-  default:
-    return {kStick, kStick, kStick, kStick};
-  }
+static void planExchange(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
+  uint64_t bytes = points * kStickBytes;
+  planned.cost.ringBytes = bytes;
+  planned.duration = {wholeCycles(double(bytes) / timing.ringBytesPerCycle), 0};
+  addLxTraffic(planned, points);
 }
 
-static PlannedInstruction planInstruction(const Instruction &source, int64_t activeCores,
-                                          const arch::Timing &timing) {
-  PlannedInstruction planned;
-  planned.source = &source;
-  planned.nest = simplifiedNest(source);
-  planned.width = widthsOf(source);
-  planned.lanes = numerics::elemsPerStick(source.format);
-  if (planned.lanes < 1 || planned.lanes > kMaxLanes) {
-    planned.lanes = kMaxLanes; // Fill of a format the vector unit does not compute in.
-  }
-  uint64_t points = uint64_t(source.points());
+static void planCost(PlannedInstruction &planned, const program::Phase &phase,
+                     const arch::Timing &timing) {
+  auto points = uint64_t(planned.source->points());
   planned.cost.instructions = 1;
-  switch (source.opcode) {
+  switch (planned.source->opcode) {
   case Opcode::Load:
   case Opcode::Store:
-    planTransfer(planned, points, activeCores, timing);
+  case Opcode::Gather:
+  case Opcode::Scatter:
+    planTransfer(planned, phase, points, timing);
     break;
   case Opcode::Fill:
   case Opcode::Vector:
   case Opcode::Accumulate:
   case Opcode::Finish:
+  case Opcode::Convert:
+  case Opcode::TopK:
     planLaneWork(planned, points, timing);
     break;
   case Opcode::Matmul:
     planMatmul(planned, points, timing);
     break;
   case Opcode::Shuffle:
-    planShuffle(planned, points);
+  case Opcode::Pick:
+    planMove(planned, points);
+    break;
+  case Opcode::Exchange:
+    planExchange(planned, points, timing);
     break;
   case Opcode::Loop:
   case Opcode::EndLoop:
+  case Opcode::Barrier:
+  case Opcode::Signal:
+  case Opcode::Wait:
     planned.cost.instructions = 0;
     break;
   }
+}
+
+static PlannedInstruction planInstruction(const Instruction &source, const program::Phase &phase,
+                                          const arch::Timing &timing) {
+  PlannedInstruction planned;
+  planned.source = &source;
+  planned.nest = simplifiedNest(source);
+  planned.unit = program::unitOf(source.opcode);
+  planned.lanes = std::max<int64_t>(numerics::elemsPerStick(source.format), 1);
+  planOperands(planned);
+  planCost(planned, phase, timing);
   return planned;
 }
 
@@ -226,20 +310,28 @@ static std::string printable(const std::string &name) {
   return text;
 }
 
-PlannedPhase planPhase(const program::Phase &phase, const arch::DeviceDesc &device) {
-  PlannedPhase planned{&phase, printable(phase.name), {}};
+PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::DeviceDesc &device) {
+  PlannedPhase planned{&phase, index, printable(phase.name), {}, 0};
+  planned.instructions.reserve(phase.instructions.size());
   std::vector<size_t> openLoops;
+  double trips = 1;
   for (size_t i = 0; i < phase.instructions.size(); ++i) {
-    planned.instructions.push_back(
-        planInstruction(phase.instructions[i], phase.cores, device.timing));
-    planned.instructions.back().index = i;
-    if (phase.instructions[i].opcode == Opcode::Loop) {
+    const Instruction &source = phase.instructions[i];
+    planned.instructions.push_back(planInstruction(source, phase, device.timing));
+    PlannedInstruction &added = planned.instructions.back();
+    added.index = i;
+    if (source.opcode == Opcode::Loop) {
       openLoops.push_back(i);
-    } else if (phase.instructions[i].opcode == Opcode::EndLoop) {
-      planned.instructions.back().partner = openLoops.back();
-      planned.instructions[openLoops.back()].partner = i;
+      trips *= double(source.parameter);
+    } else if (source.opcode == Opcode::EndLoop) {
+      added.partner = openLoops.back();
+      planned.instructions[added.partner].partner = i;
+      trips /= double(phase.instructions[added.partner].parameter);
       openLoops.pop_back();
     }
+    bool isMatmul = source.opcode == Opcode::Matmul;
+    planned.hostPoints +=
+        double(source.points()) * trips * double(phase.cores) * (isMatmul ? 16 : 1);
   }
   return planned;
 }

@@ -1,17 +1,18 @@
-//===- Plan.h - what the device works out once per phase before its cores run it ------------===//
+//===- Plan.h - what the device works out once per program ----------------------------------===//
 //
 // An instruction's nest is simplified without changing the order of its points: levels of count 1
 // vanish, and two neighbouring levels become one when every operand walks them as one. The
 // innermost level is then as long as it can be and the units work on it as one run. Cost and
 // counters of one execution are the same on every core, so they are computed here and added where
-// it executes.
+// it executes. Plans are kept between launches; only symbol values may change.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Program/Program.h"
 
-#include "Lx.h"
+#include "Access.h"
+#include "Clock.h"
 
 #include <array>
 #include <string>
@@ -19,12 +20,14 @@
 
 namespace spyre::sim {
 
+constexpr int64_t kMaxLanes = 64;
+
 struct Counters {
   uint64_t ddrReadBytes = 0, ddrWriteBytes = 0;
   uint64_t lxReadBytes = 0, lxWriteBytes = 0;
+  uint64_t ringBytes = 0;
   uint64_t ptMacs = 0, sfpLaneOps = 0;
   uint64_t instructions = 0;
-  uint64_t cycles = 0;
   uint64_t sanitizerChecks = 0;
 
   Counters &operator+=(const Counters &other);
@@ -32,8 +35,21 @@ struct Counters {
 
 /// A nest of points with one address walk per operand; level kMaxLevels - 1 is the innermost.
 struct Nest {
-  std::array<int64_t, program::kMaxLevels> counts{1, 1, 1, 1};
+  std::array<int64_t, program::kMaxLevels> counts{1, 1, 1, 1, 1, 1};
   std::array<std::array<int64_t, program::kMaxLevels>, program::kMaxOperands> strides{};
+  /// Levels before this one have count 1.
+  size_t firstLevel = program::kMaxLevels - 1;
+};
+
+struct PlannedOperand {
+  program::Role role = program::Role::LxStick;
+  bool inMemory = true;
+  bool inDdr = false;
+  bool read = false, written = false;
+  /// Bytes at one address, and the number of such addresses `parameter` apart.
+  int64_t width = 0, places = 1;
+  /// Lowest and one past the highest byte of the whole nest, relative to its first point.
+  int64_t low = 0, high = 0;
 };
 
 struct PlannedInstruction {
@@ -43,27 +59,38 @@ struct PlannedInstruction {
   /// Matmul: the same points with one B block used as long as possible; equal to nest when that
   /// order could change a result.
   Nest matmulNest;
-  /// Bytes of one point of each operand.
-  std::array<int64_t, program::kMaxOperands> width{};
-  /// Operand in DDR, or -1.
-  int ddrOperand = -1;
+  std::array<PlannedOperand, program::kMaxOperands> operands;
+  program::Unit unit = program::Unit::Vector;
   /// Lanes of a stick of the format.
   int64_t lanes = 0;
-  /// What one execution adds.
+  /// What one execution adds; a multicast load charges DDR to the leader, the ring to all.
   Counters cost;
+  Duration duration;
   /// Loop: index of the EndLoop. EndLoop: index of the Loop.
   size_t partner = 0;
 };
 
 struct PlannedPhase {
   const program::Phase *source = nullptr;
+  size_t index = 0;
   /// Printable form of the name, for faults.
   std::string name;
   std::vector<PlannedInstruction> instructions;
+  /// A guess of host work: points over all cores.
+  double hostPoints = 0;
 };
 
 /// \p phase must have passed verifyProgram for \p device and must outlive the plan.
-PlannedPhase planPhase(const program::Phase &phase, const arch::DeviceDesc &device);
+PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::DeviceDesc &device);
+
+struct PlannedProgram {
+  program::Program program;
+  std::vector<PlannedPhase> phases;
+  /// Binary form it was read from, symbol values included.
+  std::string bytes;
+  /// Live LX buffers were found not to overlap.
+  bool buffersAreApart = false;
+};
 
 /// \p cycles as an integer, rounded up.
 uint64_t wholeCycles(double cycles);

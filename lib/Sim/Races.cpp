@@ -13,26 +13,49 @@ namespace spyre::sim {
 
 using Range = RangeSet::Range;
 
-void RangeSet::add(uint64_t begin, uint64_t end, size_t instruction) {
-  if (!ranges.empty()) {
+bool RangeSet::add(uint64_t begin, uint64_t end, size_t instruction) {
+  lowest = std::min(lowest, begin);
+  highest = std::max(highest, end);
+  if (ranges.size() > compactCount) {
     Range &last = ranges.back();
     bool touches = begin <= last.end && last.begin <= end;
     if (last.instruction == instruction && touches) {
       last.begin = std::min(last.begin, begin);
       last.end = std::max(last.end, end);
-      return;
+      return true;
     }
   }
   ranges.push_back({begin, end, instruction});
-  if (ranges.size() >= limit) {
-    compact();
-    limit = std::max(kFirstLimit, 2 * ranges.size());
+  if (ranges.size() < limit) {
+    return true;
   }
+  compact();
+  limit = std::max(kFirstLimit, 2 * ranges.size());
+  return ranges.size() <= kMostRanges;
 }
 
 void RangeSet::clear() {
   ranges.clear();
   limit = kFirstLimit;
+  compactCount = 0;
+  lowest = UINT64_MAX;
+  highest = 0;
+}
+
+bool RangeSet::touches(uint64_t begin, uint64_t end) {
+  if (begin >= highest || end <= lowest) {
+    return false;
+  }
+  if (ranges.size() - compactCount > kMostLoose) {
+    compact();
+  }
+  auto loose = ranges.begin() + std::ptrdiff_t(compactCount);
+  auto found =
+      std::upper_bound(ranges.begin(), loose, begin,
+                       [](uint64_t value, const Range &range) { return value < range.end; });
+  return (found != loose && found->begin < end) ||
+         std::any_of(loose, ranges.end(),
+                     [&](const Range &range) { return range.begin < end && begin < range.end; });
 }
 
 const std::vector<Range> &RangeSet::sorted() {
@@ -41,12 +64,15 @@ const std::vector<Range> &RangeSet::sorted() {
 }
 
 void RangeSet::compact() {
+  if (compactCount == ranges.size()) {
+    return;
+  }
   auto before = [](const Range &a, const Range &b) {
     return std::tie(a.begin, a.instruction, a.end) < std::tie(b.begin, b.instruction, b.end);
   };
-  if (!std::is_sorted(ranges.begin(), ranges.end(), before)) {
-    std::sort(ranges.begin(), ranges.end(), before);
-  }
+  auto loose = ranges.begin() + std::ptrdiff_t(compactCount);
+  std::sort(loose, ranges.end(), before);
+  std::inplace_merge(ranges.begin(), loose, ranges.end(), before);
   size_t kept = 0;
   for (const Range &range : ranges) {
     Range *last = kept == 0 ? nullptr : &ranges[kept - 1];
@@ -68,7 +94,34 @@ void RangeSet::compact() {
     }
   }
   ranges.resize(kept);
+  compactCount = kept;
 }
+
+//===- Reads under way ----------------------------------------------------------------------===//
+
+void ReadWindow::add(uint64_t begin, uint64_t end, uint32_t time) {
+  if (!reads.empty() && reads.back().time == time && begin <= reads.back().end &&
+      reads.back().begin <= end) {
+    reads.back().begin = std::min(reads.back().begin, begin);
+    reads.back().end = std::max(reads.back().end, end);
+    return;
+  }
+  if (reads.size() == kMostReads) {
+    reads.pop_front();
+  }
+  reads.push_back({begin, end, time});
+}
+
+bool ReadWindow::overlaps(uint64_t begin, uint64_t end, uint32_t known) {
+  while (!reads.empty() && reads.front().time <= known) {
+    reads.pop_front();
+  }
+  return std::any_of(reads.begin(), reads.end(), [&](const Read &read) {
+    return read.time > known && read.begin < end && begin < read.end;
+  });
+}
+
+//===- Races --------------------------------------------------------------------------------===//
 
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "Machine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <map>
@@ -17,6 +18,10 @@ using spyre::Status;
 using spyre::sim::Machine;
 using spyre::sim::Segment;
 
+struct spyre_sim_snapshot {
+  spyre::sim::Snapshot state;
+};
+
 struct spyre_sim {
   uint64_t id = 0;
   std::mutex mutex;
@@ -25,6 +30,8 @@ struct spyre_sim {
 
 /// Devices are numbered and never renumbered: a pointer may be used again after a destroy.
 static std::atomic<uint64_t> nextId{1};
+
+static std::atomic<uint64_t> unsanitizedLaunches{0};
 
 /// Errors of this thread's last call per device; devices whose last call succeeded have no entry.
 static std::map<uint64_t, std::string> &lastErrors() {
@@ -96,7 +103,8 @@ void spyre_sim_destroy(spyre_sim *sim) {
 
 int spyre_sim_write(spyre_sim *sim, uint64_t address, const void *data, uint64_t bytes) {
   return call(sim, [&](Machine &machine) {
-    return data == nullptr && bytes > 0 ? nullPointer("data") : machine.write(address, data, bytes);
+    return data == nullptr && bytes > 0 ? nullPointer("data")
+                                        : machine.write(address, data, bytes, nullptr);
   });
 }
 
@@ -106,12 +114,36 @@ int spyre_sim_read(spyre_sim *sim, uint64_t address, void *data, uint64_t bytes)
   });
 }
 
+int spyre_sim_write_sticks(spyre_sim *sim, uint64_t address, const void *data, uint64_t bytes,
+                           const uint64_t *padding) {
+  return call(sim, [&](Machine &machine) {
+    return data == nullptr && bytes > 0 ? nullPointer("data")
+                                        : machine.write(address, data, bytes, padding);
+  });
+}
+
+int spyre_sim_read_sticks(spyre_sim *sim, uint64_t address, void *data, uint64_t bytes,
+                          const uint64_t *padding) {
+  return call(sim, [&](Machine &machine) {
+    return data == nullptr && bytes > 0 ? nullPointer("data")
+                                        : machine.readSticks(address, data, bytes, padding);
+  });
+}
+
+int spyre_sim_copy(spyre_sim *sim, uint64_t from, uint64_t to, uint64_t bytes) {
+  return call(sim, [&](Machine &machine) { return machine.copy(from, to, bytes); });
+}
+
+int spyre_sim_has_sanitizer(spyre_sim *sim) {
+  return sim != nullptr && sim->machine->hasSanitizer() ? 1 : 0;
+}
+
 int spyre_sim_discard(spyre_sim *sim, uint64_t address, uint64_t bytes) {
   return call(sim, [&](Machine &machine) { return machine.discard(address, bytes); });
 }
 
 int spyre_sim_launch(spyre_sim *sim, uint64_t program_address, uint64_t program_bytes,
-                     const spyre_sim_segment *segments, uint32_t segment_count) {
+                     const spyre_sim_segment *segments, uint32_t segment_count, uint32_t flags) {
   return call(sim, [&](Machine &machine) {
     if (segments == nullptr && segment_count > 0) {
       return nullPointer("segments");
@@ -120,7 +152,10 @@ int spyre_sim_launch(spyre_sim *sim, uint64_t program_address, uint64_t program_
     for (uint32_t i = 0; i < segment_count; ++i) {
       mapped.push_back({segments[i].physical_base, segments[i].bytes});
     }
-    return machine.launch(program_address, program_bytes, mapped);
+    if (!machine.hasSanitizer()) {
+      unsanitizedLaunches.fetch_add(1);
+    }
+    return machine.launch(program_address, program_bytes, mapped, flags);
   });
 }
 
@@ -152,5 +187,52 @@ int spyre_sim_read_lx(spyre_sim *sim, uint32_t core, uint64_t address, void *dat
                                         : machine.readLx(core, address, data, bytes);
   });
 }
+
+int spyre_sim_write_lx(spyre_sim *sim, uint32_t core, uint64_t address, const void *data,
+                       uint64_t bytes) {
+  return call(sim, [&](Machine &machine) {
+    return data == nullptr && bytes > 0 ? nullPointer("data")
+                                        : machine.writeLx(core, address, data, bytes);
+  });
+}
+
+uint64_t spyre_sim_unsanitized_launches(void) { return unsanitizedLaunches.load(); }
+
+void spyre_sim_trace(spyre_sim *sim, uint64_t max_events) {
+  call(sim, [&](Machine &machine) {
+    machine.startTrace(max_events);
+    return Status::success();
+  });
+}
+
+uint64_t spyre_sim_get_trace(spyre_sim *sim, spyre_sim_event *events, uint64_t capacity) {
+  uint64_t count = 0;
+  call(sim, [&](Machine &machine) {
+    std::vector<spyre_sim_event> all = machine.trace();
+    count = all.size();
+    if (events != nullptr) {
+      std::copy_n(all.begin(), std::min(count, capacity), events);
+    }
+    return Status::success();
+  });
+  return count;
+}
+
+spyre_sim_snapshot *spyre_sim_save(spyre_sim *sim) {
+  std::unique_ptr<spyre_sim_snapshot> snapshot;
+  call(sim, [&](Machine &machine) {
+    snapshot = std::make_unique<spyre_sim_snapshot>(spyre_sim_snapshot{machine.save()});
+    return Status::success();
+  });
+  return snapshot.release();
+}
+
+int spyre_sim_restore(spyre_sim *sim, const spyre_sim_snapshot *snapshot) {
+  return call(sim, [&](Machine &machine) {
+    return snapshot == nullptr ? nullPointer("snapshot") : machine.restore(snapshot->state);
+  });
+}
+
+void spyre_sim_snapshot_destroy(spyre_sim_snapshot *snapshot) { delete snapshot; }
 
 } // extern "C"

@@ -1,95 +1,69 @@
-//===- Units.cpp - Load, Store, Fill and the vector unit ------------------------------------===//
-//
-// Points execute in order. A unit may work on many points at once only when no point reads what an
-// earlier point of the same run wrote; runs where that could happen are cut into single points.
-//===--------------------------------------------------------------------------------------------===//
-#include "spyre/Numerics/Functions.h"
+//===- Units.cpp - dispatch, and the units that move data as it is ------------------===//
+#include "Pieces.h"
 
-#include "Core.h"
-#include "Kernels.h"
-
-#include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace spyre::sim {
 
-using numerics::DataFormat;
-using program::Function;
 using program::Opcode;
+using program::Unit;
 
-/// True when a point of the run may read bytes that another point of it wrote.
-static bool mayReadOwnResult(const Access &input, const Access &output) {
-  if (!input.overlaps(output)) {
-    return false;
-  }
-  bool inPlace = input.base == output.base && input.stride == output.stride &&
-                 input.width == output.width && std::abs(input.stride) >= input.width;
-  return !inPlace;
-}
-
-static Run singlePoint(const Run &run, int64_t point) {
-  Run single = run;
-  single.count = 1;
-  for (Access &access : single.operands) {
-    access.base += point * access.stride;
-    access.count = 1;
-  }
-  return single;
-}
-
-/// Calls \p body for \p run, or for each of its points when inputs and result depend on each other.
-template <typename Body>
-static bool inSafePieces(const Run &run, size_t inputs, Body body) {
-  const Access &output = run.operands[inputs];
-  bool dependent = false;
-  for (size_t i = 0; i < inputs && run.count > 1; ++i) {
-    dependent |= mayReadOwnResult(run.operands[i], output);
-  }
-  if (!dependent) {
-    return body(run);
-  }
-  for (int64_t point = 0; point < run.count; ++point) {
-    if (!body(singlePoint(run, point))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool Core::runUnit(const Addresses &addresses) {
+bool Core::runUnit() {
   const program::Instruction &source = *current->source;
-  size_t inputs = source.operandCount - 1u;
+  auto runs = [this](bool (Core::*unit)(const Run &)) {
+    return forEachRun(*current, current->nest, places,
+                      [&](const Run &run) { return (this->*unit)(run); });
+  };
+  auto pieces = [this](bool (Core::*unit)(const Run &), size_t inputs) {
+    return forEachRun(*current, current->nest, places, [&](const Run &run) {
+      return inSafePieces(*current, run, inputs,
+                          [&](const Run &piece) { return (this->*unit)(piece); });
+    });
+  };
+  auto wholeRuns = [&](bool (Core::*unit)(const Run &)) {
+    if (!mayReadOwnResult(*current, places)) {
+      return runs(unit);
+    }
+    return forEachRun(*current, current->nest, places, [&](const Run &run) {
+      return inSinglePoints(run, [&](const Run &point) { return (this->*unit)(point); });
+    });
+  };
   switch (source.opcode) {
   case Opcode::Load:
-    return forEachRun(current->nest, addresses, [&](const Run &run) { return load(run); });
+    return noteDdrRead(0) && runs(&Core::load);
   case Opcode::Store:
-    return forEachRun(current->nest, addresses, [&](const Run &run) { return store(run); });
+    return noteDdrWrite(1) && runs(&Core::store);
+  case Opcode::Gather:
+    return wholeRuns(&Core::gather);
+  case Opcode::Scatter:
+    return runs(&Core::scatter);
   case Opcode::Fill:
-    return forEachRun(current->nest, addresses, [&](const Run &run) { return fill(run); });
+    return runs(&Core::fill);
   case Opcode::Vector:
-    return forEachRun(current->nest, addresses, [&](const Run &run) {
-      return inSafePieces(run, inputs, [&](const Run &piece) { return vector(piece); });
-    });
+    return pieces(&Core::vector, source.operandCount - 1u);
   case Opcode::Accumulate:
-    return forEachRun(current->nest, addresses, [&](const Run &run) {
-      return inSafePieces(run, inputs, [&](const Run &piece) { return accumulate(piece); });
-    });
+    return pieces(&Core::accumulate, 1);
   case Opcode::Finish:
-    return forEachRun(current->nest, addresses, [&](const Run &run) {
-      return inSafePieces(run, inputs, [&](const Run &piece) { return finish(piece); });
-    });
+    return pieces(&Core::finish, 1);
   case Opcode::Shuffle:
-    return forEachRun(current->nest, addresses, [&](const Run &run) {
-      return inSafePieces(run, inputs, [&](const Run &piece) { return shuffle(piece); });
-    });
+    return pieces(&Core::shuffle, 1);
+  case Opcode::Pick:
+    return wholeRuns(&Core::pick);
+  case Opcode::Convert:
+    return wholeRuns(&Core::convert);
+  case Opcode::TopK:
+    return wholeRuns(&Core::topK);
   case Opcode::Matmul:
-    return matmul(addresses);
+    return matmul();
+  case Opcode::Exchange:
   case Opcode::Loop:
   case Opcode::EndLoop:
+  case Opcode::Barrier:
+  case Opcode::Signal:
+  case Opcode::Wait:
     break;
   }
-  SPYRE_CHECK(false, "loops are control, not unit work");
+  SPYRE_CHECK(false, "control and collectives are no unit work");
 }
 
 //===- DDR ----------------------------------------------------------------------------------===//
@@ -106,47 +80,140 @@ static void copySticks(const uint8_t *from, int64_t fromStride, uint8_t *to, int
   }
 }
 
-void Core::recordDdr(RangeSet &ranges, const Access &access) {
+/// The same for masks, one per stick.
+static void copyMasks(const uint64_t *from, int64_t fromStride, uint64_t *to, int64_t toStride,
+                      int64_t count) {
+  fromStride /= kStickBytes;
+  toStride /= kStickBytes;
+  for (int64_t i = 0; i < count; ++i) {
+    to[i * toStride] = from[i * fromStride];
+  }
+}
+
+/// Masks of memory without padding are zero pages: reading is cheap, writing zeros to them is not.
+static void storeMasks(const uint64_t *from, int64_t fromStride, uint64_t *to, int64_t toStride,
+                       int64_t count) {
+  fromStride /= kStickBytes;
+  toStride /= kStickBytes;
+  for (int64_t i = 0; i < count; ++i) {
+    if (to[i * toStride] != from[i * fromStride]) {
+      to[i * toStride] = from[i * fromStride];
+    }
+  }
+}
+
+/// Calls \p body with [begin, end) of the sticks that a DDR operand reaches over the whole nest, in
+/// runs along the level that is contiguous in DDR, whichever that is, until it returns false.
+template <typename Body>
+bool Core::forEachDdrRange(size_t operand, Body body) {
+  const Nest &nest = current->nest;
+  const auto &strides = nest.strides[operand];
+  size_t along = program::kMaxLevels - 1;
+  for (size_t level = nest.firstLevel; level < program::kMaxLevels; ++level) {
+    if (std::abs(strides[level]) == kStickBytes) {
+      along = level;
+    }
+  }
+  bool isRun = std::abs(strides[along]) <= kStickBytes;
+  Nest outer = nest;
+  outer.counts[along] = isRun ? 1 : nest.counts[along];
+  Access run{0, strides[along], isRun ? nest.counts[along] : 1, kStickBytes};
+  std::array<int64_t, program::kMaxLevels> index{};
+  while (true) {
+    run.base = places[operand].address;
+    for (size_t level = 0; level < program::kMaxLevels; ++level) {
+      run.base += index[level] * strides[level];
+    }
+    if (!body(uint64_t(run.lowest()), uint64_t(run.end()))) {
+      return false;
+    }
+    size_t level = program::kMaxLevels;
+    do {
+      if (level-- == 0) {
+        return true;
+      }
+      index[level] = index[level] + 1 < outer.counts[level] ? index[level] + 1 : 0;
+    } while (index[level] == 0);
+  }
+}
+
+bool Core::failRanges() {
+  return fail(error<7008>("system-error: {} touches more than {} separate ranges of DDR since the "
+                          "last barrier; put a barrier between them",
+                          where(), RangeSet::kMostRanges));
+}
+
+/// Before a load. In a phase that overlaps, no token orders what went through DDR: a core may not
+/// load what it stored since the last barrier.
+bool Core::noteDdrRead(size_t operand) {
+  return !context->sanitizer || forEachDdrRange(operand, [&](uint64_t begin, uint64_t end) {
+    return noteReadRange(operand, begin, end);
+  });
+}
+
+bool Core::noteReadRange(size_t operand, uint64_t begin, uint64_t end) {
+  phaseCounters.sanitizerChecks += (end - begin) / kStickBytes;
+  if (phase->source->overlap) {
+    if (phaseAccesses.writes.touches(begin, end)) {
+      return fail(error<7005>("missing-barrier: {} {} reads physical DDR {:#x}..{:#x}, where this "
+                              "core stored since the last barrier; put a barrier between them",
+                              where(), what(operand), begin, end));
+    }
+    phaseAccesses.recentReads.add(begin, end, order.time(Unit::Load));
+  }
+  return phaseAccesses.reads.add(begin, end, current->index) || failRanges();
+}
+
+bool Core::noteDdrWrite(size_t operand) {
+  return forEachDdrRange(
+      operand, [&](uint64_t begin, uint64_t end) { return noteWriteRange(operand, begin, end); });
+}
+
+/// Before a store. In a phase that overlaps it must know that loads of the same bytes are over.
+bool Core::noteWriteRange(size_t operand, uint64_t begin, uint64_t end) {
+  context->ddr->touch(begin, end - begin);
   if (!context->sanitizer) {
-    return;
+    return true;
   }
-  phaseCounters.sanitizerChecks += uint64_t(access.count);
-  if (phase->source->cores == 1) {
-    return;
+  phaseCounters.sanitizerChecks += (end - begin) / kStickBytes;
+  if (phase->source->overlap &&
+      phaseAccesses.recentReads.overlaps(begin, end, order.knownTime(Unit::Store, Unit::Load))) {
+    return fail(error<7015>("missing-wait: {} {} writes physical DDR {:#x}..{:#x}: unit load reads "
+                            "it and nothing orders the two; signal a token there and wait for it "
+                            "here",
+                            where(), what(operand), begin, end));
   }
-  if (std::abs(access.stride) <= kStickBytes) {
-    ranges.add(uint64_t(access.lowest()), uint64_t(access.end()), current->index);
-    return;
-  }
-  for (int64_t i = 0; i < access.count; ++i) {
-    auto begin = uint64_t(access.base + i * access.stride);
-    ranges.add(begin, begin + kStickBytes, current->index);
-  }
+  return phaseAccesses.writes.add(begin, end, current->index) || failRanges();
 }
 
 bool Core::load(const Run &run) {
   const Access &from = run.operands[0];
   const Access &to = run.operands[1];
-  recordDdr(phaseAccesses.reads, from);
-  copySticks(context->ddr->at(uint64_t(from.base)), from.stride, memory.at(to.base), to.stride,
-             run.count);
-  memory.markWritten(to);
-  return true;
+  auto source = uint64_t(from.base);
+  copySticks(context->ddr->at(source), from.stride, lx(to.base), to.stride, run.count);
+  if (context->sanitizer) {
+    copyMasks(context->ddr->padding(source), from.stride, shadowState->padding(to.base), to.stride,
+              run.count);
+  }
+  return wrote(1, places[1], to);
 }
 
 bool Core::store(const Run &run) {
   const Access &from = run.operands[0];
   const Access &to = run.operands[1];
-  if (!checkWritten(0, from, run.count)) {
+  if (!checkInput(0, from)) {
     return false;
   }
-  recordDdr(phaseAccesses.writes, to);
-  copySticks(memory.at(from.base), from.stride, context->ddr->at(uint64_t(to.base)), to.stride,
-             run.count);
+  auto target = uint64_t(to.base);
+  copySticks(lx(from.base), from.stride, context->ddr->at(target), to.stride, run.count);
+  if (context->sanitizer) {
+    storeMasks(shadowState->padding(from.base), from.stride, context->ddr->padding(target),
+               to.stride, run.count);
+  }
   return true;
 }
 
-//===- Vector -------------------------------------------------------------------------------===//
+//===- LX -----------------------------------------------------------------------------------===//
 
 bool Core::fill(const Run &run) {
   const Access &to = run.operands[0];
@@ -155,174 +222,13 @@ bool Core::fill(const Run &run) {
     stick[i] = uint8_t(current->source->immediate >> (8 * (i % 4)));
   }
   for (int64_t i = 0; i < run.count; ++i) {
-    std::memcpy(memory.at(to.base + i * to.stride), stick.data(), kStickBytes);
+    std::memcpy(lx(to.base + i * to.stride), stick.data(), kStickBytes);
   }
-  memory.markWritten(to);
-  return true;
+  if (context->sanitizer) {
+    shadowState->clearPadding(to);
+  }
+  return wrote(0, places[0], to);
 }
-
-bool Core::vector(const Run &run) {
-  size_t inputs = current->source->operandCount - 1u;
-  for (size_t i = 0; i < inputs; ++i) {
-    if (!checkWritten(i, run.operands[i], run.count)) {
-      return false;
-    }
-  }
-  const Access &input = run.operands[0];
-  const Access &output = run.operands[inputs];
-  if (current->source->function == Function::Copy && !current->source->operands[0].splat) {
-    // To fp32 and back gives the same bits for every pattern of both formats.
-    copySticks(memory.at(input.base), input.stride, memory.at(output.base), output.stride,
-               run.count);
-  } else {
-    for (int64_t first = 0; first < run.count; first += kBatchSticks) {
-      vectorBatch(run, first, std::min(kBatchSticks, run.count - first));
-    }
-  }
-  memory.markWritten(output);
-  return true;
-}
-
-/// Brings \p sticks sticks of one input to fp32. Points of the run are independent here.
-void Core::readInput(size_t input, const Run &run, int64_t first, int64_t sticks) {
-  const Access &access = run.operands[input];
-  DataFormat format = current->source->format;
-  bool splat = current->source->operands[input].splat;
-  int64_t lanes = current->lanes;
-  float *values = scratch.inputs[input];
-  if (access.stride == 0 && first > 0) {
-    return; // The same stick as in the first batch, which is the longest one.
-  }
-  if (access.stride == kStickBytes && !splat) {
-    numerics::deviceToFloat(format, memory.at(access.base + first * kStickBytes), values,
-                            sticks * lanes);
-    return;
-  }
-  for (int64_t i = 0; i < sticks; ++i) {
-    float *stick = values + i * lanes;
-    if (access.stride == 0 && i > 0) {
-      std::memcpy(stick, values, size_t(lanes) * sizeof(float));
-      continue;
-    }
-    const uint8_t *source = memory.at(access.base + (first + i) * access.stride);
-    if (splat) {
-      float value = 0;
-      numerics::deviceToFloat(format, source, &value, 1);
-      std::fill_n(stick, lanes, value);
-    } else {
-      numerics::deviceToFloat(format, source, stick, lanes);
-    }
-  }
-}
-
-void Core::vectorBatch(const Run &run, int64_t first, int64_t sticks) {
-  size_t inputs = current->source->operandCount - 1u;
-  for (size_t i = 0; i < inputs; ++i) {
-    readInput(i, run, first, sticks);
-  }
-  int64_t lanes = sticks * current->lanes;
-  const float *a = scratch.inputs[0], *b = scratch.inputs[1], *c = scratch.inputs[2];
-  const float *result = scratch.result;
-  switch (current->source->function) {
-  case Function::Add:
-    addLanes(a, b, scratch.result, lanes);
-    break;
-  case Function::Mul:
-    mulLanes(a, b, scratch.result, lanes);
-    break;
-  case Function::Exp:
-    numerics::expF32(a, scratch.result, lanes);
-    break;
-  case Function::Where:
-    whereLanes(a, b, c, scratch.result, lanes);
-    break;
-  default: // Copy of a splat: the verifier admits nothing else.
-    result = a;
-    break;
-  }
-  const Access &output = run.operands[inputs];
-  DataFormat format = current->source->format;
-  if (output.stride == kStickBytes) {
-    numerics::floatToDevice(format, result, memory.at(output.base + first * kStickBytes), lanes);
-    return;
-  }
-  for (int64_t i = 0; i < sticks; ++i) {
-    numerics::floatToDevice(format, result + i * current->lanes,
-                            memory.at(output.base + (first + i) * output.stride), current->lanes);
-  }
-}
-
-//===- Accumulators -------------------------------------------------------------------------===//
-
-/// Input sticks in fp32 with the masked lanes replaced.
-void Core::readMasked(const Access &access, int64_t first, int64_t sticks) {
-  const program::Instruction &source = *current->source;
-  int64_t lanes = current->lanes;
-  auto masked = std::bit_cast<float>(source.immediate);
-  float *values = scratch.inputs[0];
-  if (access.stride == kStickBytes) {
-    numerics::deviceToFloat(source.format, memory.at(access.base + first * kStickBytes), values,
-                            sticks * lanes);
-  }
-  for (int64_t i = 0; i < sticks; ++i) {
-    float *stick = values + i * lanes;
-    if (access.stride != kStickBytes) {
-      numerics::deviceToFloat(source.format, memory.at(access.base + (first + i) * access.stride),
-                              stick, lanes);
-    }
-    std::fill(stick + source.validLanes, stick + lanes, masked);
-  }
-}
-
-bool Core::accumulate(const Run &run) {
-  const Access &input = run.operands[0];
-  const Access &acc = run.operands[1];
-  int64_t accSticks = acc.width / kStickBytes;
-  if (!checkWritten(0, input, run.count) || !checkWritten(1, acc, run.count * accSticks)) {
-    return false;
-  }
-  auto combine = current->source->function == Function::Sum ? sumSticks : maxSticks;
-  auto width = size_t(acc.width);
-  for (int64_t first = 0; first < run.count; first += kBatchSticks) {
-    int64_t sticks = std::min(kBatchSticks, run.count - first);
-    readMasked(input, first, sticks);
-    // One accumulator for the whole run is combined at once, else each point has its own.
-    int64_t sticksAtOnce = acc.stride == 0 ? sticks : 1;
-    for (int64_t i = 0; i < sticks; i += sticksAtOnce) {
-      uint8_t *place = memory.at(acc.base + (first + i) * acc.stride);
-      std::memcpy(scratch.accumulator, place, width);
-      combine(scratch.accumulator, scratch.inputs[0] + i * current->lanes, sticksAtOnce,
-              current->lanes);
-      std::memcpy(place, scratch.accumulator, width);
-    }
-  }
-  memory.markWritten(acc);
-  return true;
-}
-
-bool Core::finish(const Run &run) {
-  const Access &acc = run.operands[0];
-  const Access &output = run.operands[1];
-  if (!checkWritten(0, acc, run.count * (acc.width / kStickBytes))) {
-    return false;
-  }
-  int64_t lanes = current->lanes;
-  Function function = current->source->function;
-  for (int64_t i = 0; i < run.count; ++i) {
-    float *values = scratch.accumulator;
-    std::memcpy(values, memory.at(acc.base + i * acc.stride), size_t(acc.width));
-    if (function != Function::Lanes) {
-      float value = function == Function::TreeSum ? treeSum(values, lanes) : treeMax(values, lanes);
-      std::fill_n(values, lanes, value);
-    }
-    numerics::floatToDevice(current->source->format, values,
-                            memory.at(output.base + i * output.stride), lanes);
-  }
-  memory.markWritten(output);
-  return true;
-}
-
-//===- Shuffle ------------------------------------------------------------------------------===//
 
 template <typename Element>
 static void moveElements(const uint8_t *from, int64_t fromStride, uint8_t *to, int64_t toStride,
@@ -332,27 +238,110 @@ static void moveElements(const uint8_t *from, int64_t fromStride, uint8_t *to, i
   }
 }
 
+/// Elements a fresh stick does not get are padding, and hold a NaN pattern so that they neither
+/// depend on earlier launches nor pass for data.
+static void beginElements(Shadow &shadow, uint8_t *lx, const Access &to, WriterKey key) {
+  constexpr int kPoisonByte = 0xFF;
+  auto begin = [&](int64_t stick) {
+    int64_t address = stick * kStickBytes;
+    if (shadow.writerOf(address) != key) {
+      std::memset(lx + address, kPoisonByte, kStickBytes);
+      *shadow.padding(address) = ~uint64_t(0);
+      shadow.setWriter({.base = address}, key);
+    }
+  };
+  if (to.isDense()) {
+    for (int64_t stick = to.lowest() / kStickBytes; stick <= (to.end() - 1) / kStickBytes;
+         ++stick) {
+      begin(stick);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < to.count; ++i) {
+    begin((to.base + i * to.stride) / kStickBytes);
+  }
+}
+
+/// Bits of the mask that the element at \p address covers.
+static uint64_t elementBits(int64_t address, int64_t bytes) {
+  int64_t lane = address % kStickBytes / 2;
+  return (bytes == 4 ? uint64_t(3) : uint64_t(1)) << lane;
+}
+
+/// Fresh sticks of the result begin and get the padding of the elements that move there.
+static void moveElementMasks(Shadow &shadow, uint8_t *lx, const Access &from, const Access &to,
+                             WriterKey key) {
+  bool allData = shadow.noPadding(from);
+  uint64_t firstMask = shadow.paddingAt(from.base);
+  beginElements(shadow, lx, to, key);
+  for (int64_t i = 0; i < to.count; ++i) {
+    int64_t source = from.base + i * from.stride, target = to.base + i * to.stride;
+    uint64_t found = i == 0 ? firstMask : shadow.paddingAt(source);
+    bool padding = !allData && (found & elementBits(source, from.width)) != 0;
+    uint64_t bits = elementBits(target, to.width);
+    uint64_t *mask = shadow.padding(target);
+    *mask = padding ? *mask | bits : *mask & ~bits;
+  }
+}
+
 bool Core::shuffle(const Run &run) {
   const Access &from = run.operands[0];
   const Access &to = run.operands[1];
-  if (!checkWritten(0, from, run.count)) {
+  bool renames = context->sanitizer && places[0].key != places[1].key;
+  if (renames && run.count > 1 && wholeSticks(from).overlaps(wholeSticks(to))) {
+    return inSinglePoints(run, [&](const Run &point) { return shuffle(point); });
+  }
+  if (!checkInput(0, from)) {
     return false;
   }
-  memory.markElementsWritten(to);
-  const uint8_t *source = memory.at(from.base);
-  uint8_t *place = memory.at(to.base);
+  uint32_t single = 0;
+  const uint8_t *source = lx(from.base);
+  uint8_t *target = lx(to.base);
+  if (run.count == 1) {
+    // The stick of the result may be that of the input, under the name of another buffer.
+    std::memcpy(&single, source, size_t(from.width));
+    source = reinterpret_cast<const uint8_t *>(&single);
+  }
+  if (context->sanitizer) {
+    moveElementMasks(*shadowState, lx(0), from, to, places[1].key);
+  }
   switch (current->source->elementBytes) {
   case 1:
-    moveElements<uint8_t>(source, from.stride, place, to.stride, run.count);
+    moveElements<uint8_t>(source, from.stride, target, to.stride, run.count);
     break;
   case 2:
-    moveElements<uint16_t>(source, from.stride, place, to.stride, run.count);
+    moveElements<uint16_t>(source, from.stride, target, to.stride, run.count);
     break;
   default:
-    moveElements<uint32_t>(source, from.stride, place, to.stride, run.count);
+    moveElements<uint32_t>(source, from.stride, target, to.stride, run.count);
     break;
   }
-  return true;
+  return wrote(1, places[1], to);
+}
+
+bool Core::pick(const Run &run) {
+  const auto &[from, indices, to, unused3, unused4, unused5] = run.operands;
+  if (!checkInput(1, indices)) {
+    return false;
+  }
+  for (int64_t i = 0; i < run.count; ++i) {
+    int64_t index = 0;
+    if (!readIndex(1, indices, i, index)) {
+      return false;
+    }
+    Access source{from.base + i * from.stride, 0, 1, from.width};
+    Access target{to.base + i * to.stride, 0, 1, to.width};
+    if (!indirectLx(0, index, source) || !checkInput(0, source)) {
+      return false;
+    }
+    uint32_t element = 0;
+    std::memcpy(&element, lx(source.base), size_t(target.width));
+    if (context->sanitizer) {
+      moveElementMasks(*shadowState, lx(0), source, target, places[2].key);
+    }
+    std::memcpy(lx(target.base), &element, size_t(target.width));
+  }
+  return wrote(2, places[2], to);
 }
 
 } // namespace spyre::sim

@@ -22,7 +22,7 @@ PhaseBuilder everyInstruction() {
   PhaseBuilder phase("0_all", 2);
   int32_t table = phase.table({0, 384});
   phase
-      .load({3}, at(ddr(0), {128}).table(table), at(0, {128}))             //  100 + 384/32 = 112
+      .load({3}, ddrAt(0, 0, {128}).table(table), at(0, {128}))            //  100 + 384/32 = 112
       .vector(Function::Add, {3}, {at(0, {128}), at(0), at(0x400, {128})}) //  192/100      =   2
       .vector(Function::Exp, {3}, {at(0, {128}), at(0x400, {128})})        //  576/100      =   6
       .vector(Function::Copy, {}, {at(0), at(0x600)})                      //   64/100      =   1
@@ -31,14 +31,14 @@ PhaseBuilder everyInstruction() {
       .matmul({}, at(0), at(0x1100), at(0x1000), 60)                       // 4096/1000     =   5
       .finish(Function::TreeSum, {}, at(0x1000), at(0x700))                //   64/100      =   1
       .shuffle(2, {65}, at(0, {2}), at(0x2000, {2}))                       //   65/64       =   2
-      .store({3}, at(0x400, {128}), at(ddr(1), {128}).table(table));       //  100 + 384/32 = 112
+      .store({3}, at(0x400, {128}), ddrAt(1, 0, {128}).table(table));      //  100 + 384/32 = 112
   return phase;
 }
 
 TEST(Clock, CountsExactlyWhatExecutes) {
-  TestSim sim(1, true, clockedDevice());
+  TestSim sim(SimOptions{.device = clockedDevice()});
   PhaseBuilder second("1_load");
-  second.loop(2).load({}, at(ddr(0)).loops({128}), at(0)).end(); // 2 * (100 + 128/64 = 102)
+  second.loop(2).load({}, ddrAt(0, 0).loops({128}), at(0)).end(); // 2 * (100 + 128/64 = 102)
   std::vector<PhaseBuilder> program{everyInstruction(), second};
   ASSERT_EQ(sim.launch(program), "");
   spyre_sim_counters counters = sim.counters();
@@ -63,7 +63,7 @@ TEST(Clock, CountsExactlyWhatExecutes) {
 }
 
 TEST(Clock, CountersAddUpAndReset) {
-  TestSim sim(1, true, clockedDevice());
+  TestSim sim(SimOptions{.device = clockedDevice()});
   ASSERT_EQ(sim.launch({everyInstruction()}), "");
   spyre_sim_counters once = sim.counters();
   ASSERT_EQ(sim.launch({everyInstruction()}), "");
@@ -79,8 +79,8 @@ TEST(Clock, CountersAddUpAndReset) {
 
 // Launch overhead and barriers are there even when nothing executes.
 TEST(Clock, AnEmptyProgramCostsTheLaunch) {
-  TestSim sim(1, true, clockedDevice());
-  ASSERT_EQ(sim.launch({}), "");
+  TestSim sim(SimOptions{.device = clockedDevice()});
+  ASSERT_EQ(sim.launch(program::Program()), "");
   EXPECT_EQ(sim.counters().cycles, 50u);
   EXPECT_EQ(sim.counters().nanoseconds, 34u);
   ASSERT_EQ(sim.launch({PhaseBuilder("0_empty", 4)}), "");

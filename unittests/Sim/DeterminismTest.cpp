@@ -9,24 +9,28 @@ namespace {
 /// Per core: a row block of A x B, exp of it, a row sum; a second phase reads other cores' results.
 std::vector<PhaseBuilder> attentionLike() {
   constexpr int64_t kRows = 8;
+  // Three times the same, so that there is enough work to wake threads for.
+  Counts perHalf{0, kRows / 2 * 128};
   PhaseBuilder first("0_matmul", 4);
   int32_t rows = first.table({0, kRows * 128, 2 * kRows * 128, 3 * kRows * 128});
-  first.load({64}, at(ddr(1), {128}), at(0x4000, {128}))
+  first.load({64}, ddrAt(1, 0, {128}), at(0x4000, {128}))
+      .loop(3)
       .loop(2)
-      .load({kRows / 2}, at(ddr(0), {128}).table(rows).loops({kRows / 2 * 128}), at(0, {128}))
+      .load({kRows / 2}, ddrAt(0, 0, {128}).table(rows).loops(perHalf), at(0, {128}))
       .fill({kRows}, at(0x1000, {128}), 0)
       .matmul({kRows / 2}, at(0, {128}), at(0x4000), at(0x1000, {256}))
       .finish(Function::Lanes, {kRows / 2}, at(0x1000, {256}), at(0x2000, {128}))
       .vector(Function::Exp, {kRows / 2}, {at(0x2000, {128}), at(0x2000, {128})})
-      .store({kRows / 2}, at(0x2000, {128}), at(ddr(2), {128}).table(rows).loops({kRows / 2 * 128}))
+      .store({kRows / 2}, at(0x2000, {128}), ddrAt(2, 0, {128}).table(rows).loops(perHalf))
+      .end()
       .end();
   PhaseBuilder second("1_sum", 3);
   int32_t own = second.table({0, 128, 256});
-  second.load({4 * kRows}, at(ddr(2), {128}), at(0, {128}))
+  second.load({4 * kRows}, ddrAt(2, 0, {128}), at(0, {128}))
       .fill({2}, at(0x3000, {128}), 0)
       .accumulate(Function::Sum, {4 * kRows}, at(0, {128}), at(0x3000), 50)
       .finish(Function::TreeSum, {}, at(0x3000), at(0x3100))
-      .store({}, at(0x3100), at(ddr(3)).table(own));
+      .store({}, at(0x3100), ddrAt(3, 0).table(own));
   return {first, second};
 }
 
@@ -60,7 +64,7 @@ TEST(Determinism, SanitizerDoesNotChangeResults) {
   std::vector<std::vector<uint16_t>> results;
   for (bool sanitizer : {true, false}) {
     Random random(43);
-    TestSim sim(2, sanitizer);
+    TestSim sim(SimOptions{.threads = 2, .sanitizer = sanitizer});
     sim.write(dram(0), randomDl16(random, 32 * 64));
     sim.write(dram(1), randomDl16(random, 64 * 64));
     ASSERT_EQ(sim.launch(attentionLike()), "");

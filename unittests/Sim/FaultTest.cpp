@@ -18,7 +18,7 @@ TEST(Faults, BadProgram) {
 TEST(Faults, BadMapping) {
   TestSim sim;
   auto launch = [&](uint64_t address, uint64_t bytes) {
-    EXPECT_NE(spyre_sim_launch(sim.sim, address, bytes, sim.segments.data(), 8), 0);
+    EXPECT_NE(spyre_sim_launch(sim.sim, address, bytes, sim.segments.data(), 8, 0), 0);
     return std::string(spyre_sim_last_error(sim.sim));
   };
   auto program = uint64_t(ddr(kProgramSegment));
@@ -34,26 +34,24 @@ TEST(Faults, BadMapping) {
   expectFault(launch(program, 128), {"E7007", "segment 2"});
   sim.segments[2] = {0, 0};
   std::vector<spyre_sim_segment> nine(9);
-  EXPECT_NE(spyre_sim_launch(sim.sim, program, 128, nine.data(), 9), 0);
+  EXPECT_NE(spyre_sim_launch(sim.sim, program, 128, nine.data(), 9, 0), 0);
   expectFault(spyre_sim_last_error(sim.sim), {"E7007", "9 segments"});
-  EXPECT_NE(spyre_sim_launch(sim.sim, program, 128, sim.segments.data(), 7), 0);
+  EXPECT_NE(spyre_sim_launch(sim.sim, program, 128, sim.segments.data(), 7, 0), 0);
   expectFault(spyre_sim_last_error(sim.sim), {"E7007", "program segment"});
 }
 
 TEST(Faults, OutOfBoundsInDdr) {
   TestSim sim;
   constexpr auto kMapped = int64_t(kMappedBytes);
-  EXPECT_EQ(sim.launch({PhaseBuilder("0_load").load({}, at(ddr(1, kMapped - 128)), at(0))}), "");
+  EXPECT_EQ(sim.launch({PhaseBuilder("0_load").load({}, ddrAt(1, kMapped - 128), at(0))}), "");
+  expectFault(sim.launch({PhaseBuilder("0_load").load({2}, ddrAt(1, kMapped - 128, {128}), at(0))}),
+              {"SPYRE-E7002: out-of-bounds", "core 0 phase 0_load instruction 0 (load)",
+               "DDR 0x4000fff80..0x400100080", "segment 1"});
   expectFault(
-      sim.launch({PhaseBuilder("0_load").load({2}, at(ddr(1, kMapped - 128), {128}), at(0))}),
-      {"SPYRE-E7002: out-of-bounds", "core 0 phase 0_load instruction 0 (load)",
-       "DDR 0x4000fff80..0x400100080", "segment 1"});
-  expectFault(
-      sim.launch(
-          {PhaseBuilder("0_store").fill({}, at(0), 0).store({}, at(0), at(ddr(3, kMapped)))}),
+      sim.launch({PhaseBuilder("0_store").fill({}, at(0), 0).store({}, at(0), ddrAt(3, kMapped))}),
       {"E7002", "instruction 1 (store)", "segment 3"});
   sim.segments[4].bytes = 0;
-  expectFault(sim.launch({PhaseBuilder("0_load").load({}, at(ddr(4)), at(0))}),
+  expectFault(sim.launch({PhaseBuilder("0_load").load({}, ddrAt(4, 0), at(0))}),
               {"E7002", "segment 4 has 0x0 mapped bytes"});
 }
 
@@ -66,23 +64,29 @@ TEST(Faults, UninitializedRead) {
   auto fresh = [] { return PhaseBuilder("0_p").fill({100}, at(0, {128}), 0); };
   constexpr int64_t kFresh = 0x8000;
   std::vector<Case> cases{
-      {fresh().store({}, at(kFresh), at(ddr(0))), "(store) operand 0 reads LX 0x8000"},
+      {fresh().store({}, at(kFresh), ddrAt(0, 0)), "(store) operand 0 (buffer lx) at LX 0x8000"},
       {fresh().vector(Function::Copy, {}, {at(kFresh), at(0)}), "(vector.copy) operand 0"},
-      {fresh().vector(Function::Add, {}, {at(0), at(kFresh).asSplat(), at(0)}), "operand 1 reads"},
-      {fresh().vector(Function::Where, {}, {at(0), at(0), at(kFresh), at(0)}), "operand 2 reads"},
+      {fresh().vector(Function::Add, {}, {at(0), at(kFresh).splat(0), at(0)}),
+       "operand 1 (buffer lx) at LX 0x8000"},
+      {fresh().vector(Function::Where, {}, {at(0), at(0), at(kFresh), at(0)}),
+       "operand 2 (buffer lx) at LX 0x8000"},
       {fresh().accumulate(Function::Sum, {}, at(kFresh), at(0), 64), "(accumulate.sum) operand 0"},
-      {fresh().accumulate(Function::Max, {}, at(0), at(kFresh), 64), "operand 1 reads LX 0x8000"},
+      {fresh().accumulate(Function::Max, {}, at(0), at(kFresh), 64),
+       "operand 1 (buffer lx) at LX 0x8000"},
       {fresh().finish(Function::Lanes, {}, at(kFresh), at(0)), "(finish.lanes) operand 0"},
-      {fresh().shuffle(2, {}, at(kFresh + 6), at(0)), "(shuffle) operand 0 reads LX 0x8000"},
+      {fresh().shuffle(2, {}, at(kFresh + 6), at(0)),
+       "(shuffle) operand 0 (buffer lx) at LX 0x8000"},
       {fresh().matmul({}, at(kFresh), at(0), at(0x2800)), "(matmul) operand 0"},
       {fresh().matmul({}, at(0), at(kFresh), at(0x2800)), "(matmul) operand 1"},
-      {fresh().matmul({}, at(0), at(0), at(kFresh)), "(matmul) operand 2 reads LX 0x8000"},
+      {fresh().matmul({}, at(0), at(0), at(kFresh)), "(matmul) operand 2 (buffer lx) at LX 0x8000"},
       // Stick 100 is the first one not filled: runs, gaps, halves of accumulators, rows of B.
-      {fresh().vector(Function::Copy, {101}, {at(0, {128}), at(0, {128})}), "reads LX 0x3200"},
-      {fresh().vector(Function::Copy, {51}, {at(0, {256}), at(0, {128})}), "reads LX 0x3200"},
-      {fresh().accumulate(Function::Sum, {}, at(0), at(99 * 128), 64), "reads LX 0x3200"},
-      {fresh().matmul({}, at(0), at(37 * 128), at(0)), "operand 1 reads LX 0x3200"},
-      {fresh().shuffle(2, {65}, at(99 * 128, {2}), at(0, {2})), "reads LX 0x3200"},
+      {fresh().vector(Function::Copy, {101}, {at(0, {128}), at(0, {128})}),
+       "(buffer lx) at LX 0x3200"},
+      {fresh().vector(Function::Copy, {51}, {at(0, {256}), at(0, {128})}),
+       "(buffer lx) at LX 0x3200"},
+      {fresh().accumulate(Function::Sum, {}, at(0), at(99 * 128), 64), "(buffer lx) at LX 0x3200"},
+      {fresh().matmul({}, at(0), at(37 * 128), at(0)), "operand 1 (buffer lx) at LX 0x3200"},
+      {fresh().shuffle(2, {65}, at(99 * 128, {2}), at(0, {2})), "(buffer lx) at LX 0x3200"},
   };
   TestSim sim;
   // What an earlier launch left in LX does not count.
@@ -112,7 +116,7 @@ TEST(Faults, OverlappingWrite) {
   TestSim sim;
   PhaseBuilder phase("0_clash", 4);
   int32_t table = phase.table({0, 256, 512, 640});
-  phase.fill({2}, at(0, {128}), 0).store({2}, at(0, {128}), at(ddr(1), {128}).table(table));
+  phase.fill({2}, at(0, {128}), 0).store({2}, at(0, {128}), ddrAt(1, 0, {128}).table(table));
   expectFault(sim.launch({phase}), {"SPYRE-E7004: overlapping-write", "core 2 phase 0_clash",
                                     "instruction 1", "core 3", "0x200280"});
   phase.phase.coreTables[0][3] = 768;
@@ -124,17 +128,18 @@ TEST(Faults, OverlappingWrite) {
   // Interleaved sticks do not overlap, the same memory behind two segments does.
   PhaseBuilder interleaved("0_interleaved", 2);
   int32_t odd = interleaved.table({0, 128});
-  interleaved.fill({}, at(0), 0).store({9}, at(0), at(ddr(1), {256}).table(odd));
+  interleaved.fill({}, at(0), 0).store({9}, at(0), ddrAt(1, 0, {256}).table(odd));
   EXPECT_EQ(sim.launch({interleaved}), "");
   PhaseBuilder aliased("0_aliased", 2);
   int32_t other = aliased.table({0, 512});
   aliased.fill({}, at(0), 0)
-      .store({}, at(0), at(ddr(1)).table(other))
-      .store({}, at(0), at(ddr(2, 1024)).table(other));
+      .store({}, at(0), ddrAt(1, 0).table(other))
+      .store({}, at(0), ddrAt(2, 1024).table(other));
   EXPECT_EQ(sim.launch({aliased}), "");
   sim.segments[2].physical_base = sim.segments[1].physical_base - 512;
   expectFault(sim.launch({aliased}),
-              {"E7004", "core 0 phase 0_aliased instruction 2 and core 1 instruction 1"});
+              {"E7004", "core 0 phase 0_aliased instruction 2 (buffer segment2) and core 1 "
+                        "instruction 1 (buffer segment1)"});
 }
 
 // More ranges than are kept apart: merging them must not lose or invent a clash.
@@ -145,13 +150,14 @@ TEST(Faults, OverlapsAreFoundAmongManyRanges) {
   int32_t shared = phase.table({4096, 8192});
   phase.fill({}, at(0), 0)
       .loop(40000)
-      .store({3}, at(0), at(ddr(1, 1024), {-256}).table(own))
-      .store({}, at(0), at(ddr(1)).table(shared))
+      .store({3}, at(0), ddrAt(1, 1024, {-256}).table(own))
+      .store({}, at(0), ddrAt(1, 0).table(shared))
       .end();
   EXPECT_EQ(sim.launch({phase}), "");
   phase.phase.coreTables[1][1] = 768;
-  expectFault(sim.launch({phase}), {"E7004", "core 0 phase 0_many instruction 2 and core 1 "
-                                             "instruction 3 both write physical DDR 0x200300"});
+  expectFault(sim.launch({phase}),
+              {"E7004", "core 0 phase 0_many instruction 2 (buffer segment1) and core 1 "
+                        "instruction 3 (buffer segment1) both write physical DDR 0x200300"});
 }
 
 TEST(Faults, ReadOfWhatAnotherCoreWrites) {
@@ -160,36 +166,40 @@ TEST(Faults, ReadOfWhatAnotherCoreWrites) {
   int32_t own = phase.table({0, 128, 256});
   int32_t next = phase.table({1024, 128, 0});
   phase.fill({}, at(0), 0)
-      .store({}, at(0), at(ddr(1)).table(own))
-      .load({}, at(ddr(1)).table(next), at(128));
-  expectFault(sim.launch({phase}), {"SPYRE-E7005: undefined-behavior", "core 2 phase 0_race",
-                                    "instruction 2 reads physical DDR 0x200000", "core 0"});
+      .store({}, at(0), ddrAt(1, 0).table(own))
+      .load({}, ddrAt(1, 0).table(next), at(128));
+  expectFault(sim.launch({phase}),
+              {"SPYRE-E7005: missing-barrier", "core 2 phase 0_race",
+               "instruction 2 (buffer segment1) reads physical DDR 0x200000", "core 0"});
   // Its own writes a core may read.
   phase.phase.coreTables[1] = {0, 128, 256};
   EXPECT_EQ(sim.launch({phase}), "");
 }
 
 TEST(Faults, TheLowestCoreIsReported) {
-  for (uint32_t threads : {1, 2, 5}) {
+  for (uint32_t threads : {1, 2, 3, 8}) {
     TestSim sim(threads);
     PhaseBuilder phase("0_fault", 4);
-    // Core 0 is fine, core 1 faults at instruction 3, cores 2 and 3 already at instruction 1.
+    // Core 0 is fine, core 1 faults at instruction 5, cores 2 and 3 already at instruction 3.
     int32_t early = phase.table({0, 0, 0x1000, 0x1000});
     int32_t late = phase.table({0, 0x2000, 0, 0});
-    phase.fill({}, at(0), 0)
+    // Enough work that threads are worth waking.
+    phase.loop(1000)
+        .fill({}, at(0), 0)
+        .end()
         .vector(Function::Copy, {}, {at(0).table(early), at(0)})
         .fill({}, at(0), 0)
         .vector(Function::Exp, {}, {at(0).table(late), at(0)});
-    expectFault(sim.launch({phase}), {"E7003", "core 1", "instruction 3", "LX 0x2000"});
+    expectFault(sim.launch({phase}), {"E7003", "core 1", "instruction 5", "LX 0x2000"});
   }
 }
 
 TEST(Faults, AFaultLeavesTheDeviceUsableAndTheCountersAlone) {
   TestSim sim;
-  PhaseBuilder good = PhaseBuilder("0_good").fill({}, at(0), 0).store({}, at(0), at(ddr(0)));
+  PhaseBuilder good = PhaseBuilder("0_good").fill({}, at(0), 0).store({}, at(0), ddrAt(0, 0));
   ASSERT_EQ(sim.launch({good}), "");
   spyre_sim_counters before = sim.counters();
-  PhaseBuilder bad = PhaseBuilder("1_bad").store({}, at(0x1000), at(ddr(0)));
+  PhaseBuilder bad = PhaseBuilder("1_bad").store({}, at(0x1000), ddrAt(0, 0));
   EXPECT_NE(sim.launch({good, bad}), "");
   spyre_sim_counters after = sim.counters();
   EXPECT_EQ(std::memcmp(&before, &after, sizeof(before)), 0);
@@ -198,21 +208,22 @@ TEST(Faults, AFaultLeavesTheDeviceUsableAndTheCountersAlone) {
 }
 
 TEST(Faults, SanitizerSwitchesTheDataChecksOnly) {
-  TestSim sim(1, false);
+  TestSim sim(SimOptions{.sanitizer = false});
   PhaseBuilder race("0_race", 2);
-  race.store({}, at(0), at(ddr(0)));
+  race.store({}, at(0), ddrAt(0, 0));
   EXPECT_EQ(sim.launch({race}), "");
   EXPECT_EQ(sim.counters().sanitizer_checks, 0u);
-  expectFault(sim.launch({PhaseBuilder("0_load").load({}, at(ddr(1, kMappedBytes)), at(0))}),
+  expectFault(sim.launch({PhaseBuilder("0_load").load({}, ddrAt(1, kMappedBytes), at(0))}),
               {"E7002"});
-  TestSim checked(1, true);
+  TestSim checked;
   EXPECT_NE(checked.launch({race}), "");
 }
 
 TEST(Faults, NamesFromTheProgramAreMadePrintable) {
   TestSim sim;
   std::string name("a\0b\n\xff", 5);
-  expectFault(sim.launch({PhaseBuilder(name).store({}, at(0), at(ddr(0)))}), {"phase a?b?? instr"});
+  expectFault(sim.launch({PhaseBuilder(name).store({}, at(0), ddrAt(0, 0))}),
+              {"phase a?b?? instr"});
 }
 
 } // namespace

@@ -68,8 +68,8 @@ void checkMatmul(const Problem &p) {
   sim.write(dram(1), b);
   int64_t aSticks = int64_t(a.size() / 64), bSticks = int64_t(b.size() / 64);
   PhaseBuilder phase("0_matmul");
-  phase.load({aSticks}, at(ddr(0), {128}), at(kA, {128}))
-      .load({bSticks}, at(ddr(1), {128}), at(kB, {128}))
+  phase.load({aSticks}, ddrAt(0, 0, {128}), at(kA, {128}))
+      .load({bSticks}, ddrAt(1, 0, {128}), at(kB, {128}))
       .fill({int64_t(2 * p.rows * p.nBlocks)}, at(kAcc, {128}), std::bit_cast<uint32_t>(0.5f))
       .add(matmulOf(p));
   ASSERT_EQ(sim.launch({phase}), "");
@@ -116,7 +116,7 @@ TEST(Matmul, SeesABlockThatItsAccumulatorOverwrites) {
   PhaseBuilder phase("0_overlap");
   // B row 0 is the second half of the accumulator read as DLFloat16; A picks row 0 only.
   phase.fill({}, at(0), 0x3E003E00)
-      .load({2}, at(ddr(0), {128}), at(0x1000, {128}))
+      .load({2}, ddrAt(0, 0, {128}), at(0x1000, {128}))
       .matmul({3}, at(0), at(0x1080), at(0x1000), 1);
   ASSERT_EQ(sim.launch({phase}), "");
   std::vector<float> acc = start;
@@ -141,9 +141,9 @@ void checkTwoLevels(int64_t accStep, bool aFromAcc) {
   sim.write(dram(1), b);
   int64_t aBase = aFromAcc ? kAcc - 256 : kA;
   PhaseBuilder phase("0_order");
-  phase.load({128}, at(ddr(1), {128}), at(kB, {128}))
+  phase.load({128}, ddrAt(1, 0, {128}), at(kB, {128}))
       .fill({4}, at(kAcc, {128}), 0)
-      .load({aFromAcc ? 2 : 4}, at(ddr(0), {128}), at(aBase, {128}))
+      .load({aFromAcc ? 2 : 4}, ddrAt(0, 0, {128}), at(aBase, {128}))
       .matmul({2, 2}, at(aBase, {256, 128}), at(kB, {0, 8192}), at(kAcc, {accStep, 0}));
   ASSERT_EQ(sim.launch({phase}), "");
   std::vector<float> acc(128, 0.0f);
@@ -183,8 +183,8 @@ TEST(Matmul, KeepsTheOrderOfPointsThatShareAnAccumulator) {
   sim.write(dram(1), b);
   // acc = 128 * m: neighbours share half of their lanes; k outside, so order matters.
   PhaseBuilder phase("0_shared");
-  phase.load({kRows * 2}, at(ddr(0), {128}), at(kA, {128}))
-      .load({128}, at(ddr(1), {128}), at(kB, {128}))
+  phase.load({kRows * 2}, ddrAt(0, 0, {128}), at(kA, {128}))
+      .load({128}, ddrAt(1, 0, {128}), at(kB, {128}))
       .fill({kRows + 2}, at(kAcc, {128}), 0)
       .matmul({2, kRows, 2}, at(kA, {0, 256, 128}), at(kB, {0, 0, 8192}), at(kAcc, {128, 128, 0}));
   ASSERT_EQ(sim.launch({phase}), "");

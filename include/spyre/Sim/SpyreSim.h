@@ -1,9 +1,9 @@
 /*===- SpyreSim.h - the simulated device, flat C interface --------------------------------------===
  *
- * An independent device: DDR (committed on touch), one LX per core, per-core units. It executes
- * device programs and nothing else. Every violation of the machine's contract is fatal for the
- * launch: the call fails and spyre_sim_last_error names a category, core, phase, instruction and
- * address. Results are the same bits for every number of host threads.
+ * An independent device: DDR (committed on touch), one LX per core, per-core units, a ring. It
+ * executes device programs and nothing else. Every violation of the machine's contract is fatal for
+ * the launch: the call fails and spyre_sim_last_error names a category, core, phase, instruction,
+ * address and buffer. Results are the same bits for every number of host threads.
  *
  * Calls may come from any thread; those on one device wait for each other. Errors are per thread.
  *===----------------------------------------------------------------------------------------===*/
@@ -24,10 +24,11 @@ typedef struct {
   uint64_t launches;
   uint64_t ddr_read_bytes, ddr_write_bytes;
   uint64_t lx_read_bytes, lx_write_bytes;
-  uint64_t ring_bytes;
+  uint64_t ring_bytes; /* delivered to a core by multicast or exchange */
   uint64_t program_bytes;
-  uint64_t pt_macs;      /* matmul points x 64 x 64: whole sticks, masked lanes included */
-  uint64_t sfp_lane_ops; /* lanes of Vector (but Copy) and Accumulate sticks, masked included */
+  uint64_t pt_macs; /* matmul points x 64 x 64: whole sticks, masked lanes included */
+  uint64_t
+      sfp_lane_ops; /* lanes of Vector (but Copy), Accumulate and TopK sticks, masked included */
   uint64_t instructions; /* executed on all cores; loop control is not counted */
   uint64_t cycles;
   uint64_t nanoseconds;
@@ -44,7 +45,12 @@ typedef struct {
   const char *device_json; /* DeviceDesc as JSON */
   uint32_t threads;        /* host threads, 0 = one per host core */
   int sanitizer;           /* LX and DDR checks; tests never switch it off */
+  int vf_mode;             /* the card is shared: LX is overwritten at random between launches */
+  uint64_t wipe_seed;      /* of that random */
 } spyre_sim_config;
+
+/* Launch flag: the next launch belongs to the same bundle, LX is not wiped after this one. */
+#define SPYRE_SIM_NON_TERMINAL 1u
 
 /* NULL on failure; then error (may be NULL) receives a text that lives until the thread's next
  * call. */
@@ -54,21 +60,60 @@ void spyre_sim_destroy(spyre_sim *sim);
 /* Physical DDR access; 0 on success. Reading DDR never written gives zeros. */
 int spyre_sim_write(spyre_sim *sim, uint64_t address, const void *data, uint64_t bytes);
 int spyre_sim_read(spyre_sim *sim, uint64_t address, void *data, uint64_t bytes);
+/* Copies inside DDR, padding included; the ranges may not overlap. */
+int spyre_sim_copy(spyre_sim *sim, uint64_t from, uint64_t to, uint64_t bytes);
 /* Gives pages back to the host; contents become zero and "never written". */
 int spyre_sim_discard(spyre_sim *sim, uint64_t address, uint64_t bytes);
 
-/* Runs the program at virtual address program_address (in the last segment). LX starts "never
-   written". 0 on success; on failure DDR contents are unspecified but the device stays usable. */
+/* The same for whole sticks of a tensor, with what is known of its padding: bit i of padding[s]
+   says that bytes 2i and 2i+1 of stick s hold no data. padding NULL: all is data. Reading fails
+   when the device has padding where the reader expects data. Without the sanitizer padding is
+   ignored. */
+int spyre_sim_write_sticks(spyre_sim *sim, uint64_t address, const void *data, uint64_t bytes,
+                           const uint64_t *padding);
+int spyre_sim_read_sticks(spyre_sim *sim, uint64_t address, void *data, uint64_t bytes,
+                          const uint64_t *padding);
+int spyre_sim_has_sanitizer(spyre_sim *sim);
+
+/* Runs the program at virtual address program_address (in the last segment). The contents of LX
+   count as never written, but for buffers that the program declares live-in. A program that was
+   launched before and has the same bytes (but for symbol values) is not decoded again. 0 on
+   success; on failure contents of DDR and LX are unspecified but the device stays usable. */
 int spyre_sim_launch(spyre_sim *sim, uint64_t program_address, uint64_t program_bytes,
-                     const spyre_sim_segment *segments, uint32_t segment_count);
+                     const spyre_sim_segment *segments, uint32_t segment_count, uint32_t flags);
 
 /* "SPYRE-E7002: out-of-bounds: core 3 phase 0_add instruction 4 ..."; empty when the last call
    succeeded. */
 const char *spyre_sim_last_error(spyre_sim *sim);
 void spyre_sim_get_counters(spyre_sim *sim, spyre_sim_counters *counters);
 void spyre_sim_reset_counters(spyre_sim *sim);
-/* LX bytes of one core, for tests and debuggers. */
+/* LX bytes of one core, for tests and debuggers; writing counts as data of an earlier launch. */
 int spyre_sim_read_lx(spyre_sim *sim, uint32_t core, uint64_t address, void *data, uint64_t bytes);
+int spyre_sim_write_lx(spyre_sim *sim, uint32_t core, uint64_t address, const void *data,
+                       uint64_t bytes);
+
+/* Launches without sanitizer in this process, over all devices: tests demand 0. */
+uint64_t spyre_sim_unsanitized_launches(void);
+
+/* One instruction on one unit of one core; cycles count from the start of the first traced launch.
+ */
+typedef struct {
+  uint32_t launch, phase, instruction, core;
+  uint32_t unit; /* 0 load, 1 store, 2 matrix, 3 vector, 4 ring */
+  uint64_t start_cycle, end_cycle;
+} spyre_sim_event;
+
+/* Keeps the first max_events events from now on (0: none, forgets those kept). */
+void spyre_sim_trace(spyre_sim *sim, uint64_t max_events);
+/* Copies up to capacity events, sorted by launch, core, start; returns how many there are. */
+uint64_t spyre_sim_get_trace(spyre_sim *sim, spyre_sim_event *events, uint64_t capacity);
+
+/* The whole state but counters and trace: DDR, LX, what the sanitizer knows. NULL on failure. A
+   snapshot may be restored any number of times, on devices with the same description. */
+typedef struct spyre_sim_snapshot spyre_sim_snapshot;
+spyre_sim_snapshot *spyre_sim_save(spyre_sim *sim);
+int spyre_sim_restore(spyre_sim *sim, const spyre_sim_snapshot *snapshot);
+void spyre_sim_snapshot_destroy(spyre_sim_snapshot *snapshot);
 
 #ifdef __cplusplus
 }

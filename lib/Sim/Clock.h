@@ -1,0 +1,77 @@
+//===- Clock.h - when the units of a core work ----------------------------------------------===//
+//
+// Each unit is a queue that is busy until `free`; `done` is when its last result is there (a load
+// arrives a latency after its bytes left DDR, while the next one is already under way). Loads and
+// stores of a core share its part of the DDR rate: first come, first served by time and not by
+// place in the program, so a load may run ahead of a store that still waits. In a phase without
+// overlap every instruction begins when the one before it is done; with overlap only Wait and the
+// unit's own queue hold it back.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Program/Program.h"
+
+#include "TokenQueue.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace spyre::sim {
+
+/// Cycles one instruction takes.
+struct Duration {
+  /// The unit (and the core's part of DDR, for loads and stores) is busy.
+  uint64_t busyCycles = 0;
+  /// Until the result is there, beyond that.
+  uint64_t latencyCycles = 0;
+};
+
+struct Interval {
+  uint64_t start = 0, end = 0;
+};
+
+/// Time of something that one user has at a time, reserved in any order.
+class Timeline {
+public:
+  void begin(uint64_t cycle);
+  /// The first \p busyCycles free cycles from \p earliest on; their start.
+  uint64_t reserve(uint64_t earliest, uint64_t busyCycles);
+  /// Nobody asks for cycles before \p cycle any more.
+  void forgetBefore(uint64_t cycle);
+
+private:
+  /// Unused time before `end`, ascending; only the last ones are remembered.
+  std::vector<Interval> gaps;
+  uint64_t end = 0;
+  static constexpr size_t kMostGaps = 64;
+};
+
+class Clock {
+public:
+  /// A phase begins: no token is signalled.
+  void begin(bool overlapped, uint64_t cycle);
+  /// All units start again at \p cycle; tokens stay.
+  void synchronize(uint64_t cycle);
+  Interval run(program::Unit unit, Duration duration);
+  /// False when more signals than kMostSignals would be outstanding.
+  bool signal(program::Unit unit, uint8_t token);
+  /// False when nobody signalled.
+  bool wait(program::Unit unit, uint8_t token);
+  /// When \p unit could begin something.
+  uint64_t readyCycle(program::Unit unit) const;
+  /// \p unit starts nothing before \p cycle.
+  void hold(program::Unit unit, uint64_t cycle);
+  /// All units are done.
+  uint64_t doneCycle() const;
+
+private:
+  bool overlap = false;
+  std::array<uint64_t, program::kUnits> free{};
+  std::array<uint64_t, program::kUnits> done{};
+  Timeline ddr;
+  bool hasTokens = false;
+  std::array<TokenQueue<uint64_t>, program::kMaxTokens> tokens;
+};
+
+} // namespace spyre::sim
