@@ -94,6 +94,10 @@ TEST_F(Memory, DriversRefuseAddressesOutsideTheirMemory) {
     EXPECT_FALSE(driver->write(address, data, bytes).ok()) << address;
     EXPECT_FALSE(driver->read(address, data, bytes).ok()) << address;
     EXPECT_FALSE(driver->discard(address, bytes).ok()) << address;
+    EXPECT_FALSE(driver->writeSticks(address, data, bytes, nullptr).ok()) << address;
+    EXPECT_FALSE(driver->readSticks(address, data, bytes, nullptr).ok()) << address;
+    EXPECT_FALSE(driver->copy(0, address, bytes).ok()) << address;
+    EXPECT_FALSE(driver->copy(address, 0, bytes).ok()) << address;
   }
 }
 
@@ -126,6 +130,33 @@ TEST_F(Memory, DataComesBackAsWritten) {
     EXPECT_EQ(lane(before, 63), 1.0f);
     EXPECT_EQ(lane(after, 0), 2.0f);
   }
+}
+
+// A driver that follows padding finds it where a reader expects data; any other accepts all.
+TEST_F(Memory, SticksComeBackWithTheirPadding) {
+  std::unique_ptr<Driver> driver = makeDriver();
+  std::vector<unsigned char> data(3 * 128), back(data.size());
+  for (size_t i = 0; i < data.size(); ++i) {
+    data[i] = static_cast<unsigned char>(i * 7);
+  }
+  const uint64_t padding[] = {0, ~uint64_t(0) << 48, 0};
+  const uint64_t less[] = {0, ~uint64_t(0) << 49, 0};
+  const bool accepts = !driver->wantsPadding();
+  EXPECT_EQ(driver->wantsPadding(), traits().computes) << "the suite runs with the sanitizer on";
+  ASSERT_TRUE(driver->writeSticks(1024, data.data(), data.size(), padding).ok());
+  const Status status = driver->readSticks(1024, back.data(), back.size(), padding);
+  ASSERT_TRUE(status.ok()) << status.message();
+  if (traits().computes) {
+    EXPECT_EQ(back, data);
+  }
+  EXPECT_EQ(driver->readSticks(1024, back.data(), back.size(), less).ok(), accepts);
+  EXPECT_EQ(driver->readSticks(1024, back.data(), back.size(), nullptr).ok(), accepts);
+  EXPECT_TRUE(driver->read(1024, back.data(), back.size()).ok()) << "plain bytes are just bytes";
+  ASSERT_TRUE(driver->copy(1024, 4096, data.size()).ok());
+  EXPECT_TRUE(driver->readSticks(4096, back.data(), back.size(), padding).ok());
+  EXPECT_EQ(driver->readSticks(4096, back.data(), back.size(), nullptr).ok(), accepts);
+  ASSERT_TRUE(driver->write(1024, data.data(), data.size()).ok());
+  EXPECT_TRUE(driver->readSticks(1024, back.data(), back.size(), nullptr).ok());
 }
 
 } // namespace spyre::conformance

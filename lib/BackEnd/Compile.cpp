@@ -31,12 +31,10 @@ static Artifacts packSpyreCode(std::string bytes) {
 
 Expected<Artifacts> compileBundle(const Artifacts &bundle, const arch::DeviceDesc &device) {
   SPYRE_ASSIGN_OR_RETURN(std::vector<spec::SuperDsc> operations, spec::readBundle(bundle));
-  program::Program program;
   for (const spec::SuperDsc &dsc : operations) {
     SPYRE_RETURN_IF_ERROR(spec::verifySuperDsc(dsc, device));
-    SPYRE_ASSIGN_OR_RETURN(program::Phase phase, lowerSuperDsc(dsc, device));
-    program.phases.push_back(std::move(phase));
   }
+  SPYRE_ASSIGN_OR_RETURN(program::Program program, lowerSuperDscs(operations, device));
   if (Status status = program::verifyProgram(program, device); !status.ok()) {
     return error<5305>(
         "the back end made a program the machine refuses: {}; this is a fault of the "

@@ -168,12 +168,32 @@ static Expected<Extent> extentOf(const Kernel &kernel, const DscTensor &tensor,
   return Extent{size - gap, size - gap};
 }
 
+/// Counts a dimension of \p extent steps per core in TensorMap::sliceBegin; \p wholeSticks is the
+/// size of the dimensions inside of it. The sanitizer compares 31 bits, which wrap for nonsense
+/// only.
+static void addSlices(const Kernel &kernel, const std::string &dim, int64_t extent,
+                      uint64_t &wholeSticks, TensorMap &map) {
+  for (size_t core = 0; core < map.sliceBegin.size(); ++core) {
+    const auto &slices = kernel.dsc->coreSlice;
+    const int64_t *slice = core < slices.size() ? spec::findDim(slices[core], dim) : nullptr;
+    uint64_t begin = uint64_t(slice ? *slice : 0) * uint64_t(extent) * wholeSticks;
+    map.sliceBegin[core] = int64_t((uint64_t(map.sliceBegin[core]) + begin) & INT32_MAX);
+  }
+  wholeSticks *= uint64_t(extent) * uint64_t(kernel.slices(dim));
+}
+
 static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
   const spec::SuperDsc &dsc = *kernel.dsc;
   const DscTensor &tensor = dsc.tensors[index];
   SPYRE_ASSIGN_OR_RETURN(const DscLayout *layout, findLayout(kernel, tensor));
-  TensorMap map{
-      index, tensor.inLx, layout->stickDims[0], kernel.lanes(), false, tensor.startAddress, {}};
+  TensorMap map;
+  map.index = index;
+  map.inLx = tensor.inLx;
+  map.stickDim = layout->stickDims[0];
+  map.lanes = kernel.lanes();
+  map.startAddress = tensor.startAddress;
+  map.sliceBegin.resize(tensor.inLx ? size_t(dsc.cores) : 0);
+  uint64_t wholeSticks = 1;
   bool hasStick = false;
   int64_t strideBytes = kStickBytes;
   std::vector<std::string> seen;
@@ -205,6 +225,7 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
                          tensor.name, extent.memory, dim, extent.visited);
     }
     map.dims.push_back({dim, extent.visited, strideBytes});
+    addSlices(kernel, dim, extent.memory, wholeSticks, map);
     if (__builtin_mul_overflow(strideBytes, extent.memory, &strideBytes) ||
         strideBytes > kMaxBytes) {
       return error<5302>("{}: {} is larger than any memory", kernel.name, tensor.name);
@@ -310,10 +331,13 @@ Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &devi
   SPYRE_RETURN_IF_ERROR(checkFormats(kernel));
   for (size_t index : indices) {
     SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(kernel, index));
+    map.role = fmt::format("in{}", kernel.inputs.size());
     SPYRE_RETURN_IF_ERROR(checkRange(kernel, map));
     kernel.inputs.push_back(std::move(map));
   }
   SPYRE_ASSIGN_OR_RETURN(kernel.output, mapTensor(kernel, size_t(dsc.output)));
+  kernel.output.role = "out";
+  kernel.output.isOutput = true;
   SPYRE_RETURN_IF_ERROR(checkRange(kernel, kernel.output));
   return kernel;
 }

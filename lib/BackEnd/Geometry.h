@@ -33,12 +33,19 @@ struct TensorMap {
   };
 
   size_t index = 0;
+  /// "in0", "out"
+  std::string role;
+  bool isOutput = false;
   bool inLx = false;
   std::string stickDim;
   int64_t lanes = 0;
   /// One value per stick: lane 0 on read, all lanes on write.
   bool sparse = false;
   std::vector<int64_t> startAddress;
+  /// LX only, per core: where its slice begins in the whole tensor, in sticks of the tensor's own
+  /// order. Depends on nothing but the tensor and its division, so that all operations that mean
+  /// the same slices have the same numbers, however they name or join dimensions.
+  std::vector<int64_t> sliceBegin;
   /// Dimensions the tensor holds; broadcast and reduced ones are left out.
   std::vector<Dim> dims;
 

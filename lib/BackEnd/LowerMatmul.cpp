@@ -152,7 +152,7 @@ static void setTiles(const Matmul &mm, PhaseBuilder &builder, const Tiles &tiles
 
 static int64_t stagingBytes(const Matmul &mm, const PhaseBuilder &builder) {
   const Kernel &kernel = *mm.kernel;
-  int64_t cBytes = program::accBytes(kernel.format) + (kernel.output.inLx ? 0 : kStickBytes);
+  int64_t cBytes = program::kMatmulAccBytes + (kernel.output.inLx ? 0 : kStickBytes);
   int64_t bytes = saturatingProduct(tileSteps(builder.axes, mm.c), cBytes);
   if (!kernel.inputs[0].inLx) {
     bytes += saturatingProduct(tileSteps(builder.axes, mm.a), kStickBytes);
@@ -239,16 +239,16 @@ static std::vector<Tiles> chooseTiles(const Matmul &mm, PhaseBuilder &builder) {
 
 static void stageOperands(Matmul &mm, PhaseBuilder &builder) {
   const Kernel &kernel = *mm.kernel;
-  mm.aUnit = kernel.inputs[0].inLx ? mm.a : builder.stage(mm.a, kStickBytes);
+  mm.aUnit = kernel.inputs[0].inLx ? mm.a : builder.stage("in0.tile", mm.a, kStickBytes);
   mm.bUnit = mm.b;
   mm.bUnitRowBytes = mm.bRowBytes;
   if (!kernel.inputs[1].inLx) {
     // k innermost: all rows of a tile are one run, also those of a partial last block.
-    mm.bUnit = builder.stage(mm.b, {mm.kAxis, mm.nAxis}, kBlockBytes);
+    mm.bUnit = builder.stage("in1.tile", mm.b, {mm.kAxis, mm.nAxis}, kBlockBytes);
     mm.bUnitRowBytes = kStickBytes;
   }
-  mm.acc = builder.stage(mm.c, program::accBytes(kernel.format));
-  mm.cUnit = kernel.output.inLx ? mm.c : builder.stage(mm.c, kStickBytes);
+  mm.acc = builder.stage("acc", mm.c, program::kMatmulAccBytes);
+  mm.cUnit = kernel.output.inLx ? mm.c : builder.stage("out.tile", mm.c, kStickBytes);
 }
 
 /// Loads the rows of B that hold data: a masked tail needs no padding rows in memory.
@@ -287,6 +287,7 @@ static void multiply(const Matmul &mm, PhaseBuilder &builder, int64_t first, int
 static void finishAndStore(const Matmul &mm, PhaseBuilder &builder) {
   Instruction finish;
   finish.opcode = Opcode::Finish;
+  finish.immediate = program::kScaleOne;
   finish.function = program::Function::Lanes;
   std::vector<const Place *> places{&mm.acc, &mm.cUnit};
   builder.emit(finish, places, builder.levels(builder.axesOf(mm.c), places));
@@ -295,11 +296,11 @@ static void finishAndStore(const Matmul &mm, PhaseBuilder &builder) {
   }
 }
 
-Expected<program::Phase> lowerMatmul(const Kernel &kernel) {
+Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers) {
   Matmul mm;
   mm.kernel = &kernel;
   SPYRE_RETURN_IF_ERROR(checkRules(mm));
-  PhaseBuilder builder(kernel);
+  PhaseBuilder builder(kernel, buffers);
   addAxes(mm, builder);
   std::vector<Tiles> tiles = chooseTiles(mm, builder);
   if (tiles.empty()) {
@@ -314,7 +315,7 @@ Expected<program::Phase> lowerMatmul(const Kernel &kernel) {
   size_t accDepth = order.size() - builder.axes[mm.kAxis].tiled();
   auto enter = [&](size_t depth) {
     if (depth == accDepth) {
-      builder.fill(mm.acc, 0, program::accBytes(kernel.format));
+      builder.fill(mm.acc, 0, program::kMatmulAccBytes);
     }
     if (depth == PhaseBuilder::depthOf(order, mm.a) && !kernel.inputs[0].inLx) {
       builder.load(mm.a, mm.aUnit);

@@ -45,6 +45,7 @@ enum class Path : uint8_t { Vector, MoveBytes, LoadIntoOutput, StoreFromInput };
 /// The operands of the phase, inputs first, the output last: where each tensor is and where the
 /// unit finds it.
 struct Operands {
+  std::vector<std::string> names;
   std::vector<Place> tensors;
   std::vector<bool> inLx;
   std::vector<Place> units;
@@ -67,6 +68,7 @@ static void addAxes(const Kernel &kernel, PhaseBuilder &builder, Operands &opera
   for (const TensorMap *map : maps) {
     operands.tensors.push_back(builder.placeOf(*map));
     operands.inLx.push_back(map->inLx);
+    operands.names.push_back(map->role);
   }
   for (const auto &[dim, size] : kernel.dsc->size) {
     int64_t steps = kernel.perCore(dim);
@@ -115,7 +117,8 @@ static void stageOperands(PhaseBuilder &builder, Operands &operands) {
   operands.units = operands.tensors;
   for (size_t i = 0; i < operands.tensors.size(); ++i) {
     if (operands.ownsBuffer(i)) {
-      operands.units[i] = builder.stage(operands.tensors[i], kStickBytes);
+      operands.units[i] =
+          builder.stage(operands.names[i] + ".tile", operands.tensors[i], kStickBytes);
     }
   }
   if (operands.path == Path::LoadIntoOutput) {
@@ -154,9 +157,9 @@ static void emitWork(const Kernel &kernel, PhaseBuilder &builder, const Operands
   }
 }
 
-Expected<program::Phase> lowerPointwise(const Kernel &kernel) {
+Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffers) {
   SPYRE_RETURN_IF_ERROR(checkRules(kernel));
-  PhaseBuilder builder(kernel);
+  PhaseBuilder builder(kernel, buffers);
   Operands operands;
   addAxes(kernel, builder, operands);
   operands.path = choosePath(kernel, operands);

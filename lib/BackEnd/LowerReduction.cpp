@@ -145,11 +145,13 @@ static Status planStaging(Reduction &reduction, PhaseBuilder &builder) {
                        "machine has {}; leave more of LX to the back end",
                        kernel.name, bytes(), builder.stagingBytesLeft());
   }
-  reduction.inputUnit =
-      kernel.inputs[0].inLx ? reduction.input : builder.stage(reduction.input, kStickBytes);
-  reduction.acc = builder.stage(reduction.output, accBytes);
-  reduction.outputUnit =
-      kernel.output.inLx ? reduction.output : builder.stage(reduction.output, kStickBytes);
+  reduction.inputUnit = kernel.inputs[0].inLx
+                            ? reduction.input
+                            : builder.stage("in0.tile", reduction.input, kStickBytes);
+  reduction.acc = builder.stage("acc", reduction.output, accBytes);
+  reduction.outputUnit = kernel.output.inLx
+                             ? reduction.output
+                             : builder.stage("out.tile", reduction.output, kStickBytes);
   return Status::success();
 }
 
@@ -178,6 +180,7 @@ static void finishAndStore(const Reduction &reduction, PhaseBuilder &builder) {
   bool isMax = reduction.kernel->op.function == Function::Max;
   Instruction finish;
   finish.opcode = Opcode::Finish;
+  finish.immediate = program::kScaleOne;
   finish.function = !reduction.overStick ? Function::Lanes
                     : isMax              ? Function::TreeMax
                                          : Function::TreeSum;
@@ -204,12 +207,12 @@ static uint32_t initialBits(const Reduction &reduction) {
   return std::bit_cast<uint32_t>(isMax ? -std::numeric_limits<float>::infinity() : 0.0f);
 }
 
-Expected<program::Phase> lowerReduction(const Kernel &kernel) {
+Expected<program::Phase> lowerReduction(const Kernel &kernel, BufferTable &buffers) {
   Reduction reduction;
   reduction.kernel = &kernel;
   SPYRE_RETURN_IF_ERROR(findReducedDim(reduction));
   SPYRE_RETURN_IF_ERROR(findSteps(reduction));
-  PhaseBuilder builder(kernel);
+  PhaseBuilder builder(kernel, buffers);
   addAxes(reduction, builder);
   SPYRE_RETURN_IF_ERROR(planStaging(reduction, builder));
 

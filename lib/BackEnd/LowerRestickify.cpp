@@ -137,13 +137,13 @@ static Status planStaging(Restickify &op, PhaseBuilder &builder) {
   op.inputUnit = op.input;
   op.inputUnitRowBytes = op.inputRowBytes;
   if (!kernel.inputs[0].inLx) {
-    op.inputUnit = builder.stage(op.input, {op.j.axis, op.i.axis}, blockBytes);
+    op.inputUnit = builder.stage("in0.tile", op.input, {op.j.axis, op.i.axis}, blockBytes);
     op.inputUnitRowBytes = kStickBytes;
   }
   op.outputUnit = op.output;
   op.outputUnitRowBytes = op.outputRowBytes;
   if (!kernel.output.inLx) {
-    op.outputUnit = builder.stage(op.output, {op.i.axis, op.j.axis}, blockBytes);
+    op.outputUnit = builder.stage("out.tile", op.output, {op.i.axis, op.j.axis}, blockBytes);
     op.outputUnitRowBytes = kStickBytes;
   }
   return Status::success();
@@ -182,7 +182,7 @@ static void shuffle(const Restickify &op, PhaseBuilder &builder, int64_t iFirst,
 }
 
 static Place movedBy(Place place, int64_t bytes) {
-  place.base += bytes;
+  place.offset += bytes;
   return place;
 }
 
@@ -249,11 +249,11 @@ static void emitTile(const Restickify &op, PhaseBuilder &builder) {
   }
 }
 
-Expected<program::Phase> lowerRestickify(const Kernel &kernel) {
+Expected<program::Phase> lowerRestickify(const Kernel &kernel, BufferTable &buffers) {
   SPYRE_RETURN_IF_ERROR(checkRules(kernel));
   Restickify op;
   op.kernel = &kernel;
-  PhaseBuilder builder(kernel);
+  PhaseBuilder builder(kernel, buffers);
   SPYRE_RETURN_IF_ERROR(addAxes(op, builder));
   SPYRE_RETURN_IF_ERROR(planStaging(op, builder));
   std::vector<size_t> order;

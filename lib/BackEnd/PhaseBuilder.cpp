@@ -8,36 +8,47 @@ namespace spyre::backend {
 using program::Instruction;
 using program::Opcode;
 
-PhaseBuilder::PhaseBuilder(const Kernel &kernel)
-    : kernel(kernel), stagingNext(kernel.device->lxStagingBegin()),
+PhaseBuilder::PhaseBuilder(const Kernel &kernel, BufferTable &buffers)
+    : kernel(kernel), buffers(buffers), stagingNext(kernel.device->lxStagingBegin()),
       stagingEnd(kernel.device->lxBytes) {
   phase.name = kernel.name;
   phase.cores = kernel.dsc->cores;
+  buffers.beginPhase(kernel.name);
+}
+
+int32_t PhaseBuilder::coreTable(const std::vector<int64_t> &table) {
+  auto found = std::find(phase.coreTables.begin(), phase.coreTables.end(), table);
+  int32_t index = int32_t(found - phase.coreTables.begin());
+  if (found == phase.coreTables.end()) {
+    phase.coreTables.push_back(table);
+  }
+  return index;
 }
 
 Place PhaseBuilder::placeOf(const TensorMap &map) {
+  BufferTable::Location location = buffers.tensor(map);
   Place place;
-  place.base = *std::min_element(map.startAddress.begin(), map.startAddress.end());
+  place.buffer = location.buffer;
+  place.offset = location.offset;
   place.splat = map.sparse;
+  if (map.inLx) {
+    place.sliceTable = coreTable(map.sliceBegin);
+    return place;
+  }
+  int64_t base = *std::min_element(map.startAddress.begin(), map.startAddress.end());
   std::vector<int64_t> offsets;
   bool differ = false;
   for (int64_t start : map.startAddress) {
-    offsets.push_back(start - place.base);
-    differ |= start != place.base;
+    offsets.push_back(start - base);
+    differ |= start != base;
   }
-  if (differ) {
-    auto found = std::find(phase.coreTables.begin(), phase.coreTables.end(), offsets);
-    place.coreTable = int32_t(found - phase.coreTables.begin());
-    if (found == phase.coreTables.end()) {
-      phase.coreTables.push_back(std::move(offsets));
-    }
-  }
+  place.coreTable = differ ? coreTable(offsets) : -1;
   return place;
 }
 
-Place PhaseBuilder::stage(const Place &like, const std::vector<size_t> &order, int64_t pointBytes) {
+Place PhaseBuilder::stage(const std::string &name, const Place &like,
+                          const std::vector<size_t> &order, int64_t pointBytes) {
   Place place;
-  place.base = stagingNext;
   place.staged = true;
   place.splat = like.splat;
   place.stride.assign(axes.size(), 0);
@@ -48,6 +59,7 @@ Place PhaseBuilder::stage(const Place &like, const std::vector<size_t> &order, i
       bytes *= axes[a].tile;
     }
   }
+  place.buffer = buffers.staging(name, stagingNext, bytes);
   stagingNext += bytes;
   SPYRE_CHECK(stagingNext <= stagingEnd, "tiles are chosen to fit the staging area");
   return place;
@@ -147,14 +159,16 @@ std::vector<size_t> PhaseBuilder::axesOf(const Place &place) const {
 
 program::Operand PhaseBuilder::operandOf(const Place &place) const {
   program::Operand operand;
-  operand.base = place.base;
+  operand.buffer = place.buffer;
+  operand.offset = place.offset;
   operand.coreTable = place.coreTable;
+  operand.sliceTable = place.sliceTable;
   if (place.staged) {
     return operand;
   }
   for (size_t a = 0; a < place.stride.size(); ++a) {
     const TileState &tile = state[a];
-    operand.base += tile.offset * place.stride[a];
+    operand.offset += tile.offset * place.stride[a];
     if (tile.slot >= 0) {
       operand.loopStride[size_t(tile.slot)] = tile.loopSteps * place.stride[a];
     }
@@ -189,7 +203,8 @@ Instruction &PhaseBuilder::append(const Instruction &instruction) {
 void PhaseBuilder::emit(Instruction instruction, const std::vector<const Place *> &places,
                         std::vector<Level> levels) {
   std::vector<Level> joined = joinLevels(levels);
-  SPYRE_CHECK(joined.size() <= program::kMaxLevels, "tiles span at most four axes");
+  SPYRE_CHECK(joined.size() <= program::kMaxLevels,
+              "tiles span at most as many axes as an instruction has levels");
   instruction.format = kernel.format;
   instruction.operandCount = uint8_t(places.size());
   size_t first = program::kMaxLevels - joined.size();
@@ -199,7 +214,7 @@ void PhaseBuilder::emit(Instruction instruction, const std::vector<const Place *
   for (size_t i = 0; i < places.size(); ++i) {
     program::Operand &operand = instruction.operands[i] = operandOf(*places[i]);
     bool isVectorInput = instruction.opcode == Opcode::Vector && i + 1 < places.size();
-    operand.splat = isVectorInput && places[i]->splat;
+    operand.splatLane = isVectorInput && places[i]->splat ? 0 : -1;
     for (size_t l = 0; l < joined.size(); ++l) {
       operand.stride[first + l] = joined[l].strides[i];
     }
@@ -229,7 +244,7 @@ void PhaseBuilder::fill(const Place &lx, uint32_t pattern, int64_t pointBytes) {
 }
 
 Place PhaseBuilder::shifted(Place place, size_t axis, int64_t steps) {
-  place.base += steps * place.stride[axis];
+  place.offset += steps * place.stride[axis];
   return place;
 }
 

@@ -16,6 +16,7 @@
 
 #include "spyre/Program/Program.h"
 
+#include "Buffers.h"
 #include "Tiling.h"
 
 #include <functional>
@@ -34,19 +35,21 @@ public:
   /// A phase longer than this is refused: the program would not fit sensibly in device memory.
   static constexpr size_t kMaxInstructions = 250'000;
 
-  explicit PhaseBuilder(const Kernel &kernel);
+  /// \p buffers is that of the whole program; the phase's own are added to it.
+  PhaseBuilder(const Kernel &kernel, BufferTable &buffers);
 
   /// The axes; set them and their tiles before staging or walking.
   std::vector<Axis> axes;
 
-  /// A place at the tensor's start addresses with no strides yet.
+  /// A place at the tensor's start addresses with no strides yet; the output after all inputs.
   Place placeOf(const TensorMap &map);
   /// Room in the staging area for one tile of \p like, compact: \p pointBytes per step, the first
-  /// axis of \p order innermost.
-  Place stage(const Place &like, const std::vector<size_t> &order, int64_t pointBytes);
+  /// axis of \p order innermost. \p name is the buffer's: "in0.tile", "acc".
+  Place stage(const std::string &name, const Place &like, const std::vector<size_t> &order,
+              int64_t pointBytes);
   /// The same, in the order of the tensor's own strides.
-  Place stage(const Place &like, int64_t pointBytes) {
-    return stage(like, innerFirst(like), pointBytes);
+  Place stage(const std::string &name, const Place &like, int64_t pointBytes) {
+    return stage(name, like, innerFirst(like), pointBytes);
   }
 
   using Hook = std::function<void(size_t depth)>;
@@ -95,11 +98,13 @@ private:
                 const Hook &leave);
   void walkPiece(const std::vector<size_t> &order, size_t depth, int64_t trips, const Hook &enter,
                  const Hook &leave);
+  int32_t coreTable(const std::vector<int64_t> &table);
   program::Operand operandOf(const Place &place) const;
   program::Instruction &append(const program::Instruction &instruction);
   bool tooLong() const { return phase.instructions.size() >= kMaxInstructions; }
 
   const Kernel &kernel;
+  BufferTable &buffers;
   program::Phase phase;
   int64_t stagingNext = 0, stagingEnd = 0;
   std::vector<TileState> state;

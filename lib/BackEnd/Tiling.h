@@ -8,8 +8,8 @@
 //     count 10, tile 4:            Loop 2 { 4 steps }  2 steps
 //     count 9, full 8, tile 4:     Loop 2 { 4 steps }  1 partial step
 //
-// A Place says where an operand's stick is: a base and one byte stride per axis. Places of tensors
-// follow the loops, places in the staging area start anew with every tile.
+// A Place says where an operand's stick is: an offset in a buffer and one byte stride per axis.
+// Places of tensors follow the loops, places in the staging area start anew with every tile.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -31,8 +31,10 @@ struct Axis {
 };
 
 struct Place {
-  int64_t base = 0;
+  int32_t buffer = -1;
+  int64_t offset = 0;
   int32_t coreTable = -1;
+  int32_t sliceTable = -1;
   bool staged = false;
   bool splat = false;
   /// Bytes per step of each axis.

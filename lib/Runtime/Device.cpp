@@ -6,6 +6,7 @@
 #include "spyre/Runtime/Device.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Base/ThreadPool.h"
 
 #include "Allocator.h"
 
@@ -18,8 +19,6 @@ namespace {
 
 /// Address 0 is never handed out, so that it can mean "nothing" in a dump.
 constexpr uint64_t kFirstAddress = kAllocationAlignmentBytes;
-/// Host memory copyOnDevice uses at a time.
-constexpr uint64_t kBounceBytes = uint64_t(1) << 20;
 
 uint64_t memoryEnd(const arch::DeviceDesc &desc) {
   return desc.ddrBytes > 0 ? uint64_t(desc.ddrBytes) : 0;
@@ -52,11 +51,19 @@ Status checkHostPointer(const char *what, const void *data, uint64_t bytes) {
   return Status::success();
 }
 
+Status checkCopy(const Device &device, const char *what, const BufferRef &buffer, uint64_t offset,
+                 const void *data, uint64_t bytes) {
+  SPYRE_RETURN_IF_ERROR(checkBuffer(device, buffer, what));
+  SPYRE_RETURN_IF_ERROR(checkRange(what, *buffer, offset, bytes));
+  return checkHostPointer(what, data, bytes);
+}
+
 } // namespace
 
 struct Device::State {
-  explicit State(std::unique_ptr<Driver> newDriver)
-      : driver(std::move(newDriver)), allocator(kFirstAddress, memoryEnd(driver->desc())) {}
+  State(std::unique_ptr<Driver> newDriver, uint32_t newThreads)
+      : driver(std::move(newDriver)), allocator(kFirstAddress, memoryEnd(driver->desc())),
+        threads(newThreads) {}
 
   std::unique_ptr<Driver> driver;
   mutable std::mutex driverMutex;
@@ -64,17 +71,21 @@ struct Device::State {
   FirstFitAllocator allocator;
   MemoryStats stats;
   mutable std::mutex memoryMutex;
+
+  const uint32_t threads;
+  std::once_flag poolMade;
+  std::unique_ptr<ThreadPool> pool;
 };
 
 Buffer::~Buffer() { owner->release(address, sizeBytes); }
 
-Device::Device(std::unique_ptr<Driver> driver)
-    : state(std::make_unique<State>(std::move(driver))) {}
+Device::Device(std::unique_ptr<Driver> driver, uint32_t threads)
+    : state(std::make_unique<State>(std::move(driver), threads)) {}
 Device::~Device() = default;
 
-std::shared_ptr<Device> Device::create(std::unique_ptr<Driver> driver) {
+std::shared_ptr<Device> Device::create(std::unique_ptr<Driver> driver, uint32_t threads) {
   SPYRE_CHECK(driver != nullptr, "a device has a driver");
-  return std::shared_ptr<Device>(new Device(std::move(driver)));
+  return std::shared_ptr<Device>(new Device(std::move(driver), threads));
 }
 
 const arch::DeviceDesc &Device::desc() const { return state->driver->desc(); }
@@ -125,9 +136,7 @@ void Device::release(uint64_t address, uint64_t bytes) {
 
 Status Device::copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
                             uint64_t bytes) {
-  SPYRE_RETURN_IF_ERROR(checkBuffer(*this, buffer, "copy to device"));
-  SPYRE_RETURN_IF_ERROR(checkRange("copy to device", *buffer, offset, bytes));
-  SPYRE_RETURN_IF_ERROR(checkHostPointer("copy to device", data, bytes));
+  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to device", buffer, offset, data, bytes));
   if (bytes == 0) {
     return Status::success();
   }
@@ -136,14 +145,34 @@ Status Device::copyToDevice(const BufferRef &buffer, uint64_t offset, const void
 }
 
 Status Device::copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes) {
-  SPYRE_RETURN_IF_ERROR(checkBuffer(*this, buffer, "copy to host"));
-  SPYRE_RETURN_IF_ERROR(checkRange("copy to host", *buffer, offset, bytes));
-  SPYRE_RETURN_IF_ERROR(checkHostPointer("copy to host", data, bytes));
+  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to host", buffer, offset, data, bytes));
   if (bytes == 0) {
     return Status::success();
   }
   std::lock_guard lock(state->driverMutex);
   return state->driver->read(buffer->physicalAddress() + offset, data, bytes);
+}
+
+bool Device::wantsPadding() const { return state->driver->wantsPadding(); }
+
+Status Device::copySticksToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
+                                  uint64_t bytes, const uint64_t *padding) {
+  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to device", buffer, offset, data, bytes));
+  if (bytes == 0) {
+    return Status::success();
+  }
+  std::lock_guard lock(state->driverMutex);
+  return state->driver->writeSticks(buffer->physicalAddress() + offset, data, bytes, padding);
+}
+
+Status Device::copySticksToHost(const BufferRef &buffer, uint64_t offset, void *data,
+                                uint64_t bytes, const uint64_t *padding) {
+  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to host", buffer, offset, data, bytes));
+  if (bytes == 0) {
+    return Status::success();
+  }
+  std::lock_guard lock(state->driverMutex);
+  return state->driver->readSticks(buffer->physicalAddress() + offset, data, bytes, padding);
 }
 
 Status Device::copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t bytes) {
@@ -154,20 +183,12 @@ Status Device::copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t
   if (from == to || bytes == 0) {
     return Status::success();
   }
-  std::vector<char> bounce(std::min(bytes, kBounceBytes));
   std::lock_guard lock(state->driverMutex);
-  for (uint64_t done = 0; done < bytes;) {
-    const uint64_t chunk = std::min<uint64_t>(bytes - done, bounce.size());
-    SPYRE_RETURN_IF_ERROR(
-        state->driver->read(from->physicalAddress() + done, bounce.data(), chunk));
-    SPYRE_RETURN_IF_ERROR(state->driver->write(to->physicalAddress() + done, bounce.data(), chunk));
-    done += chunk;
-  }
-  return Status::success();
+  return state->driver->copy(from->physicalAddress(), to->physicalAddress(), bytes);
 }
 
 Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
-                      const std::vector<BufferRef> &segments) {
+                      const std::vector<BufferRef> &segments, uint32_t flags) {
   if (!program || jobBytes == 0) {
     return error<6104>("a launch needs a program: {}; load the program first",
                        program ? "its size is 0" : "the program segment is not bound");
@@ -197,7 +218,7 @@ Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t job
   }
   const uint64_t address = uint64_t(desc().segmentBase(int64_t(programSegment))) + jobOffset;
   std::lock_guard lock(state->driverMutex);
-  return state->driver->launch(address, jobBytes, bindings);
+  return state->driver->launch(address, jobBytes, bindings, flags);
 }
 
 DeviceCounters Device::counters() const {
@@ -213,6 +234,12 @@ void Device::resetCounters() {
 MemoryStats Device::memoryStats() const {
   std::lock_guard lock(state->memoryMutex);
   return state->stats;
+}
+
+ThreadPool &Device::threadPool() {
+  std::call_once(state->poolMade,
+                 [&] { state->pool = std::make_unique<ThreadPool>(state->threads); });
+  return *state->pool;
 }
 
 } // namespace spyre::runtime

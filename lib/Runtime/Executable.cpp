@@ -219,7 +219,8 @@ Status Executable::State::launchStep(const LoadedStep &step, const std::vector<B
   }
   const ProgramImage &image = images[step.image];
   for (const Job &job : image.jobs) {
-    SPYRE_RETURN_IF_ERROR(device->launch(image.buffer, job.offset, job.bytes, segments));
+    const uint32_t flags = &job == &image.jobs.back() ? 0 : kNonTerminalLaunch;
+    SPYRE_RETURN_IF_ERROR(device->launch(image.buffer, job.offset, job.bytes, segments, flags));
     log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", step.directory,
         job.offset, job.bytes);
   }

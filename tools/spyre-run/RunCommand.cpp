@@ -12,6 +12,7 @@
 #include "spyre/Runtime/Npy.h"
 
 #include "CLI/CLI.hpp"
+#include "Support/Text.h"
 #include "fmt/ranges.h"
 
 #include <algorithm>
@@ -256,15 +257,6 @@ Status writeAll(const std::vector<std::string> &paths, const std::vector<std::st
   return Status::success();
 }
 
-/// 1234567 -> "1,234,567".
-std::string grouped(uint64_t value) {
-  std::string digits = std::to_string(value);
-  for (size_t i = digits.size(); i > 3; i -= 3) {
-    digits.insert(i - 3, 1, ',');
-  }
-  return digits;
-}
-
 void printCounters(std::ostream &out, const runtime::Device &device, uint32_t runs) {
   const runtime::DeviceCounters counters = device.counters();
   out << fmt::format("device      {} ({} driver)\n", device.desc().name, device.driverName())
@@ -294,7 +286,8 @@ Status execute(const RunOptions &options, std::ostream &summary) {
   driverOptions.threads = options.threads;
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Driver> driver,
                          runtime::createDriver(options.driver, desc, driverOptions));
-  std::shared_ptr<runtime::Device> device = runtime::Device::create(std::move(driver));
+  std::shared_ptr<runtime::Device> device =
+      runtime::Device::create(std::move(driver), options.threads);
   SPYRE_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> executable,
                          runtime::Executable::load(device, artifacts));
   SPYRE_ASSIGN_OR_RETURN(std::vector<BufferRef> inputs, allocateAll(*device, model.inputs));

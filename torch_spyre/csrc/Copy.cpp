@@ -1,7 +1,7 @@
 //===- Copy.cpp - transfers -----------------------------------------------------------------===//
 #include "Copy.h"
 
-#include "spyre/Layout/Transfer.h"
+#include "spyre/Runtime/TensorTransfer.h"
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
@@ -12,7 +12,6 @@
 #include "c10/util/Exception.h"
 
 #include <atomic>
-#include <string>
 
 namespace spyre::plugin {
 
@@ -32,16 +31,17 @@ layout::HostTensorRef hostRef(const at::Tensor &host, HostType type) {
   return ref;
 }
 
-std::string readDevice(const at::Tensor &tensor) {
-  std::string bytes(size_t(geometryOf(tensor).layout.bytes()), '\0');
-  check(device()->copyToHost(bufferOf(tensor), 0, bytes.data(), bytes.size()));
-  hostCounters().d2hBytes += bytes.size();
-  return bytes;
+/// The whole storage of \p tensor, in \p layout, from and to \p host.
+void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
+            const layout::DeviceLayout &layout) {
+  check(runtime::uploadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
+  hostCounters().h2dBytes += uint64_t(layout.bytes());
 }
 
-void writeDevice(const at::Tensor &tensor, const std::string &bytes) {
-  check(device()->copyToDevice(bufferOf(tensor), 0, bytes.data(), bytes.size()));
-  hostCounters().h2dBytes += bytes.size();
+void download(const at::Tensor &tensor, const layout::DeviceLayout &layout,
+              const layout::HostTensorRef &host) {
+  check(runtime::downloadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
+  hostCounters().d2hBytes += uint64_t(layout.bytes());
 }
 
 layout::DeviceLayout rawLayout(const StorageGeometry &geometry, const RawType &raw) {
@@ -54,10 +54,7 @@ void storeRawImage(const at::Tensor &tensor, const at::Tensor &image) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const RawType raw = rawTypeOf(geometry.layout.format);
   at::Tensor whole = image.as_strided(geometry.size, geometry.stride);
-  std::string bytes(size_t(geometry.layout.bytes()), '\0');
-  check(layout::packToDevice(hostRef(whole, raw.host), geometry.stride, rawLayout(geometry, raw),
-                             bytes.data()));
-  writeDevice(tensor, bytes);
+  upload(hostRef(whole, raw.host), tensor, rawLayout(geometry, raw));
 }
 
 /// Every element of the storage belongs to the tensor, once.
@@ -127,9 +124,7 @@ at::Tensor rawImage(const at::Tensor &tensor) {
   const RawType raw = rawTypeOf(geometry.layout.format);
   at::Tensor image = at::empty({hostExtent(geometry.size, geometry.stride)}, raw.scalar);
   at::Tensor whole = image.as_strided(geometry.size, geometry.stride);
-  std::string bytes = readDevice(tensor);
-  check(layout::unpackFromDevice(bytes.data(), rawLayout(geometry, raw), geometry.stride,
-                                 hostRef(whole, raw.host)));
+  download(tensor, rawLayout(geometry, raw), hostRef(whole, raw.host));
   return image;
 }
 
@@ -164,10 +159,7 @@ void copyToDevice(const at::Tensor &host, const at::Tensor &tensor) {
   if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
       geometry.layout.format == numerics::deviceFormat(type)) {
     at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
-    std::string bytes(size_t(geometry.layout.bytes()), '\0');
-    check(layout::packToDevice(hostRef(source, type), geometry.stride, geometry.layout,
-                               bytes.data()));
-    writeDevice(tensor, bytes);
+    upload(hostRef(source, type), tensor, geometry.layout);
     return;
   }
   storeBits(tensor, bitsOfValues(host, tensor.scalar_type(), geometry.layout.format));
@@ -179,9 +171,7 @@ void copyToHost(const at::Tensor &tensor, const at::Tensor &host) {
   if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
       host.is_non_overlapping_and_dense() &&
       geometry.layout.format == numerics::deviceFormat(type)) {
-    std::string bytes = readDevice(tensor);
-    check(layout::unpackFromDevice(bytes.data(), geometry.layout, geometry.stride,
-                                   hostRef(host, type)));
+    download(tensor, geometry.layout, hostRef(host, type));
     return;
   }
   at::Tensor bits = viewOfImage(rawImage(tensor), tensor);

@@ -119,6 +119,7 @@ void bindDevice(py::module_ &module) {
   module.def("device_description", [] { return deviceDesc().toJson(); });
   module.def("counters", &countersDict);
   module.def("sanitizer_checks", &sanitizerChecks);
+  module.def("_unsanitized_launches", &runtime::unsanitizedLaunches);
   module.def("reset_counters", &resetCounters);
   module.def("fallback_counts", &fallbackCounts);
   module.def("_spyre_get_allocator_stats", [](int) { return allocatorStats(); });

@@ -61,7 +61,7 @@ Expected<std::shared_ptr<runtime::Device>> createDevice() {
   SPYRE_ASSIGN_OR_RETURN(options.threads, simulatorThreads());
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Driver> driver,
                          runtime::createDriver("sim", deviceDesc(), options));
-  return runtime::Device::create(std::move(driver));
+  return runtime::Device::create(std::move(driver), options.threads);
 }
 
 } // namespace

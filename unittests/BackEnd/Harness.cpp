@@ -4,6 +4,8 @@
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Base/Math.h"
 
+#include <algorithm>
+
 namespace spyre::backend::test {
 
 arch::DeviceDesc presetDevice(const std::string &name) {
@@ -19,20 +21,63 @@ Expected<spec::SuperDsc> throughJson(const spec::OpSpec &spec, int64_t index) {
 
 Expected<program::Program> lowerAll(const std::vector<spec::OpSpec> &specs,
                                     const arch::DeviceDesc &device) {
-  program::Program program;
+  std::vector<spec::SuperDsc> operations;
   for (size_t i = 0; i < specs.size(); ++i) {
     SPYRE_ASSIGN_OR_RETURN(spec::SuperDsc dsc, throughJson(specs[i], int64_t(i)));
     SPYRE_RETURN_IF_ERROR(spec::verifySuperDsc(dsc, device));
-    SPYRE_ASSIGN_OR_RETURN(program::Phase phase, lowerSuperDsc(dsc, device));
-    program.phases.push_back(std::move(phase));
+    operations.push_back(std::move(dsc));
   }
+  SPYRE_ASSIGN_OR_RETURN(program::Program program, lowerSuperDscs(operations, device));
   SPYRE_RETURN_IF_ERROR(program::verifyProgram(program, device));
   return program;
 }
 
+/// Elements of the coordinate's symbol that exist at device index \p index: 0 or 1, for a stick
+/// dimension up to a whole stick.
+static int64_t dataElements(const spec::OpSpec &spec, const spec::Coordinate &coordinate,
+                            int64_t index) {
+  int64_t position = index - coordinate.offset;
+  if (coordinate.kind == spec::Coordinate::Kind::Constant) {
+    return position == 0 ? 1 : 0;
+  }
+  for (const spec::IterationDim &dim : spec.iterationSpace) {
+    if (dim.symbol == coordinate.symbol) {
+      int64_t first = position * coordinate.divisor;
+      return position < 0 ? 0 : std::clamp<int64_t>(dim.range - first, 0, coordinate.divisor);
+    }
+  }
+  return 0;
+}
+
+std::vector<uint64_t> paddingOf(const spec::OpSpec &spec, const spec::TensorArg &arg) {
+  size_t outer = arg.deviceSize.size() - 1;
+  int64_t sticks = 1;
+  for (size_t d = 0; d < outer; ++d) {
+    sticks *= arg.deviceSize[d];
+  }
+  bool sparse = arg.deviceCoordinates[outer].kind == spec::Coordinate::Kind::Constant;
+  std::vector<uint64_t> masks;
+  for (int64_t stick = 0; stick < sticks; ++stick) {
+    int64_t lanes = sparse ? 1 : arg.deviceSize[outer];
+    int64_t rest = stick;
+    for (size_t d = outer; d-- > 0; rest /= arg.deviceSize[d]) {
+      const spec::Coordinate &coordinate = arg.deviceCoordinates[d];
+      int64_t data = dataElements(spec, coordinate, rest % arg.deviceSize[d]);
+      bool isStick = coordinate.kind == spec::Coordinate::Kind::Floor;
+      lanes = isStick || data == 0 ? std::min(lanes, data) : lanes;
+    }
+    int64_t bits = ceilDiv(lanes * numerics::elementBytes(arg.deviceDtype), int64_t(2));
+    masks.push_back(bits == 64 ? 0 : ~uint64_t(0) << bits);
+  }
+  return masks;
+}
+
 Card::Card(const arch::DeviceDesc &device) : device(device) {
   std::string json = device.toJson();
-  spyre_sim_config config{json.c_str(), 1, 1};
+  spyre_sim_config config{};
+  config.device_json = json.c_str();
+  config.threads = 1;
+  config.sanitizer = 1;
   const char *error = nullptr;
   sim.reset(spyre_sim_create(&config, &error));
   SPYRE_CHECK(sim != nullptr, "the simulator accepts every preset");
@@ -42,7 +87,8 @@ Status Card::check(int code) {
   return code == 0 ? Status::success() : Status(7000, spyre_sim_last_error(sim.get()));
 }
 
-Status Card::run(const program::Program &program, evaluator::Memory &memory) {
+Status Card::run(const program::Program &program, evaluator::Memory &memory,
+                 const spec::OpSpec *spec) {
   std::vector<std::vector<uint8_t> *> buffers;
   if (!memory.pool.empty()) {
     buffers.push_back(&memory.pool);
@@ -54,8 +100,13 @@ Status Card::run(const program::Program &program, evaluator::Memory &memory) {
   uint64_t next = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
     segments[i] = {next, buffers[i]->size()};
-    SPYRE_RETURN_IF_ERROR(
-        check(spyre_sim_write(sim.get(), next, buffers[i]->data(), buffers[i]->size())));
+    std::vector<uint64_t> padding =
+        spec ? paddingOf(*spec, spec->args[i]) : std::vector<uint64_t>(buffers[i]->size() / 128);
+    if (spec && !spec->args[i].isInput) {
+      padding.assign(padding.size(), ~uint64_t(0));
+    }
+    SPYRE_RETURN_IF_ERROR(check(spyre_sim_write_sticks(sim.get(), next, buffers[i]->data(),
+                                                       buffers[i]->size(), padding.data())));
     next += uint64_t(roundUp(int64_t(buffers[i]->size()), 4096));
   }
   std::string bytes = program::writeProgram(program);
@@ -66,9 +117,15 @@ Status Card::run(const program::Program &program, evaluator::Memory &memory) {
   spyre_sim_reset_counters(sim.get());
   uint64_t address = uint64_t(device.segmentBase(device.programSegment())) + 128;
   SPYRE_RETURN_IF_ERROR(check(spyre_sim_launch(sim.get(), address, bytes.size(), segments.data(),
-                                               uint32_t(segments.size()))));
+                                               uint32_t(segments.size()), 0)));
   spyre_sim_get_counters(sim.get(), &counters);
   for (size_t i = 0; i < buffers.size(); ++i) {
+    if (spec && !spec->args[i].isInput) {
+      std::vector<uint8_t> data(buffers[i]->size());
+      std::vector<uint64_t> padding = paddingOf(*spec, spec->args[i]);
+      SPYRE_RETURN_IF_ERROR(check(spyre_sim_read_sticks(sim.get(), segments[i].physical_base,
+                                                        data.data(), data.size(), padding.data())));
+    }
     SPYRE_RETURN_IF_ERROR(check(spyre_sim_read(sim.get(), segments[i].physical_base,
                                                buffers[i]->data(), buffers[i]->size())));
   }

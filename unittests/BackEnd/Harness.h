@@ -27,13 +27,19 @@ Expected<spec::SuperDsc> throughJson(const spec::OpSpec &spec, int64_t index);
 Expected<program::Program> lowerAll(const std::vector<spec::OpSpec> &specs,
                                     const arch::DeviceDesc &device);
 
+/// Per stick of \p arg: bit i says that bytes 2i and 2i + 1 are no element the operation may use.
+std::vector<uint64_t> paddingOf(const spec::OpSpec &spec, const spec::TensorArg &arg);
+
 /// A simulated card that keeps its contents between runs.
 class Card {
 public:
   explicit Card(const arch::DeviceDesc &device);
 
   /// Loads \p memory, runs \p program once, reads \p memory back; counters are of this run only.
-  Status run(const program::Program &program, evaluator::Memory &memory);
+  /// With \p spec, whose arguments \p memory holds, the card is told which lanes are padding, that
+  /// there is nothing in the output yet, and what must be data in it in the end.
+  Status run(const program::Program &program, evaluator::Memory &memory,
+             const spec::OpSpec *spec = nullptr);
   std::vector<uint8_t> readLx(uint32_t core, uint64_t address, uint64_t bytes);
 
   spyre_sim_counters counters{};

@@ -1,6 +1,7 @@
 //===- LoweringTest.cpp - how programs use LX, DDR and loops --------------------------------===//
 #include "Generator.h"
 #include "Harness.h"
+#include "Specs.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -9,53 +10,9 @@ namespace spyre::backend::test {
 
 using program::Instruction;
 using program::Opcode;
-using spec::Coordinate;
 using spec::OpSpec;
 using spec::Residency;
 using spec::TensorArg;
-
-namespace {
-/// A tensor over \p symbols (outermost first) with the stick along \p stick.
-struct Shape {
-  std::vector<std::string> symbols;
-  std::string stick;
-};
-} // namespace
-
-static TensorArg tensorOf(const OpSpec &spec, const Shape &shape, int64_t argument) {
-  TensorArg arg;
-  arg.argIndex = argument;
-  arg.address = argument << 34;
-  for (size_t i = shape.symbols.size(); i < spec.iterationSpace.size(); ++i) {
-    arg.deviceSize.push_back(1);
-    arg.deviceCoordinates.push_back(Coordinate::constant(0));
-  }
-  for (const std::string &symbol : shape.symbols) {
-    auto dim = std::find_if(spec.iterationSpace.begin(), spec.iterationSpace.end(),
-                            [&](const spec::IterationDim &d) { return d.symbol == symbol; });
-    bool isStick = symbol == shape.stick;
-    arg.deviceSize.push_back(isStick ? (dim->range + 63) / 64 : dim->range);
-    arg.deviceCoordinates.push_back(isStick ? Coordinate::floorDiv(symbol, 64)
-                                            : Coordinate::var(symbol));
-  }
-  arg.deviceSize.push_back(64);
-  arg.deviceCoordinates.push_back(shape.stick.empty() ? Coordinate::constant(0)
-                                                      : Coordinate::mod(shape.stick, 64));
-  return arg;
-}
-
-static OpSpec opOf(const std::string &op, std::vector<spec::IterationDim> space,
-                   const std::vector<Shape> &shapes) {
-  OpSpec spec;
-  spec.op = op;
-  spec.isReduction = op == "sum" || op == "max" || op == "batchmatmul";
-  spec.iterationSpace = std::move(space);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    spec.args.push_back(tensorOf(spec, shapes[i], int64_t(i)));
-  }
-  spec.args.back().isInput = false;
-  return spec;
-}
 
 static spyre_sim_counters countersOf(const OpSpec &spec, const char *deviceName) {
   arch::DeviceDesc device = presetDevice(deviceName);
@@ -72,8 +29,8 @@ static spyre_sim_counters countersOf(const OpSpec &spec, const char *deviceName)
   return card.counters;
 }
 
-// Everything below the staging area belongs to the planner; strides are never negative, so the base
-// is the lowest address.
+// Everything below the staging area belongs to the planner, and none of these operations keeps a
+// tensor in LX.
 TEST(Staging, NeverTouchesThePlannersPart) {
   for (const char *name : {"openspyre", "tiny"}) {
     arch::DeviceDesc device = presetDevice(name);
@@ -83,13 +40,10 @@ TEST(Staging, NeverTouchesThePlannersPart) {
           randomSpec(generatedOps()[seed % generatedOps().size()], random, device, false);
       Expected<program::Program> program = lowerAll({testCase.spec}, device);
       ASSERT_TRUE(program.ok()) << program.status().message();
-      for (const Instruction &instruction : program->phases[0].instructions) {
-        for (size_t i = 0; i < instruction.operandCount; ++i) {
-          bool isDdr = (instruction.opcode == Opcode::Load && i == 0) ||
-                       (instruction.opcode == Opcode::Store && i == 1);
-          if (!isDdr) {
-            ASSERT_GE(instruction.operands[i].base, device.lxStagingBegin()) << "seed " << seed;
-          }
+      for (const program::Buffer &buffer : program->buffers) {
+        if (buffer.space == program::Space::Lx) {
+          ASSERT_GE(buffer.base, device.lxStagingBegin()) << "seed " << seed << " " << buffer.name;
+          ASSERT_LE(buffer.base + buffer.bytes, device.lxBytes) << "seed " << seed;
         }
       }
     }
@@ -106,7 +60,7 @@ TEST(Staging, OneRestickifyBlockFillsTheTinyMachine) {
   for (const Instruction &instruction : program->phases[0].instructions) {
     if (instruction.opcode == Opcode::Store) {
       EXPECT_EQ(instruction.points(), 64);
-      end = instruction.operands[0].base + 64 * 128;
+      end = program->buffers[size_t(instruction.operands[0].buffer)].base + 64 * 128;
     }
   }
   EXPECT_EQ(end, tiny.lxBytes);
@@ -145,7 +99,8 @@ TEST(Pointwise, JoinsDimensionsThatAreOneRun) {
   ASSERT_TRUE(program.ok()) << program.status().message();
   ASSERT_EQ(program->phases[0].instructions.size(), 4u) << program::disassemble(*program);
   for (const Instruction &instruction : program->phases[0].instructions) {
-    EXPECT_EQ(instruction.counts, (std::array<int64_t, 4>{1, 1, 1, 4 * 6 * 5 * 2}));
+    EXPECT_EQ(instruction.counts,
+              (std::array<int64_t, program::kMaxLevels>{1, 1, 1, 1, 1, 4 * 6 * 5 * 2}));
   }
 }
 
@@ -194,12 +149,6 @@ static std::vector<OpSpec> inPool(std::vector<OpSpec> specs) {
     }
   }
   return specs;
-}
-
-static void moveToLx(TensorArg &arg, int64_t address) {
-  arg.residency = Residency::Lx;
-  arg.argIndex = -1;
-  arg.address = address;
 }
 
 // exp -> LX, then a reduction, a matmul and a copy that read it there, all on two cores that split

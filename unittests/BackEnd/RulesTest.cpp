@@ -39,10 +39,10 @@ static SuperDsc plainAdd() {
 
 static void expectError(const SuperDsc &dsc, const arch::DeviceDesc &device, int code,
                         const std::string &part) {
-  Expected<program::Phase> phase = lowerSuperDsc(dsc, device);
-  ASSERT_FALSE(phase.ok()) << "expected E" << code << " with '" << part << "'";
-  EXPECT_EQ(phase.status().code(), code) << phase.status().message();
-  EXPECT_NE(phase.status().text().find(part), std::string::npos) << phase.status().message();
+  Expected<program::Program> program = lowerSuperDscs({dsc}, device);
+  ASSERT_FALSE(program.ok()) << "expected E" << code << " with '" << part << "'";
+  EXPECT_EQ(program.status().code(), code) << program.status().message();
+  EXPECT_NE(program.status().text().find(part), std::string::npos) << program.status().message();
 }
 
 static void expectError(const SuperDsc &dsc, int code, const std::string &part) {
@@ -203,7 +203,7 @@ TEST(Refuses, SpansBeyondTheLimit) {
   arch::DeviceDesc device = presetDevice("openspyre");
   // A core touches 4 rows of each of 2 stick columns: from stick 0 to stick 8 + 3.
   device.spanLimitBytes = 12 * 128;
-  ASSERT_TRUE(lowerSuperDsc(plainAdd(), device).ok());
+  ASSERT_TRUE(lowerSuperDscs({plainAdd()}, device).ok());
   device.spanLimitBytes = 11 * 128;
   expectError(plainAdd(), device, 5304, "touches 1536 bytes");
 }
@@ -285,14 +285,14 @@ TEST(Refuses, NothingThatBecomesAnInvalidProgram) {
         mutate(*dsc, random);
       }
     }
-    Expected<program::Phase> phase = lowerSuperDsc(*dsc, device);
-    if (!phase.ok()) {
-      EXPECT_GE(phase.status().code(), 5301);
-      EXPECT_LE(phase.status().code(), 5304);
+    Expected<program::Program> program = lowerSuperDscs({*dsc}, device);
+    if (!program.ok()) {
+      EXPECT_GE(program.status().code(), 5301);
+      EXPECT_LE(program.status().code(), 5304);
       continue;
     }
     ++lowered;
-    Status status = program::verifyProgram({{*phase}}, device);
+    Status status = program::verifyProgram(*program, device);
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.message();
   }
   EXPECT_GT(lowered, 500u);

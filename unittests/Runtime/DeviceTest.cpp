@@ -20,6 +20,7 @@ constexpr uint64_t kMemoryBytes = 8 << 20;
 struct FakeState {
   std::vector<char> memory = std::vector<char>(kMemoryBytes);
   std::vector<std::vector<SegmentBinding>> launches;
+  std::vector<uint32_t> launchFlags;
   std::vector<uint64_t> programAddresses;
   uint64_t largestTransferBytes = 0;
   bool failDiscard = false;
@@ -51,8 +52,10 @@ public:
     std::memset(state.memory.data() + address, 0, bytes);
     return Status::success();
   }
-  Status launch(uint64_t address, uint64_t, const std::vector<SegmentBinding> &segments) override {
+  Status launch(uint64_t address, uint64_t, const std::vector<SegmentBinding> &segments,
+                uint32_t flags) override {
     state.programAddresses.push_back(address);
+    state.launchFlags.push_back(flags);
     state.launches.push_back(segments);
     return Status::success();
   }
@@ -118,8 +121,9 @@ TEST(Device, LaunchMapsBuffersToSegmentsAndTheProgramToTheLast) {
   FakeState state;
   auto device = makeDevice(state);
   BufferRef program = *device->allocate(512), tensor = *device->allocate(256);
-  ASSERT_TRUE(device->launch(program, 128, 256, {nullptr, tensor}).ok());
+  ASSERT_TRUE(device->launch(program, 128, 256, {nullptr, tensor}, kNonTerminalLaunch).ok());
   ASSERT_EQ(state.launches.size(), 1u);
+  EXPECT_EQ(state.launchFlags, std::vector<uint32_t>{kNonTerminalLaunch});
   const std::vector<SegmentBinding> &segments = state.launches[0];
   ASSERT_EQ(segments.size(), 8u);
   EXPECT_EQ(segments[0].bytes, 0u);

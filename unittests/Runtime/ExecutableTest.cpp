@@ -183,23 +183,30 @@ TEST_F(ExecutableTest, RefusesMoreArgumentsThanSegments) {
   expectRefused(artifacts, 6002, "8 arguments");
 }
 
-// Two jobs that lie next to each other in one binary: each ends where the next begins.
-TEST_F(ExecutableTest, AdjacentJobsAreCutAtTheNextJob) {
-  std::string first = program::writeProgram(addProgram(desc, {0, 1, 2, kTestSticks, false}));
+/// A bundle of two jobs that lie next to each other in one binary.
+static void addTwoJobs(Artifacts &artifacts, const program::Program &firstJob,
+                       const program::Program &secondJob) {
+  std::string first = program::writeProgram(firstJob);
   first.resize(size_t(roundUp(int64_t(first.size()), 128)));
-  const std::string second = program::writeProgram(addProgram(desc, {2, 0, 2, kTestSticks, false}));
+  const std::string second = program::writeProgram(secondJob);
   spec::SpyreCode code;
   const int64_t base = spec::kProgramOffsetBase;
   code.allocateBytes = int64_t(first.size() + second.size());
   code.transfers = {{"init.bin", base, code.allocateBytes}};
   code.jobs = {base, base + int64_t(first.size())};
+  artifacts["bundle_0/spyreCodeDir/init.bin"] = first + second;
+  artifacts["bundle_0/spyreCodeDir/spyrecode.json"] = spec::writeSpyreCode(code);
+}
+
+// Each ends where the next begins.
+TEST_F(ExecutableTest, AdjacentJobsAreCutAtTheNextJob) {
   spec::Model model = chainModel(desc);
   model.outputs.pop_back();
   model.steps.pop_back();
   Artifacts artifacts;
   artifacts["model.json"] = spec::writeModel(model);
-  artifacts["bundle_0/spyreCodeDir/init.bin"] = first + second;
-  artifacts["bundle_0/spyreCodeDir/spyrecode.json"] = spec::writeSpyreCode(code);
+  addTwoJobs(artifacts, addProgram(desc, {0, 1, 2, kTestSticks, false}),
+             addProgram(desc, {2, 0, 2, kTestSticks, false}));
   auto executable = load(artifacts);
   ASSERT_TRUE(executable);
   const std::vector<uint16_t> x = testValues(6), y = testValues(7);
@@ -208,6 +215,40 @@ TEST_F(ExecutableTest, AdjacentJobsAreCutAtTheNextJob) {
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(device->counters().launches, 2u);
   EXPECT_EQ(valueAt(download(z), 33), 2 * valueAt(x, 33) + valueAt(y, 33));
+}
+
+// On a shared card LX survives from job to job of a bundle and not from bundle to bundle.
+TEST_F(ExecutableTest, LxIsKeptInsideABundleOnly) {
+  DriverOptions options;
+  options.sharedCard = true;
+  options.wipeSeed = 5;
+  device = Device::create(*createDriver("sim", desc, options));
+  const program::Program keep = handOverProgram(desc, kTestSticks, false);
+  const program::Program take = handOverProgram(desc, kTestSticks, true);
+  spec::Model model = chainModel(desc);
+  model.inputs.pop_back();
+  model.outputs.pop_back();
+  model.steps = {{"bundle_0", false, {"x", "z"}}};
+  Artifacts artifacts;
+  artifacts["model.json"] = spec::writeModel(model);
+  addTwoJobs(artifacts, keep, take);
+  auto executable = load(artifacts);
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(8);
+  BufferRef xBuffer = upload(x), z = *device->allocate(512);
+  const Status status = executable->run({xBuffer}, {z});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(download(z), x);
+
+  model.steps.push_back({"bundle_1", false, {"x", "z"}});
+  artifacts["model.json"] = spec::writeModel(model);
+  addBundle(artifacts, "bundle_0", keep);
+  addBundle(artifacts, "bundle_1", take);
+  executable = load(artifacts);
+  ASSERT_TRUE(executable);
+  const Status lost = executable->run({xBuffer}, {z});
+  ASSERT_FALSE(lost.ok());
+  EXPECT_NE(lost.text().find("lx.256"), std::string::npos) << lost.message();
 }
 
 TEST_F(ExecutableTest, AFaultNamesTheStep) {

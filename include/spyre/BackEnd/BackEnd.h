@@ -11,11 +11,15 @@
 #include "spyre/Program/Program.h"
 #include "spyre/Spec/SuperDsc.h"
 
+#include <vector>
+
 namespace spyre::backend {
 
-/// One SuperDSC to one phase. Errors: E5301 (op known but undocumented or unknown), E5302 (a rule
-/// of the op is broken), E5303 (staging area too small), E5304 (span limit).
-Expected<program::Phase> lowerSuperDsc(const spec::SuperDsc &dsc, const arch::DeviceDesc &device);
+/// A program with one phase per SuperDSC, in their order. Errors: E5301 (op known but undocumented
+/// or unknown), E5302 (a rule of the op is broken), E5303 (staging area too small), E5304 (span
+/// limit).
+Expected<program::Program> lowerSuperDscs(const std::vector<spec::SuperDsc> &operations,
+                                          const arch::DeviceDesc &device);
 
 /// "bundle.mlir" + "sdsc_*.json" -> "spyreCodeDir/spyrecode.json" + "spyreCodeDir/init.bin".
 Expected<Artifacts> compileBundle(const Artifacts &bundle, const arch::DeviceDesc &device);

@@ -14,6 +14,10 @@
 #include <string>
 #include <vector>
 
+namespace spyre {
+class ThreadPool;
+}
+
 namespace spyre::runtime {
 
 /// Names and meaning as in the public counters of torch.spyre.
@@ -33,6 +37,10 @@ struct SegmentBinding {
   uint64_t bytes = 0;
 };
 
+/// Launch flag: the next launch belongs to the same bundle, so LX is kept for it. After any other
+/// launch a card that is shared may hand LX to somebody else.
+constexpr uint32_t kNonTerminalLaunch = 1;
+
 class Driver {
 public:
   virtual ~Driver() = default;
@@ -41,8 +49,23 @@ public:
   virtual Status write(uint64_t address, const void *data, uint64_t bytes) = 0;
   virtual Status read(uint64_t address, void *data, uint64_t bytes) = 0;
   virtual Status discard(uint64_t address, uint64_t bytes) = 0;
+  /// Between two ranges that do not overlap; goes through the host unless the driver can do better.
+  virtual Status copy(uint64_t from, uint64_t to, uint64_t bytes);
+  /// Whole sticks of a tensor, with what is known of its padding: bit i of padding[s] says that
+  /// bytes 2i and 2i + 1 of stick s hold no data; null: all is data. Drivers that do not want to
+  /// know ignore it, and callers need not find it out for them.
+  virtual bool wantsPadding() const { return false; }
+  virtual Status writeSticks(uint64_t address, const void *data, uint64_t bytes,
+                             const uint64_t *padding) {
+    (void)padding;
+    return write(address, data, bytes);
+  }
+  virtual Status readSticks(uint64_t address, void *data, uint64_t bytes, const uint64_t *padding) {
+    (void)padding;
+    return read(address, data, bytes);
+  }
   virtual Status launch(uint64_t programAddress, uint64_t programBytes,
-                        const std::vector<SegmentBinding> &segments) = 0;
+                        const std::vector<SegmentBinding> &segments, uint32_t flags = 0) = 0;
   virtual DeviceCounters counters() const = 0;
   virtual void resetCounters() = 0;
 };
@@ -50,12 +73,19 @@ public:
 struct DriverOptions {
   uint32_t threads = 0;
   bool sanitizer = true;
+  /// The card is shared: LX is overwritten between bundles with what this seed gives.
+  bool sharedCard = false;
+  uint64_t wipeSeed = 0;
 };
 
 /// "sim" or "null"; anything else is E6101 and lists them.
 Expected<std::unique_ptr<Driver>> createDriver(const std::string &name,
                                                const arch::DeviceDesc &desc,
                                                const DriverOptions &options = {});
+
+/// Launches of this process that no sanitizer watched, over all drivers that have one: tests demand
+/// 0.
+uint64_t unsanitizedLaunches();
 
 class Device;
 
@@ -87,7 +117,8 @@ struct MemoryStats {
 /// A driver plus an allocator and the host-side counters. Thread safe; one operation at a time.
 class Device : public std::enable_shared_from_this<Device> {
 public:
-  static std::shared_ptr<Device> create(std::unique_ptr<Driver> driver);
+  /// \p threads as in DriverOptions: host threads of transfers, 0 = one per host core.
+  static std::shared_ptr<Device> create(std::unique_ptr<Driver> driver, uint32_t threads = 0);
   ~Device();
 
   const arch::DeviceDesc &desc() const;
@@ -99,19 +130,30 @@ public:
   /// Raw bytes at an offset of the buffer. Errors: E6103 (outside the buffer).
   Status copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data, uint64_t bytes);
   Status copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes);
+  /// Whole sticks of a tensor; \p padding as in Driver::writeSticks, of no use unless
+  /// wantsPadding().
+  bool wantsPadding() const;
+  Status copySticksToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
+                            uint64_t bytes, const uint64_t *padding);
+  Status copySticksToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes,
+                          const uint64_t *padding);
   Status copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t bytes);
 
   /// segments[i] binds virtual segment i; the program segment is bound to \p program.
+  /// \p flags as in Driver::launch.
   Status launch(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
-                const std::vector<BufferRef> &segments);
+                const std::vector<BufferRef> &segments, uint32_t flags = 0);
 
   DeviceCounters counters() const;
   void resetCounters();
   MemoryStats memoryStats() const;
 
+  /// For work on the host side of this device; made at the first call.
+  ThreadPool &threadPool();
+
 private:
   friend class Buffer;
-  explicit Device(std::unique_ptr<Driver> driver);
+  Device(std::unique_ptr<Driver> driver, uint32_t threads);
   void release(uint64_t address, uint64_t bytes);
   struct State;
   std::unique_ptr<State> state;

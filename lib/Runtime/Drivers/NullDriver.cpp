@@ -34,7 +34,7 @@ public:
     return checkMemory("discard", address, bytes);
   }
   Status launch(uint64_t programAddress, uint64_t programBytes,
-                const std::vector<SegmentBinding> &segments) override {
+                const std::vector<SegmentBinding> &segments, uint32_t) override {
     SPYRE_RETURN_IF_ERROR(checkBindings(segments));
     SPYRE_RETURN_IF_ERROR(checkProgram(programAddress, programBytes, segments));
     ++launches;

@@ -58,15 +58,28 @@ public:
   Status discard(uint64_t address, uint64_t bytes) override {
     return check(spyre_sim_discard(sim, address, bytes));
   }
+  Status copy(uint64_t from, uint64_t to, uint64_t bytes) override {
+    return check(spyre_sim_copy(sim, from, to, bytes));
+  }
+  bool wantsPadding() const override { return spyre_sim_has_sanitizer(sim) != 0; }
+  Status writeSticks(uint64_t address, const void *data, uint64_t bytes,
+                     const uint64_t *padding) override {
+    return check(spyre_sim_write_sticks(sim, address, data, bytes, padding));
+  }
+  Status readSticks(uint64_t address, void *data, uint64_t bytes,
+                    const uint64_t *padding) override {
+    return check(spyre_sim_read_sticks(sim, address, data, bytes, padding));
+  }
   Status launch(uint64_t programAddress, uint64_t programBytes,
-                const std::vector<SegmentBinding> &segments) override {
+                const std::vector<SegmentBinding> &segments, uint32_t flags) override {
+    static_assert(kNonTerminalLaunch == SPYRE_SIM_NON_TERMINAL);
     std::vector<spyre_sim_segment> mapped;
     mapped.reserve(segments.size());
     for (const SegmentBinding &binding : segments) {
       mapped.push_back({binding.physicalBase, binding.bytes});
     }
     return check(spyre_sim_launch(sim, programAddress, programBytes, mapped.data(),
-                                  uint32_t(mapped.size())));
+                                  uint32_t(mapped.size()), flags));
   }
   DeviceCounters counters() const override {
     spyre_sim_counters raw{};
@@ -98,6 +111,8 @@ private:
 
 } // namespace
 
+uint64_t unsanitizedLaunches() { return spyre_sim_unsanitized_launches(); }
+
 Expected<std::unique_ptr<Driver>> createSimDriver(const arch::DeviceDesc &desc,
                                                   const DriverOptions &options) {
   const std::string deviceJson = desc.toJson();
@@ -105,6 +120,8 @@ Expected<std::unique_ptr<Driver>> createSimDriver(const arch::DeviceDesc &desc,
   config.device_json = deviceJson.c_str();
   config.threads = options.threads;
   config.sanitizer = options.sanitizer ? 1 : 0;
+  config.vf_mode = options.sharedCard ? 1 : 0;
+  config.wipe_seed = options.wipeSeed;
   const char *text = nullptr;
   spyre_sim *sim = spyre_sim_create(&config, &text);
   if (!sim) {
