@@ -44,6 +44,8 @@ test-all: test ## test, then sanitizer builds, fuzzers and the long tests
 	@scripts/setup.sh --with-clang
 	$(call build-preset,fuzz,build-fuzz)
 	@scripts/run_tests.sh --jobs $(TEST_JOBS) --no-pytest build-fuzz
+	$(call build-preset,fuzz-coverage,build-fuzz-coverage)
+	@python3 scripts/fuzz_coverage.py build-fuzz-coverage --found build-fuzz/fuzz/corpus
 	@SPYRE_TEST_LONG=1 scripts/run_tests.sh --jobs $(TEST_JOBS) build
 
 bench: setup ## build and run the benchmarks; JSON in benchmarks/results/
@@ -59,7 +61,7 @@ docs: ## check the documents: relative links, error pages, spec gaps
 	@python3 test/checks/check_spec_gaps.py . $(if $(wildcard build/CTestTestfile.cmake),--build build)
 
 clean: ## remove all builds
-	rm -rf build build-asan build-tsan build-fuzz build-dev build-bench torch_spyre/_C*.so
+	rm -rf build build-asan build-tsan build-fuzz build-fuzz-coverage build-dev build-bench torch_spyre/_C*.so
 
 distclean: clean ## remove .venv and caches too
 	rm -rf .venv .cache

@@ -1,18 +1,35 @@
 //===- FuzzOpSpec.cpp - any bytes into the OpSpec parser ------------------------------------===//
+#include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/OpSpec.h"
 #include "spyre/Spec/SuperDsc.h"
 
+#include "FuzzInput.h"
+
+using namespace spyre;
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  std::string bytes(reinterpret_cast<const char *>(data), size);
-  auto specs = spyre::spec::parseOpSpecs(bytes);
-  if (specs.ok()) {
-    auto again = spyre::spec::parseOpSpecs(spyre::spec::writeOpSpecs(*specs));
-    SPYRE_CHECK(again.ok() && *again == *specs, "text round trip");
-    for (const spyre::spec::OpSpec &spec : *specs) {
-      if (spyre::spec::verifyOpSpec(spec).ok()) {
-        (void)spyre::spec::emitSuperDsc(spec, 0);
-      }
+  auto specs = spec::parseOpSpecs(fuzz::inputBytes(data, size));
+  if (!specs.ok()) {
+    fuzz::checkRefusal(specs.status(), {1301});
+    return 0;
+  }
+  auto again = spec::parseOpSpecs(spec::writeOpSpecs(*specs));
+  SPYRE_CHECK(again.ok() && again->size() == specs->size(), "text round trip");
+  for (size_t i = 0; i < specs->size(); ++i) {
+    auto &constants = (*specs)[i].constants;
+    auto &read = (*again)[i].constants;
+    SPYRE_CHECK(read.size() == constants.size(), "text round trip");
+    for (size_t j = 0; j < constants.size(); ++j) {
+      fuzz::dropSharedNan(constants[j].second, read[j].second);
     }
   }
+  SPYRE_CHECK(*again == *specs, "text round trip");
+  for (const spec::OpSpec &op : *specs) {
+    if (Status status = spec::verifyOpSpec(op); !status.ok()) {
+      fuzz::checkRefusal(status, {1302});
+      return 0;
+    }
+  }
+  (void)spec::generateBundle(*specs);
   return 0;
 }

@@ -1,12 +1,17 @@
 //===- FuzzSpyreCode.cpp - any bytes into the spyrecode.json reader -------------------------===//
 #include "spyre/Spec/SpyreCode.h"
 
+#include "FuzzInput.h"
+
+using namespace spyre;
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  std::string bytes(reinterpret_cast<const char *>(data), size);
-  auto code = spyre::spec::readSpyreCode(bytes);
-  if (code.ok()) {
-    auto again = spyre::spec::readSpyreCode(spyre::spec::writeSpyreCode(*code));
-    SPYRE_CHECK(again.ok() && *again == *code, "text round trip");
+  auto code = spec::readSpyreCode(fuzz::inputBytes(data, size));
+  if (!code.ok()) {
+    fuzz::checkRefusal(code.status(), {5201});
+    return 0;
   }
+  auto again = spec::readSpyreCode(spec::writeSpyreCode(*code));
+  SPYRE_CHECK(again.ok() && *again == *code, "text round trip");
   return 0;
 }

@@ -125,7 +125,7 @@ makeEnvironment() {
 
 main() {
   if [ "${1:-}" = --with-clang ]; then
-    PACKAGES+=(clang-19 libclang-rt-19-dev) # the fuzzers of `make test-all`
+    PACKAGES+=(clang-19 libclang-rt-19-dev llvm-19) # the fuzzers of `make test-all` and their coverage
   fi
   checkSystem
   mkdir -p .cache

@@ -12,6 +12,8 @@ namespace spyre::arch {
 
 /// Bytes of a device, or of a part of it, stay below this: sums of a few of them fit 64 bits.
 static constexpr int64_t kMaxDeviceBytes = int64_t(1) << 46;
+/// A description has some hundred bytes.
+static constexpr uint64_t kMaxTextBytes = uint64_t(1) << 20;
 static constexpr double kMaxRate = 1e12;
 static constexpr const char *kPresetNames = "spyre, openspyre, tiny";
 
@@ -148,7 +150,7 @@ static Status checkTogether(const DeviceDesc &desc) {
 }
 
 static Status readDesc(const std::string &text, DeviceDesc &desc) {
-  SPYRE_ASSIGN_OR_RETURN(Json json, parseJson(text));
+  SPYRE_ASSIGN_OR_RETURN(Json json, parseJson(text, kMaxTextBytes));
   JsonReader root(json);
   std::vector<std::string> known = {"version", "name", "extensions", "timing"};
   for (const IntField &field : kIntFields) {

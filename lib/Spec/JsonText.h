@@ -8,9 +8,14 @@
 #include "spyre/Base/Json.h"
 #include "spyre/Base/Status.h"
 
+#include <cstdint>
 #include <string>
 
 namespace spyre::spec {
+
+/// Texts above it are refused before they are parsed: a parsed document takes up to thirty times
+/// the memory of its text, and the largest real ones have a few hundred kilobytes.
+constexpr uint64_t kMaxJsonBytes = uint64_t(16) << 20;
 
 /// Prints \p value; a value whose one-line form is at most \p inlineChars long stays on one line.
 /// Ends with a line break.

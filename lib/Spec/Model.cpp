@@ -208,7 +208,7 @@ std::string writeModel(const Model &model) {
 }
 
 Expected<Model> readModel(const std::string &text) {
-  Expected<Json> json = parseJson(text);
+  Expected<Json> json = parseJson(text, kMaxJsonBytes);
   if (!json) {
     return recode<6001>(json.status());
   }

@@ -9,6 +9,8 @@ namespace spyre::spec {
 namespace {
 
 constexpr size_t kMaxTextBytes = size_t(64) << 20;
+/// A word takes some 50 bytes of memory but may be one byte of text; a spec has about 150 words.
+constexpr size_t kMaxWords = size_t(1) << 21;
 constexpr size_t kMaxShownChars = 40;
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
@@ -28,6 +30,10 @@ public:
       if (at >= text.size()) {
         tokens.push_back(token);
         return tokens;
+      }
+      if (tokens.size() == kMaxWords) {
+        return error<1301>("line {}, column {}: more than {} words; split the text", line, column,
+                           kMaxWords);
       }
       SPYRE_RETURN_IF_ERROR(lexWord(token));
       tokens.push_back(std::move(token));

@@ -8,6 +8,8 @@
 
 #include "JsonText.h"
 
+#include <algorithm>
+
 namespace spyre::spec {
 
 namespace {
@@ -83,6 +85,28 @@ Status readInitTransfer(const Command &command, SpyreCode &code) {
   return Status::success();
 }
 
+/// Which of two binaries would win is nowhere said, so there must be no such bytes.
+Status checkDisjoint(const JsonReader &plan, const std::vector<InitTransfer> &transfers) {
+  std::vector<const InitTransfer *> sorted;
+  for (const InitTransfer &transfer : transfers) {
+    if (transfer.sizeBytes > 0) {
+      sorted.push_back(&transfer);
+    }
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const InitTransfer *a, const InitTransfer *b) {
+    return a->devicePointer < b->devicePointer;
+  });
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    const InitTransfer &previous = *sorted[i - 1];
+    if (previous.sizeBytes > sorted[i]->devicePointer - previous.devicePointer) {
+      return fault(plan, "the transfers of '{}' and '{}' overlap at device pointer 0x{:x}",
+                   previous.file.substr(0, 40), sorted[i]->file.substr(0, 40),
+                   sorted[i]->devicePointer);
+    }
+  }
+  return Status::success();
+}
+
 Status readPreparation(const JsonReader &plan, SpyreCode &code) {
   SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, plan.elements());
   if (entries.size() < 2) {
@@ -107,7 +131,7 @@ Status readPreparation(const JsonReader &plan, SpyreCode &code) {
                    code.allocateBytes, kSegmentBytes);
     }
   }
-  return Status::success();
+  return checkDisjoint(plan, code.transfers);
 }
 
 Status readExecution(const JsonReader &plan, SpyreCode &code) {
@@ -167,7 +191,7 @@ std::string writeSpyreCode(const SpyreCode &code) {
 }
 
 Expected<SpyreCode> readSpyreCode(const std::string &text) {
-  Expected<Json> json = parseJson(text);
+  Expected<Json> json = parseJson(text, kMaxJsonBytes);
   if (!json) {
     return recode<5201>(json.status());
   }

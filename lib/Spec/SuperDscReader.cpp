@@ -19,6 +19,10 @@ namespace {
 constexpr int64_t kMaxCores = 1024;
 constexpr int64_t kMaxSize = int64_t(1) << 47;
 constexpr size_t kMaxDims = 16;
+/// As many as an OpSpec has arguments; operands are found by comparing with each.
+constexpr size_t kMaxTensors = 64;
+/// maskingConstId_ has one byte; a constant is found by its number among all of them.
+constexpr size_t kMaxConstants = 256;
 
 template <typename... Args>
 Status fault(const JsonReader &at, fmt::format_string<Args...> format, Args &&...args) {
@@ -311,6 +315,9 @@ private:
   Status readTensors(const JsonReader &config) {
     SPYRE_ASSIGN_OR_RETURN(JsonReader list, config.field("labeledDs_"));
     SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
+    if (entries.size() > kMaxTensors) {
+      return fault(list, "{} tensors; at most {} are accepted", entries.size(), kMaxTensors);
+    }
     for (size_t i = 0; i < entries.size(); ++i) {
       SPYRE_RETURN_IF_ERROR(readTensor(entries[i], int64_t(i)));
     }
@@ -483,6 +490,9 @@ private:
                           : fault(object, "the only string accepted is \"{{}}\"");
     }
     SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+    if (members.size() > kMaxConstants) {
+      return fault(object, "{} constants; at most {} are accepted", members.size(), kMaxConstants);
+    }
     for (size_t i = 0; i < members.size(); ++i) {
       SPYRE_ASSIGN_OR_RETURN(JsonReader entry, object.field(std::to_string(i)));
       SPYRE_RETURN_IF_ERROR(entry.onlyFields({"dataFormat_", "name_", "data_"}));
@@ -557,7 +567,7 @@ private:
 } // namespace
 
 Expected<SuperDsc> readSuperDsc(const std::string &text) {
-  Expected<Json> json = parseJson(text);
+  Expected<Json> json = parseJson(text, kMaxJsonBytes);
   if (!json) {
     return recode<5002>(json.status());
   }

@@ -143,5 +143,11 @@ TEST(DeviceDesc, LoadTakesAPresetOrAFile) {
   EXPECT_EQ(DeviceDesc::preset("").status().code(), 9202);
 }
 
+TEST(DeviceDesc, RefusesAbsurdTextBeforeItIsParsed) {
+  Status status = DeviceDesc::fromJson(std::string((1 << 20) + 1, '[')).status();
+  EXPECT_EQ(status.code(), 9201);
+  EXPECT_NE(status.text().find("the limit is 1048576"), std::string::npos) << status.message();
+}
+
 } // namespace
 } // namespace spyre::arch

@@ -85,3 +85,7 @@ TEST(Model, VerifierChecksEveryRule) {
     EXPECT_ERROR(verifyModel(model), 6002, c.text);
   }
 }
+
+TEST(Model, RefusesAbsurdTextBeforeItIsParsed) {
+  EXPECT_ERROR(readModel(std::string((16 << 20) + 1, '[')).status(), 6001, "the limit is");
+}

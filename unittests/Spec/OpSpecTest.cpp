@@ -167,3 +167,8 @@ TEST(OpSpecVerifier, EveryRuleIsChecked) {
     EXPECT_FALSE(emitSuperDsc(spec, 0).ok()) << c.text;
   }
 }
+
+TEST(OpSpecText, LimitsWordsBeforeTheyTakeTheMemory) {
+  // 4 MiB of text, which would be 200 MiB of words.
+  EXPECT_ERROR(parseOpSpecs(std::string(4 << 20, '[')).status(), 1301, "words; split the text");
+}

@@ -57,3 +57,20 @@ TEST(SpyreCode, IsStrict) {
       failureAfter("{\"job_bin_ptr\": \"120259086336\"}", "{\"job_bin_ptr\": \"120260000000\"}"),
       5201, "outside the allocation");
 }
+
+TEST(SpyreCode, RefusesTransfersThatOverlap) {
+  const auto planOf = [](std::vector<InitTransfer> transfers) {
+    return readSpyreCode(writeSpyreCode({51200, std::move(transfers), {kProgramOffsetBase + 2048}}))
+        .status();
+  };
+  const int64_t base = kProgramOffsetBase;
+  EXPECT_TRUE(planOf({{"b.bin", base + 2048, 1024}, {"a.bin", base, 2048}}).ok());
+  EXPECT_TRUE(planOf({{"empty.bin", base + 128, 0}, {"a.bin", base, 2048}}).ok());
+  EXPECT_ERROR(planOf({{"b.bin", base + 2047, 1024}, {"a.bin", base, 2048}}), 5201,
+               "transfers of 'a.bin' and 'b.bin' overlap");
+  EXPECT_ERROR(planOf({{"a.bin", base, 2048}, {"a.bin", base, 2048}}), 5201, "overlap");
+}
+
+TEST(SpyreCode, RefusesAbsurdTextBeforeItIsParsed) {
+  EXPECT_ERROR(readSpyreCode(std::string((16 << 20) + 1, ' ')).status(), 5201, "the limit is");
+}

@@ -170,3 +170,23 @@ TEST(SuperDscVerifier, EveryRuleIsChecked) {
     EXPECT_ERROR(verifySuperDsc(dsc, device), 5003, c.text);
   }
 }
+
+TEST(SuperDscJson, LimitsWhatIsSearchedForEachOperandAndConstant) {
+  Json file = valueOf(parseJson(writeSuperDsc(valueOf(emitSuperDsc(maskedMax(), 0)))));
+  Json &config = file["0_max"]["dscs_"][0]["max"];
+  const Json constant = config["constantInfo_"]["0"];
+  for (int i = 0; i < 256; ++i) {
+    config["constantInfo_"][std::to_string(i)] = constant;
+  }
+  EXPECT_TRUE(readSuperDsc(file.dump()).ok());
+  config["constantInfo_"]["256"] = constant;
+  EXPECT_ERROR(readSuperDsc(file.dump()).status(), 5002, "257 constants; at most 256");
+  while (config["labeledDs_"].size() <= 64) {
+    config["labeledDs_"].push_back(config["labeledDs_"][0]);
+  }
+  EXPECT_ERROR(readSuperDsc(file.dump()).status(), 5002, "65 tensors; at most 64");
+}
+
+TEST(SuperDscJson, RefusesAbsurdTextBeforeItIsParsed) {
+  EXPECT_ERROR(readSuperDsc(std::string((16 << 20) + 1, '[')).status(), 5002, "the limit is");
+}

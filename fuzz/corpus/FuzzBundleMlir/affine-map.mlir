@@ -1,0 +1,6 @@
+#map = affine_map<(d0) -> (d0)>
+module {
+	func.func @sdsc_bundle() {
+		return
+	}
+}

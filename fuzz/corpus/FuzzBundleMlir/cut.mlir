@@ -1,0 +1,3 @@
+module {
+	func.func @sdsc_bundle() {
+		sdscbundle.sdsc_execu
