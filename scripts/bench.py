@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs every Google Benchmark program of a build and keeps its JSON.
+"""Runs the benchmarks of a build, prints the speed table of the device and keeps the JSON.
 
-    bench.py BIN_DIRECTORY RESULTS_DIRECTORY [--filter REGEX]
+    bench.py BIN_DIRECTORY RESULTS_DIRECTORY [--filter REGEX] [--only device|programs]
 
-The build was made by `make bench`, without tests: what is no tool (spyre-*) is a benchmark. Host name,
-paths and dates are removed from the results: they are kept in the repository and compared across
-machines by ratio.
+The build was made by `make bench`, without tests: what is no tool (spyre-*) and not DeviceSpeed is a Google
+Benchmark program. Host name, paths and dates are removed from the results: they are kept in the repository
+and compared across machines by ratio. The table has DeviceSpeed beside its peers of the same run, on the same
+number of threads; a row that misses its target is marked.
 """
 
 import argparse
@@ -14,7 +15,10 @@ import pathlib
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRIVATE_CONTEXT = ("host_name", "executable", "date", "load_avg")
+THREADS = 2
+MEGABYTE = 1 << 20
 
 
 def run_one(program: pathlib.Path, result: pathlib.Path, pattern: str) -> int:
@@ -33,19 +37,89 @@ def run_one(program: pathlib.Path, result: pathlib.Path, pattern: str) -> int:
     return 0
 
 
+def run_json(command: list) -> dict:
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def peer_python() -> str:
+    private = ROOT / ".venv" / "bin" / "python"
+    return str(private) if private.exists() else sys.executable
+
+
+def ratio_rows(device: dict, peers: dict) -> list:
+    """(name, what we measured, peer, ratio, target) with ratios of rates: larger is faster."""
+    rows = []
+    for name, target in (("matmul_1024", 0.7), ("exp_4096", 0.7), ("layernorm_4096", 0.7), ("softmax_4096", 0.7)):
+        ours, theirs = device[name]["seconds"], peers[name]["seconds"]
+        what = f"{1e3 * ours:.1f} ms"
+        rows.append((name, what, f"{peers[name]['peer']} {1e3 * theirs:.1f} ms", theirs / ours, target))
+    copy_rate = 2 * 64 * MEGABYTE / device["memcpy_64MB"]["seconds"]
+    for name in ("add_64MB", "mul_64MB"):
+        rate = 3 * 64 * MEGABYTE / device[name]["seconds"]
+        rows.append((name, f"{1e-9 * rate:.1f} GB/s", f"memcpy {1e-9 * copy_rate:.1f} GB/s", rate / copy_rate, 0.5))
+    h2d, copy = device["h2d_256MB"]["seconds"], device["memcpy_256MB"]["seconds"]
+    rows.append(("h2d_256MB", f"{1e3 * h2d:.1f} ms", f"memcpy {1e3 * copy:.1f} ms", copy / h2d, 0.5))
+    return rows
+
+
+def limit_rows(device: dict) -> list:
+    """(name, measured, limit) in seconds: smaller is better."""
+    return [("launch", device["launch"]["seconds"], 20e-6), ("load", device["load"]["seconds"], 1e-3)]
+
+
+def slow_down_rows(device: dict) -> list:
+    return [(name, row["sanitized_seconds"] / row["seconds"], 2.0)
+            for name, row in device.items() if "sanitized_seconds" in row]
+
+
+def mark(good: bool) -> str:
+    return "" if good else "  MISSED"
+
+
+def print_table(device: dict, peers: dict) -> None:
+    print(f"\nSimulated device, 32 cores, {THREADS} host threads on both sides, sanitizer off, median of 5")
+    print(f"  {'operation':16} {'device':>12}   {'peer':32} {'ratio':>6} {'target':>7}")
+    for name, what, peer, ratio, target in ratio_rows(device, peers):
+        print(f"  {name:16} {what:>12}   {peer:32} {ratio:6.2f} {target:7.2f}{mark(ratio >= target)}")
+    for name, seconds, limit in limit_rows(device):
+        print(f"  {name:16} {1e6 * seconds:9.1f} us   {'at most':32} {'':6} {1e6 * limit:4.0f} us{mark(seconds <= limit)}")
+    print("\nSlow-down by the sanitizer")
+    for name, factor, limit in slow_down_rows(device):
+        print(f"  {name:16} {factor:9.2f} x    {'at most':32} {'':6} {limit:5.1f} x{mark(factor <= limit)}")
+
+
+def run_device_table(bin_directory: pathlib.Path, results: pathlib.Path) -> int:
+    program = bin_directory / "DeviceSpeed"
+    if not program.exists():
+        return 0
+    print("bench: DeviceSpeed and its peers", flush=True)
+    device = run_json([str(program), "--threads", str(THREADS)])["rows"]
+    peers = run_json([peer_python(), str(ROOT / "benchmarks" / "peers.py"), "--threads", str(THREADS)])
+    print_table(device, peers)
+    result = {"threads": THREADS, "device": device, "peers": peers}
+    (results / "DeviceSpeed.json").write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("--filter", default="", help="regular expression of benchmarks to run")
+    parser.add_argument("--only", choices=("device", "programs"), help="the speed table, or all but it")
     args = parser.parse_args()
-    programs = sorted(p for p in args.bin.glob("*") if p.is_file() and not p.name.startswith("spyre-"))
+    programs = sorted(p for p in args.bin.glob("*")
+                      if p.is_file() and not p.name.startswith("spyre-") and p.name != "DeviceSpeed")
     if not programs:
         print(f"bench: no benchmark in {args.bin}; was it built with SPYRE_ENABLE_BENCHMARKS=ON?", file=sys.stderr)
         return 1
     args.results.mkdir(parents=True, exist_ok=True)
-    codes = [run_one(program, args.results / f"{program.name}.json", args.filter) for program in programs]
-    print(f"bench: {codes.count(0)} of {len(codes)} programs ran; results in {args.results}")
+    codes = [0]
+    if args.only != "device":
+        codes += [run_one(program, args.results / f"{program.name}.json", args.filter) for program in programs]
+    if args.only != "programs":
+        codes.append(run_device_table(args.bin, args.results))
+    print(f"\nbench: results in {args.results}")
     return max(codes, key=abs)
 
 
