@@ -15,6 +15,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 logging.getLogger("torch.__trace").propagate = False
 
 
+def pytest_sessionfinish(session):
+    """No simulator of this process ran without its sanitizer."""
+    extension = sys.modules.get("torch_spyre._C")
+    if extension is not None and extension._unsanitized_launches() != 0:
+        print(f"\n{extension._unsanitized_launches()} launches without the sanitizer; switch it on")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 class DeviceProof:
     """Counters of a region, and what they must say when the device did the work."""
 

@@ -21,6 +21,9 @@ COUNTED = CPP | {".py", ".td"}
 MACHINE_PATH = re.compile(r"(?<![\w.-])/(?:" + "|".join(("root", "work", "farm", "home")) + r")/\w")
 UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME")) + r")\b")
 ENVIRONMENT = re.compile(r"\b(?:std::)?(?:secure_)?getenv\s*\(")
+# Tests prove nothing without the simulator's sanitizer.
+UNSANITIZED = "--no-" + "sanitizer"
+TESTS = ("test/", "python/tests/", "unittests/", "conformance/")
 # Bytes of other programs, kept as they are.
 VERBATIM = ("golden/", "LICENSE")
 
@@ -39,6 +42,8 @@ def check_lines(name: str, text: str, suffix: str) -> list[str]:
             problems.append(f"{name}:{number}: tab in a C++ file")
         if suffix in COUNTED and UNFINISHED.search(line):
             problems.append(f"{name}:{number}: unfinished work; finish it")
+        if name.startswith(TESTS) and UNSANITIZED in line:
+            problems.append(f"{name}:{number}: runs a simulator without the sanitizer")
         if in_library and ENVIRONMENT.search(line):
             problems.append(f"{name}:{number}: libraries take options, only main() reads the environment")
     return problems

@@ -139,6 +139,8 @@ class StyleTest(TreeTest):
             ("a.py", "# TO" + "DO\n", "unfinished"),
             ("a.py", "x = 1\n" * 801, "801 lines"),
             ("a.txt", "no end", "newline"),
+            ("test/tools/a.test", "RUN: spyre-run --no-" + "sanitizer m\n", "sanitizer"),
+            ("python/tests/a.py", "X = '--no-" + "sanitizer'\n", "sanitizer"),
             ("golden/a.bin", "x" * (1 << 20) + "x", "refused"),
         ):
             self.write(path, text)
