@@ -14,6 +14,8 @@ namespace spyre::arch {
 static constexpr int64_t kMaxDeviceBytes = int64_t(1) << 46;
 /// A description has some hundred bytes.
 static constexpr uint64_t kMaxTextBytes = uint64_t(1) << 20;
+/// Scratchpads of all cores together: a simulator holds them and what it knows of them in memory.
+static constexpr int64_t kMaxLxBytes = int64_t(4) << 30;
 static constexpr double kMaxRate = 1e12;
 static constexpr const char *kPresetNames = "spyre, openspyre, tiny";
 
@@ -141,6 +143,12 @@ static Status checkTogether(const DeviceDesc &desc) {
   if (desc.lxBytes % desc.stickBytes != 0 || desc.segmentBytes % desc.stickBytes != 0) {
     return error<9201>("lxBytes {} and segmentBytes {} must be multiples of stickBytes {}",
                        desc.lxBytes, desc.segmentBytes, desc.stickBytes);
+  }
+  if (desc.cores > kMaxLxBytes / desc.lxBytes) {
+    return error<9201>(
+        "{} cores with {} bytes of LX have more than {} bytes together; lower one of "
+        "them",
+        desc.cores, desc.lxBytes, kMaxLxBytes);
   }
   if (desc.lxPlannerBytes > desc.lxBytes) {
     return error<9201>("lxPlannerBytes {} is above lxBytes {}; the planner's part lies inside LX",

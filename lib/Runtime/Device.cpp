@@ -1,7 +1,8 @@
 //===- Device.cpp - a driver with an allocator around it ------------------------------------===//
 //
-// Two locks, never held together: one for the driver (one operation at a time on the card) and one
-// for the allocator, so that allocating does not wait for a running launch.
+// Two locks, never held together: one for the driver (one operation at a time on the card, but for
+// copies, which share it) and one for the allocator, so that allocating does not wait for a running
+// launch.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Runtime/Device.h"
 
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <shared_mutex>
 
 namespace spyre::runtime {
 
@@ -66,7 +68,7 @@ struct Device::State {
         threads(newThreads) {}
 
   std::unique_ptr<Driver> driver;
-  mutable std::mutex driverMutex;
+  mutable std::shared_mutex driverMutex;
 
   FirstFitAllocator allocator;
   MemoryStats stats;
@@ -140,7 +142,7 @@ Status Device::copyToDevice(const BufferRef &buffer, uint64_t offset, const void
   if (bytes == 0) {
     return Status::success();
   }
-  std::lock_guard lock(state->driverMutex);
+  std::shared_lock lock(state->driverMutex);
   return state->driver->write(buffer->physicalAddress() + offset, data, bytes);
 }
 
@@ -149,7 +151,7 @@ Status Device::copyToHost(const BufferRef &buffer, uint64_t offset, void *data, 
   if (bytes == 0) {
     return Status::success();
   }
-  std::lock_guard lock(state->driverMutex);
+  std::shared_lock lock(state->driverMutex);
   return state->driver->read(buffer->physicalAddress() + offset, data, bytes);
 }
 
@@ -161,7 +163,7 @@ Status Device::copySticksToDevice(const BufferRef &buffer, uint64_t offset, cons
   if (bytes == 0) {
     return Status::success();
   }
-  std::lock_guard lock(state->driverMutex);
+  std::shared_lock lock(state->driverMutex);
   return state->driver->writeSticks(buffer->physicalAddress() + offset, data, bytes, padding);
 }
 
@@ -171,7 +173,7 @@ Status Device::copySticksToHost(const BufferRef &buffer, uint64_t offset, void *
   if (bytes == 0) {
     return Status::success();
   }
-  std::lock_guard lock(state->driverMutex);
+  std::shared_lock lock(state->driverMutex);
   return state->driver->readSticks(buffer->physicalAddress() + offset, data, bytes, padding);
 }
 

@@ -1,6 +1,8 @@
 //===- Core.cpp - control and addresses of a core -------------------------------------------===//
 #include "Core.h"
 
+#include "StreamCopy.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -55,6 +57,7 @@ void Core::beginPhase(const PlannedPhase &plannedPhase, const LaunchContext &lau
 }
 
 void Core::reachBarrier(uint64_t cycle) {
+  prefetcher.clear();
   phaseAccesses.clear();
   unitClock.synchronize(cycle);
   if (order.isHalfFull()) {
@@ -66,6 +69,14 @@ void Core::reachBarrier(uint64_t cycle) {
 }
 
 Core::Stop Core::run() {
+  Stop stop = runToCollective();
+  if (phase->storesPastCaches) {
+    endStream();
+  }
+  return stop;
+}
+
+Core::Stop Core::runToCollective() {
   while (pc < phase->instructions.size()) {
     const PlannedInstruction &planned = phase->instructions[pc];
     switch (planned.source->opcode) {

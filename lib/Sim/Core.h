@@ -11,6 +11,7 @@
 #include "Clock.h"
 #include "Ddr.h"
 #include "Plan.h"
+#include "Prefetcher.h"
 #include "Races.h"
 #include "Shadow.h"
 #include "Trace.h"
@@ -136,6 +137,7 @@ private:
   Core(size_t index, HostMemory lx, std::unique_ptr<Shadow> shadow);
 
   // Core.cpp: control, addresses.
+  Stop runToCollective();
   bool step(const PlannedInstruction &planned);
   bool execute(const PlannedInstruction &planned);
   bool skips(const program::Instruction &source) const;
@@ -162,6 +164,7 @@ private:
     return checkRead(*this, operand, places[operand], access);
   }
   bool load(const Run &run);
+  void expectNextRound(const Access &from);
   bool store(const Run &run);
   bool fill(const Run &run);
   bool shuffle(const Run &run);
@@ -183,6 +186,7 @@ private:
 
   // VectorUnit.cpp
   bool vector(const Run &run);
+  bool vectorDirect(const Run &run);
   void vectorBatch(const Run &run, int64_t first, int64_t sticks);
   void readInput(size_t input, const Run &run, int64_t first, int64_t sticks);
   void fillConstants();
@@ -211,6 +215,7 @@ private:
   HostMemory memory;
   std::unique_ptr<Shadow> shadowState;
   UnitOrder order;
+  Prefetcher prefetcher;
   Clock unitClock;
   TraceLog traceLog;
   CoreAccesses phaseAccesses;

@@ -13,6 +13,7 @@ Ddr::Ddr(HostMemory memory, std::optional<HostMemory> masks)
 
 Expected<Ddr> Ddr::create(uint64_t bytes, bool trackPadding) {
   SPYRE_ASSIGN_OR_RETURN(HostMemory memory, HostMemory::reserve(bytes));
+  memory.preferLargePages();
   std::optional<HostMemory> masks;
   if (trackPadding) {
     SPYRE_ASSIGN_OR_RETURN(masks, HostMemory::reserve(maskOffset(bytes) + sizeof(uint64_t)));

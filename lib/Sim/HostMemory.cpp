@@ -20,6 +20,8 @@ Expected<HostMemory> HostMemory::reserve(uint64_t bytes) {
   return HostMemory(static_cast<uint8_t *>(memory), bytes);
 }
 
+void HostMemory::preferLargePages() { madvise(memory, sizeBytes, MADV_HUGEPAGE); }
+
 HostMemory::HostMemory(HostMemory &&other) noexcept
     : memory(std::exchange(other.memory, nullptr)), sizeBytes(std::exchange(other.sizeBytes, 0)) {}
 

@@ -22,6 +22,8 @@ public:
   HostMemory &operator=(const HostMemory &) = delete;
   ~HostMemory();
 
+  /// For memory that is walked from end to end; a host may have none.
+  void preferLargePages();
   uint64_t bytes() const { return sizeBytes; }
   uint8_t *at(uint64_t offset) { return memory + offset; }
   const uint8_t *at(uint64_t offset) const { return memory + offset; }

@@ -1,6 +1,8 @@
 //===- Machine.cpp - creation, host access, mapping, snapshots ------------------------------===//
 #include "Machine.h"
 
+#include "StreamCopy.h"
+
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -57,16 +59,23 @@ Status Machine::checkSticks(uint64_t address, uint64_t bytes) const {
   return checkDdrRange(address, bytes);
 }
 
-/// Large copies use several threads: one thread does not saturate the host's memory.
+/// Large copies go past the caches and use several threads: one does not saturate the host's
+/// memory.
 static void copyBytes(ThreadPool &pool, uint8_t *to, const uint8_t *from, uint64_t bytes) {
-  constexpr uint64_t kPieceBytes = uint64_t(1) << 20;
-  if (bytes < 4 * kPieceBytes) {
+  constexpr uint64_t kStreamedBytes = uint64_t(1) << 13, kPieceBytes = uint64_t(1) << 20;
+  if (bytes < kStreamedBytes) {
     std::memcpy(to, from, bytes);
+    return;
+  }
+  if (bytes < 4 * kPieceBytes) {
+    streamCopy(to, from, bytes);
+    endStream();
     return;
   }
   pool.parallelFor(size_t((bytes + kPieceBytes - 1) / kPieceBytes), [&](size_t piece) {
     uint64_t begin = piece * kPieceBytes;
-    std::memcpy(to + begin, from + begin, std::min(kPieceBytes, bytes - begin));
+    streamCopy(to + begin, from + begin, std::min(kPieceBytes, bytes - begin));
+    endStream();
   });
 }
 

@@ -16,6 +16,8 @@ using program::Opcode;
 using program::Role;
 using program::Unit;
 
+/// Stored data beyond this would push itself out of the host's caches before it is read again.
+static constexpr double kCachedBytes = 16 << 20;
 /// Elements a shuffle moves per cycle.
 static constexpr double kShuffleElemsPerCycle = 64;
 
@@ -311,10 +313,10 @@ static std::string printable(const std::string &name) {
 }
 
 PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::DeviceDesc &device) {
-  PlannedPhase planned{&phase, index, printable(phase.name), {}, 0};
+  PlannedPhase planned{&phase, index, printable(phase.name), {}, 0, false};
   planned.instructions.reserve(phase.instructions.size());
   std::vector<size_t> openLoops;
-  double trips = 1;
+  double trips = 1, storedSticks = 0;
   for (size_t i = 0; i < phase.instructions.size(); ++i) {
     const Instruction &source = phase.instructions[i];
     planned.instructions.push_back(planInstruction(source, phase, device.timing));
@@ -329,10 +331,11 @@ PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::De
       trips /= double(phase.instructions[added.partner].parameter);
       openLoops.pop_back();
     }
-    bool isMatmul = source.opcode == Opcode::Matmul;
-    planned.hostPoints +=
-        double(source.points()) * trips * double(phase.cores) * (isMatmul ? 16 : 1);
+    double points = double(source.points()) * trips * double(phase.cores);
+    planned.hostPoints += points * (source.opcode == Opcode::Matmul ? 16 : 1);
+    storedSticks += source.opcode == Opcode::Store ? points : 0;
   }
+  planned.storesPastCaches = storedSticks * kStickBytes > kCachedBytes;
   return planned;
 }
 

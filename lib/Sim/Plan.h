@@ -78,6 +78,8 @@ struct PlannedPhase {
   std::vector<PlannedInstruction> instructions;
   /// A guess of host work: points over all cores.
   double hostPoints = 0;
+  /// The phase stores more than the host's caches keep.
+  bool storesPastCaches = false;
 };
 
 /// \p phase must have passed verifyProgram for \p device and must outlive the plan.

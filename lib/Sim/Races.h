@@ -25,6 +25,9 @@ public:
     size_t instruction = 0;
   };
 
+  /// A program that reads every second stick of DDR must not fill the host's memory.
+  static constexpr size_t kMostRanges = size_t(1) << 21;
+
   /// False when more than kMostRanges separate ranges would be kept.
   bool add(uint64_t begin, uint64_t end, size_t instruction);
   /// True when a byte of [begin, end) is in the set.
@@ -45,9 +48,6 @@ private:
   static constexpr size_t kFirstLimit = size_t(1) << 16;
   /// touches() looks at each of these.
   static constexpr size_t kMostLoose = 1024;
-
-public:
-  static constexpr size_t kMostRanges = size_t(1) << 21;
 };
 
 /// What the load unit read of late, to see whether a store that overwrites it waited for it. Only

@@ -13,6 +13,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 
 using spyre::Status;
 using spyre::sim::Machine;
@@ -24,7 +25,8 @@ struct spyre_sim_snapshot {
 
 struct spyre_sim {
   uint64_t id = 0;
-  std::mutex mutex;
+  /// Host reads and writes share it; everything else is alone.
+  std::shared_mutex mutex;
   std::unique_ptr<Machine> machine;
 };
 
@@ -44,14 +46,14 @@ static Status systemError(const char *what) {
 }
 
 /// Runs \p body with the device locked and turns its status into the result of a C call.
-template <typename Body>
+template <typename Lock = std::unique_lock<std::shared_mutex>, typename Body>
 static int call(spyre_sim *sim, Body body) {
   if (sim == nullptr) {
     return 1;
   }
   Status status = Status::success();
   try {
-    std::lock_guard lock(sim->mutex);
+    Lock lock(sim->mutex);
     status = body(*sim->machine);
   } catch (const std::exception &exception) {
     status = systemError(exception.what());
@@ -62,6 +64,12 @@ static int call(spyre_sim *sim, Body body) {
   }
   lastErrors()[sim->id] = status.message();
   return 1;
+}
+
+/// The same for copies between host and DDR, which may run beside each other.
+template <typename Body>
+static int callShared(spyre_sim *sim, Body body) {
+  return call<std::shared_lock<std::shared_mutex>>(sim, body);
 }
 
 static Status nullPointer(const char *name) {
@@ -102,21 +110,21 @@ void spyre_sim_destroy(spyre_sim *sim) {
 }
 
 int spyre_sim_write(spyre_sim *sim, uint64_t address, const void *data, uint64_t bytes) {
-  return call(sim, [&](Machine &machine) {
+  return callShared(sim, [&](Machine &machine) {
     return data == nullptr && bytes > 0 ? nullPointer("data")
                                         : machine.write(address, data, bytes, nullptr);
   });
 }
 
 int spyre_sim_read(spyre_sim *sim, uint64_t address, void *data, uint64_t bytes) {
-  return call(sim, [&](Machine &machine) {
+  return callShared(sim, [&](Machine &machine) {
     return data == nullptr && bytes > 0 ? nullPointer("data") : machine.read(address, data, bytes);
   });
 }
 
 int spyre_sim_write_sticks(spyre_sim *sim, uint64_t address, const void *data, uint64_t bytes,
                            const uint64_t *padding) {
-  return call(sim, [&](Machine &machine) {
+  return callShared(sim, [&](Machine &machine) {
     return data == nullptr && bytes > 0 ? nullPointer("data")
                                         : machine.write(address, data, bytes, padding);
   });
@@ -124,7 +132,7 @@ int spyre_sim_write_sticks(spyre_sim *sim, uint64_t address, const void *data, u
 
 int spyre_sim_read_sticks(spyre_sim *sim, uint64_t address, void *data, uint64_t bytes,
                           const uint64_t *padding) {
-  return call(sim, [&](Machine &machine) {
+  return callShared(sim, [&](Machine &machine) {
     return data == nullptr && bytes > 0 ? nullPointer("data")
                                         : machine.readSticks(address, data, bytes, padding);
   });

@@ -1,5 +1,6 @@
 //===- Units.cpp - dispatch, and the units that move data as it is ------------------===//
 #include "Pieces.h"
+#include "StreamCopy.h"
 
 #include <cstring>
 
@@ -195,7 +196,20 @@ bool Core::load(const Run &run) {
     copyMasks(context->ddr->padding(source), from.stride, shadowState->padding(to.base), to.stride,
               run.count);
   }
+  expectNextRound(from);
   return wrote(1, places[1], to);
+}
+
+void Core::expectNextRound(const Access &from) {
+  if (depth == 0 || from.stride != kStickBytes) {
+    return;
+  }
+  // Behind the last round there may be nothing; asking for it does no harm.
+  int64_t next = from.base + current->source->operands[0].loopStride[depth - 1];
+  if (next != from.base &&
+      context->ddr->contains(uint64_t(next), uint64_t(from.end() - from.base))) {
+    prefetcher.expect(context->ddr->at(uint64_t(next)), from.count * kStickBytes);
+  }
 }
 
 bool Core::store(const Run &run) {
@@ -205,7 +219,12 @@ bool Core::store(const Run &run) {
     return false;
   }
   auto target = uint64_t(to.base);
-  copySticks(lx(from.base), from.stride, context->ddr->at(target), to.stride, run.count);
+  bool isRun = from.stride == kStickBytes && to.stride == kStickBytes;
+  if (isRun && phase->storesPastCaches) {
+    streamCopy(context->ddr->at(target), lx(from.base), uint64_t(run.count * kStickBytes));
+  } else {
+    copySticks(lx(from.base), from.stride, context->ddr->at(target), to.stride, run.count);
+  }
   if (context->sanitizer) {
     storeMasks(shadowState->padding(from.base), from.stride, context->ddr->padding(target),
                to.stride, run.count);

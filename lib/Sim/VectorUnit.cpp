@@ -43,45 +43,54 @@ static void encode(DataFormat format, const float *values, uint8_t *stick, int64
 
 //===- Vector -------------------------------------------------------------------------------===//
 
-/// Calls \p body with the addresses of input and result of each point of a function of one stick.
-template <typename Body>
-static void forEachStick(const Run &run, Body body) {
-  const Access &from = run.operands[0], &to = run.operands[1];
-  for (int64_t i = 0; i < run.count; ++i) {
-    body(from.base + i * from.stride, to.base + i * to.stride);
-  }
-}
+/// Host cache lines asked for per batch: two inputs of as many sticks.
+static constexpr int64_t kLinesPerBatch = 4 * kBatchSticks;
 
 bool Core::vector(const Run &run) {
-  const program::Instruction &source = *current->source;
-  size_t inputs = source.operandCount - 1u;
+  size_t inputs = current->source->operandCount - 1u;
   for (size_t i = 0; i < inputs; ++i) {
     if (current->operands[i].inMemory && !checkInput(i, run.operands[i])) {
       return false;
     }
   }
-  const Operand &first = source.operands[0];
-  const Access &output = run.operands[inputs];
-  bool wholeStick = first.kind == Operand::Kind::Memory && first.splatLane < 0;
-  const numerics::Dl16Table *table =
-      wholeStick && source.format == DataFormat::Sen169Fp16 ? tableOf(source.function) : nullptr;
-  if (wholeStick && source.function == Function::Copy) {
-    // To fp32 and back gives the same bits for every pattern of the formats.
-    forEachStick(run,
-                 [&](int64_t from, int64_t to) { std::memmove(lx(to), lx(from), kStickBytes); });
-  } else if (table != nullptr) {
-    forEachStick(run,
-                 [&](int64_t from, int64_t to) { table->apply(lx(from), lx(to), current->lanes); });
-  } else {
+  if (!vectorDirect(run)) {
     fillConstants();
     for (int64_t start = 0; start < run.count; start += kBatchSticks) {
       vectorBatch(run, start, std::min(kBatchSticks, run.count - start));
+      prefetcher.advance(kLinesPerBatch);
     }
   }
   if (context->sanitizer) {
     vectorPadding(run);
   }
-  return wrote(inputs, places[inputs], output);
+  return wrote(inputs, places[inputs], run.operands[inputs]);
+}
+
+/// Functions of one whole stick that need no stop as fp32: copies and tables.
+bool Core::vectorDirect(const Run &run) {
+  const program::Instruction &source = *current->source;
+  bool wholeStick = current->operands[0].inMemory && source.operands[0].splatLane < 0;
+  if (source.operandCount != 2 || !wholeStick) {
+    return false;
+  }
+  auto forEachStick = [&](auto body) {
+    const Access &from = run.operands[0], &to = run.operands[1];
+    for (int64_t i = 0; i < run.count; ++i) {
+      body(lx(from.base + i * from.stride), lx(to.base + i * to.stride));
+      prefetcher.advance(kLinesPerBatch / kBatchSticks);
+    }
+  };
+  if (source.function == Function::Copy) {
+    // To fp32 and back gives the same bits for every pattern of the formats.
+    forEachStick([](const uint8_t *from, uint8_t *to) { std::memmove(to, from, kStickBytes); });
+    return true;
+  }
+  const numerics::Dl16Table *table =
+      source.format == DataFormat::Sen169Fp16 ? tableOf(source.function) : nullptr;
+  if (table != nullptr) {
+    forEachStick([&](const uint8_t *from, uint8_t *to) { table->apply(from, to, kMaxLanes); });
+  }
+  return table != nullptr;
 }
 
 void Core::fillConstants() {

@@ -80,6 +80,7 @@ TEST(DeviceDesc, ReaderRefusesEachFieldOutOfRange) {
       {"/stickBytes", 256},
       {"/lxBytes", 129},
       {"/lxBytes", 0},
+      {"/lxBytes", 256 << 20}, // 32 cores have 8 GiB
       {"/lxPlannerBytes", -1},
       {"/lxPlannerBytes", 2097153},
       {"/spanLimitBytes", 0},

@@ -24,7 +24,7 @@ struct CardState {
   std::vector<uint64_t> writePadding = std::vector<uint64_t>(kMemoryBytes / kStickBytes);
   std::vector<uint64_t> readPadding = writePadding;
   bool followsPadding = true;
-  bool sawPadding = false;
+  std::atomic<bool> sawPadding{false};
   bool failWrites = false;
 };
 
@@ -65,7 +65,9 @@ public:
 private:
   void record(std::vector<uint64_t> &masks, uint64_t address, uint64_t bytes,
               const uint64_t *padding) {
-    state.sawPadding = state.sawPadding || padding != nullptr;
+    if (padding != nullptr) {
+      state.sawPadding = true;
+    }
     for (uint64_t i = 0; i < bytes / kStickBytes; ++i) {
       masks[address / kStickBytes + i] = padding != nullptr ? padding[i] : 0;
     }

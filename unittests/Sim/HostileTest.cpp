@@ -2,8 +2,6 @@
 #include "Program/RandomProgram.h"
 #include "Sim/SimFixture.h"
 
-#include <fstream>
-
 namespace spyre::test {
 namespace {
 
@@ -49,8 +47,8 @@ TEST(Hostile, ALongLoopOfTokensRuns) {
 TEST(Hostile, SeparateRangesOfDdrAreBounded) {
   TestSim sim;
   sim.segments[1] = {0, uint64_t(1) << 34};
-  PhaseBuilder phase("0_ranges", 2);
-  phase.loop(1 << 12).load({1 << 12}, ddrAt(1, 0, {512}).loops({512 << 12}), at(0)).end();
+  PhaseBuilder phase("0_ranges", 1);
+  phase.loop(1 << 12).load({1 << 12}, ddrAt(1, 0, {256}).loops({256 << 12}), at(0)).end();
   expectFault(sim.launch({phase}),
               {"SPYRE-E7008: system-error: core 0 phase 0_ranges instruction 1 (load)",
                "2097152 separate ranges"});

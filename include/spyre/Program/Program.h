@@ -35,30 +35,29 @@
 //   Matmul      acc(2) <- acc + A(0) x B(1)      A stick: the k-values of one row; B: sticks at
 //                                                operand 1 + r * parameter; for each n < 64:
 //                                                acc[n] = fma(A[k], B[k][n], acc[n]), k ascending,
-//                                                k < validLanes. 16-bit: 64 k, stick r is row k =
-//                                                r. 8-bit: 128 k, stick r holds rows 2r and 2r + 1,
+//                                                k < validLanes. 16-bit: 64 k, stick r is row r.
+//                                                8-bit: 128 k, stick r holds rows 2r and 2r + 1,
 //                                                lanes alternating; int8 accumulates in int32
-//   Finish      lx(1)  <- acc(0)                 times the fp32 value `immediate`, then Lanes:
-//   round
-//                                                each lane to `format`; Tree*: halving tree over
-//                                                the lanes (lane i with lane i + n/2, ...) first,
-//                                                result in all lanes
+//   Finish      lx(1)  <- acc(0)                 Lanes: each lane; Tree*: halving tree over the
+//                                                lanes (lane i with lane i + n/2, ...), result in
+//                                                all lanes; then times the fp32 value `immediate`,
+//                                                rounded once to `format`
 //   Shuffle     lx(1)  <- lx(0)                  one element of elementBytes
 //   Pick        lx(2)  <- lx(0 + n * parameter)  one element of elementBytes; n is the int32 at
 //                                                lx(1), 0 <= n < immediate
-//   Convert     lx(1)  <- lx(0)                  `format` to `toFormat` through fp32. One wide
-//   stick
-//                                                group against r narrow ones, `parameter` bytes
-//                                                apart: stick j takes lane groups j, j + r, ... of
-//                                                `group` lanes
+//   Convert     lx(1)  <- lx(0)                  `format` to `toFormat` through fp32. One stick of
+//                                                the format with more lanes against r of the
+//                                                other, `parameter` bytes apart: stick j has lane
+//                                                groups j, j + r, ... of `group` lanes
 //   TopK        state(1) <- state, lx(0)         lane-wise the `parameter` largest so far: k values
 //                                                (acc) then k int32 numbers (acc); the number of
 //                                                a point is operand 2, which is no address. NaN is
 //                                                the largest; the earlier of equal values is first
 //   Exchange    lx(1)  <- peer's lx(0)           the peer is peers[core], -1: the core only serves.
-//                                                All cores arrive, all read, then all write. Copy:
-//                                                one stick; Sum, Max, Min: 32 fp32 lanes combined
-//                                                as fn(own, peer's)
+//                                                Operand 0 has the peer's buffer offset, but core
+//                                                and slice table of the receiver. All cores arrive,
+//                                                all read, then all write. Copy: one stick; Sum,
+//                                                Max, Min: 32 fp32 lanes, fn(own, peer's)
 //   Loop n / EndLoop                             counted loop, at most kMaxLoops deep
 //   Barrier                                      all units of all cores have finished
 //   Signal u t / Wait u t                        see below

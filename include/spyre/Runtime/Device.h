@@ -41,6 +41,7 @@ struct SegmentBinding {
 /// launch a card that is shared may hand LX to somebody else.
 constexpr uint32_t kNonTerminalLaunch = 1;
 
+/// Reads and writes of different ranges may run at the same time; nothing else does.
 class Driver {
 public:
   virtual ~Driver() = default;

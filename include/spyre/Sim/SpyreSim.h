@@ -5,7 +5,9 @@
  * the launch: the call fails and spyre_sim_last_error names a category, core, phase, instruction,
  * address and buffer. Results are the same bits for every number of host threads.
  *
- * Calls may come from any thread; those on one device wait for each other. Errors are per thread.
+ * Calls may come from any thread. Copies between host and DDR run beside each other (those of
+ * overlapping ranges are the caller's to order); all other calls on one device wait for each other.
+ * Errors are per thread.
  *===----------------------------------------------------------------------------------------===*/
 #ifndef SPYRE_SIM_SPYRESIM_H
 #define SPYRE_SIM_SPYRESIM_H
@@ -26,7 +28,7 @@ typedef struct {
   uint64_t lx_read_bytes, lx_write_bytes;
   uint64_t ring_bytes; /* delivered to a core by multicast or exchange */
   uint64_t program_bytes;
-  uint64_t pt_macs; /* matmul points x 64 x 64: whole sticks, masked lanes included */
+  uint64_t pt_macs; /* matmul points x 64 x 64 (8 bits: 128 x 64), masked lanes too */
   uint64_t
       sfp_lane_ops; /* lanes of Vector (but Copy), Accumulate and TopK sticks, masked included */
   uint64_t instructions; /* executed on all cores; loop control is not counted */
