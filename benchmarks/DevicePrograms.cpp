@@ -214,4 +214,25 @@ std::string softmaxProgram(int64_t rows, int64_t columns) {
   return text + op.store() + "  endloop\n";
 }
 
+std::string restickifyProgram(int64_t rows, int64_t columns) {
+  int64_t myBlocks = rows / 64 / kCores, columnBlocks = columns / 64, tileBytes = 64 * kStick;
+  LxBuffers lx;
+  std::string text = "spyre-program 2\n" + ddrBuffer("x", 0, rows * columnBlocks) +
+                     ddrBuffer("out", 1, rows * columnBlocks) + lx.add("x.lx", tileBytes) +
+                     lx.add("out.lx", tileBytes);
+  text += fmt::format("phase 0 \"0_restickify\" cores {}\n", kCores);
+  text += table(0, [&](int64_t core) { return core * myBlocks * tileBytes; });
+  text += table(1, [&](int64_t core) { return core * myBlocks * columns * kStick; });
+  text += fmt::format("  loop {}\n    loop {}\n", myBlocks, columnBlocks);
+  text +=
+      fmt::format("      load SEN169_FP16 x.lx[128*p5] <- x[T0 + {}*i0 + {}*i1 + 128*p5] x 64\n",
+                  tileBytes, rows * kStick);
+  text +=
+      "      shuffle SEN169_FP16 out.lx[2*p4 + 128*p5] <- x.lx[128*p4 + 2*p5] element=2 x 64,64\n";
+  text += fmt::format("      store SEN169_FP16 out[T1 + {}*i0 + {}*i1 + 128*p5] <- out.lx[128*p5] "
+                      "x 64\n",
+                      columns * kStick, tileBytes);
+  return text + "    endloop\n  endloop\n";
+}
+
 } // namespace spyre::bench

@@ -20,5 +20,7 @@ std::string unaryProgram(const std::string &function, int64_t sticks);
 /// Along the columns of a (rows, columns) matrix; rows are divided over the cores.
 std::string layerNormProgram(int64_t rows, int64_t columns);
 std::string softmaxProgram(int64_t rows, int64_t columns);
+/// The stick goes from the columns to the rows.
+std::string restickifyProgram(int64_t rows, int64_t columns);
 
 } // namespace spyre::bench

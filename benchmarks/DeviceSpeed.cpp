@@ -227,6 +227,8 @@ Json measure(uint32_t threads) {
   addProgram(rows, "layernorm_4096", threads, bench::layerNormProgram(4096, 4096),
              {kMatrixSticks, 64, 64});
   addProgram(rows, "softmax_4096", threads, bench::softmaxProgram(4096, 4096), {kMatrixSticks});
+  addProgram(rows, "restickify_4096", threads, bench::restickifyProgram(4096, 4096),
+             {kMatrixSticks});
   std::fprintf(stderr, "  transfers and launches\n");
   rows["memcpy_64MB"] = {{"seconds", timeMemcpy(threads, uint64_t(64) << 20)}};
   rows["memcpy_256MB"] = {{"seconds", timeMemcpy(threads, uint64_t(256) << 20)}};

@@ -167,6 +167,8 @@ private:
   void expectNextRound(const Access &from);
   bool store(const Run &run);
   bool fill(const Run &run);
+  bool isTranspose() const;
+  bool transpose();
   bool shuffle(const Run &run);
   bool pick(const Run &run);
   template <typename Body>

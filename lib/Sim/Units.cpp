@@ -1,6 +1,7 @@
 //===- Units.cpp - dispatch, and the units that move data as it is ------------------===//
 #include "Pieces.h"
 #include "StreamCopy.h"
+#include "Transpose.h"
 
 #include <cstring>
 
@@ -47,7 +48,7 @@ bool Core::runUnit() {
   case Opcode::Finish:
     return pieces(&Core::finish, 1);
   case Opcode::Shuffle:
-    return pieces(&Core::shuffle, 1);
+    return isTranspose() ? transpose() : pieces(&Core::shuffle, 1);
   case Opcode::Pick:
     return wholeRuns(&Core::pick);
   case Opcode::Convert:
@@ -301,6 +302,54 @@ static void moveElementMasks(Shadow &shadow, uint8_t *lx, const Access &from, co
     uint64_t *mask = shadow.padding(target);
     *mask = padding ? *mask | bits : *mask & ~bits;
   }
+}
+
+/// True when the two inner levels of a Shuffle turn the rows of 64 whole sticks into columns, and
+/// inputs and results are apart: then blocks can be moved as such.
+bool Core::isTranspose() const {
+  constexpr size_t kRow = program::kMaxLevels - 2, kColumn = program::kMaxLevels - 1;
+  const Nest &nest = current->nest;
+  const auto &from = nest.strides[0], &to = nest.strides[1];
+  auto walks = [](const auto &strides, int64_t row, int64_t column) {
+    return strides[kRow] == row && strides[kColumn] == column;
+  };
+  bool rowsToColumns = walks(from, kStickBytes, 2) && walks(to, 2, kStickBytes);
+  bool columnsToRows = walks(from, 2, kStickBytes) && walks(to, kStickBytes, 2);
+  if (current->source->elementBytes != 2 || nest.counts[kRow] != kTransposeLanes ||
+      nest.counts[kColumn] != kTransposeLanes || !(rowsToColumns || columnsToRows)) {
+    return false;
+  }
+  for (size_t op = 0; op < 2; ++op) {
+    bool inSticks = places[op].address % kStickBytes == 0;
+    for (size_t level = 0; level < kRow; ++level) {
+      inSticks = inSticks && nest.strides[op][level] % kStickBytes == 0;
+    }
+    if (!inSticks) {
+      return false;
+    }
+  }
+  auto reach = [&](size_t op) {
+    const PlannedOperand &operand = current->operands[op];
+    return Access{places[op].address + operand.low, 0, 1, operand.high - operand.low};
+  };
+  return !reach(0).overlaps(reach(1));
+}
+
+bool Core::transpose() {
+  Nest blocks = current->nest;
+  blocks.counts[program::kMaxLevels - 2] = blocks.counts[program::kMaxLevels - 1] = 1;
+  return forEachRun(*current, blocks, places, [&](const Run &run) {
+    Access from{run.operands[0].base, kStickBytes, kTransposeLanes, kStickBytes};
+    Access to{run.operands[1].base, kStickBytes, kTransposeLanes, kStickBytes};
+    if (!checkInput(0, from)) {
+      return false;
+    }
+    transposeSticks(lx(from.base), lx(to.base));
+    if (context->sanitizer) {
+      transposeBits(shadowState->padding(from.base), shadowState->padding(to.base));
+    }
+    return wrote(1, places[1], to);
+  });
 }
 
 bool Core::shuffle(const Run &run) {

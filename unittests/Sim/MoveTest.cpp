@@ -171,5 +171,57 @@ TEST(Move, ShuffleIsALoopOverElements) {
   }
 }
 
+/// Transposes two blocks of 64 x 64 elements, walked by rows or by columns of the input, with
+/// padding at random; \p inPieces keeps the device from seeing a block.
+struct Transposed {
+  std::vector<uint16_t> elements;
+  std::vector<uint64_t> padding;
+  bool operator==(const Transposed &) const = default;
+};
+
+Transposed transpose(bool byRows, bool inPieces) {
+  constexpr int64_t kBlockBytes = 64 * 128, kBlocks = 2;
+  TestSim sim;
+  Random random(5);
+  std::vector<uint16_t> data = randomBits<uint16_t>(random, kBlocks * 4096);
+  std::vector<uint64_t> masks = randomBits<uint64_t>(random, kBlocks * 64);
+  EXPECT_EQ(spyre_sim_write_sticks(sim.sim, dram(0), data.data(), data.size() * 2, masks.data()),
+            0);
+  PhaseBuilder phase("0_transpose");
+  phase.load({kBlocks * 64}, ddrAt(0, 0, {128}), at(0, {128}));
+  At from = byRows ? at(0, {kBlockBytes, 128, 2}) : at(0, {kBlockBytes, 2, 128});
+  At to = byRows ? at(0x8000, {kBlockBytes, 2, 128}) : at(0x8000, {kBlockBytes, 128, 2});
+  if (inPieces) {
+    phase.loop(64)
+        .shuffle(2, {kBlocks, 64}, at(0, {kBlockBytes, 2}).loops({128}),
+                 at(0x8000, {kBlockBytes, 128}).loops({2}))
+        .end();
+  } else {
+    phase.shuffle(2, {kBlocks, 64, 64}, from, to);
+  }
+  phase.store({kBlocks * 64}, at(0x8000, {128}), ddrAt(1, 0, {128}));
+  EXPECT_EQ(sim.launch({phase}), "");
+  Transposed result{sim.read<uint16_t>(dram(1), data.size()), {}};
+  // The lightest masks with which the sticks can be read are those the device has.
+  for (size_t stick = 0; stick < kBlocks * 64; ++stick) {
+    uint64_t mask = ~uint64_t(0);
+    for (uint64_t bit = 0; bit < 64; ++bit) {
+      uint64_t lighter = mask & ~(uint64_t(1) << bit);
+      std::vector<uint8_t> bytes(128);
+      if (spyre_sim_read_sticks(sim.sim, dram(1) + stick * 128, bytes.data(), 128, &lighter) == 0) {
+        mask = lighter;
+      }
+    }
+    result.padding.push_back(mask);
+  }
+  return result;
+}
+
+TEST(Move, BlocksAreTransposedLikeElements) {
+  Transposed expected = transpose(true, true);
+  EXPECT_TRUE(transpose(true, false) == expected);
+  EXPECT_TRUE(transpose(false, false) == expected);
+}
+
 } // namespace
 } // namespace spyre::test
