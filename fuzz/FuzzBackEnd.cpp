@@ -11,8 +11,9 @@ static constexpr int kOwnFault = 5305;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const arch::DeviceDesc device = *arch::DeviceDesc::preset("tiny");
-  const Artifacts bundle = {{"bundle.mlir", spec::writeBundleMlir({{"sdsc_0.json"}})},
-                            {"sdsc_0.json", fuzz::inputBytes(data, size)}};
+  const Artifacts bundle = {
+      {"bundle.mlir", spec::writeBundleMlir(spec::Bundle::baked({"sdsc_0.json"}))},
+      {"sdsc_0.json", fuzz::inputBytes(data, size)}};
   auto files = backend::compileBundle(bundle, device);
   if (!files.ok()) {
     // Reading and checking a bundle, and lowering it: never a fault of the program made from it.

@@ -113,8 +113,9 @@ Status writeProgramSeeds(const fs::path &folder, const std::string &name,
 Status writeFromSuperDsc(const fs::path &folder, const fs::path &file) {
   SPYRE_ASSIGN_OR_RETURN(std::string dsc, readFile(file));
   SPYRE_ASSIGN_OR_RETURN(arch::DeviceDesc device, arch::DeviceDesc::preset("openspyre"));
-  const Artifacts bundle = {{"bundle.mlir", spec::writeBundleMlir({{"sdsc_0.json"}})},
-                            {"sdsc_0.json", dsc}};
+  const Artifacts bundle = {
+      {"bundle.mlir", spec::writeBundleMlir(spec::Bundle::baked({"sdsc_0.json"}))},
+      {"sdsc_0.json", dsc}};
   auto code = backend::compileBundle(bundle, device);
   if (!code.ok()) {
     return Status::success();

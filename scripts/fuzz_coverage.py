@@ -23,8 +23,8 @@ PARSERS = [
     ("device description", "FuzzDeviceDesc", ["lib/Arch/DeviceDesc.cpp"]),
     ("npy", "FuzzNpy", ["lib/Runtime/Npy.cpp"]),
     ("OpSpec text", "FuzzOpSpec", ["lib/Spec/OpSpecLexer.cpp", "lib/Spec/OpSpecParser.cpp"]),
-    ("SuperDSC", "FuzzSuperDsc", ["lib/Spec/SuperDscReader.cpp"]),
-    ("bundle.mlir", "FuzzBundleMlir", ["lib/Spec/Bundle.cpp"]),
+    ("SuperDSC", "FuzzSuperDsc", ["lib/Spec/SuperDscReader.cpp", "lib/Spec/SuperDscFields.cpp", "lib/Spec/SuperDscNodes.cpp"]),
+    ("bundle.mlir", "FuzzBundleMlir", ["lib/Spec/BundleLexer.cpp", "lib/Spec/BundleParser.cpp"]),
     ("spyrecode.json", "FuzzSpyreCode", ["lib/Spec/SpyreCode.cpp"]),
     ("model.json", "FuzzModel", ["lib/Spec/Model.cpp"]),
 ]  # fmt: skip

@@ -1,206 +1,221 @@
-//===- Bundle.cpp - bundle.mlir and the files it names --------------------------------------===//
-//
-// The parser knows all constructs of the dialect by name, so that a bundle of another mode is
-// refused with the construct that makes it one. [spec: codegen-and-backend 4.1-4.3]
-//===--------------------------------------------------------------------------------------------===//
+//===- Bundle.cpp - a bundle as a whole: made from OpSpecs, read from files, unrolled -------===//
 #include "spyre/Spec/Bundle.h"
 
-#include "JsonText.h"
-
-#include <string_view>
+#include <algorithm>
+#include <charconv>
 
 namespace spyre::spec {
 
+static constexpr int64_t kSegmentMask = (int64_t(1) << 34) - 1;
+
+std::string bundleArgumentName(int64_t argument) {
+  return argument == kPoolArgument ? "pool" : fmt::format("arg_{}", argument);
+}
+
+Expected<int64_t> parseBundleArgument(const std::string &name) {
+  if (name == "pool") {
+    return kPoolArgument;
+  }
+  int64_t index = -1;
+  if (name.starts_with("arg_")) {
+    std::from_chars(name.data() + 4, name.data() + name.size(), index);
+  }
+  if (index < 0 || index > kMaxBundleArgument || bundleArgumentName(index) != name) {
+    return error<5004>("'{}' is no argument of a bundle; those are pool and arg_0 .. arg_{}",
+                       name.substr(0, 40), kMaxBundleArgument);
+  }
+  return index;
+}
+
+Bundle Bundle::baked(const std::vector<std::string> &files) {
+  Bundle bundle;
+  for (const std::string &file : files) {
+    bundle.body.emplace_back().execute.file = file;
+  }
+  return bundle;
+}
+
+//===- Unrolling ----------------------------------------------------------------------------===//
+
+/// Executes of \p nodes after unrolling; all that is too much is one number.
+static int64_t countExecutes(const std::vector<BundleNode> &nodes) {
+  constexpr int64_t kTooMany = int64_t(kMaxBundleExecutes) + 1;
+  int64_t total = 0;
+  for (const BundleNode &node : nodes) {
+    int64_t inside = node.isLoop ? countExecutes(node.body) : 1;
+    int64_t times = node.isLoop ? std::min(node.count, kTooMany) : 1;
+    total = std::min(total + inside * times, kTooMany);
+  }
+  return total;
+}
+
+static void expandNodes(const std::vector<BundleNode> &nodes, std::vector<int64_t> &indices,
+                        std::vector<BundleCall> &calls) {
+  for (const BundleNode &node : nodes) {
+    if (!node.isLoop) {
+      calls.push_back({&node.execute, indices});
+      continue;
+    }
+    // A loop around nothing may count as far as it likes.
+    if (countExecutes(node.body) == 0) {
+      continue;
+    }
+    indices.push_back(0);
+    for (; indices.back() < node.count; ++indices.back()) {
+      expandNodes(node.body, indices, calls);
+    }
+    indices.pop_back();
+  }
+}
+
+Expected<std::vector<BundleCall>> expandBundle(const Bundle &bundle) {
+  if (countExecutes(bundle.body) > int64_t(kMaxBundleExecutes)) {
+    return error<5004>("the bundle executes more than {} operations when its loops are unrolled; "
+                       "split the bundle",
+                       kMaxBundleExecutes);
+  }
+  std::vector<BundleCall> calls;
+  std::vector<int64_t> indices;
+  expandNodes(bundle.body, indices, calls);
+  return calls;
+}
+
+Expected<int64_t> constantPart(const AddressExpr &address,
+                               const std::vector<int64_t> &loopIndices) {
+  int64_t value = address.constant;
+  for (const AddressExpr::Stride &stride : address.strides) {
+    int64_t step = 0;
+    if (stride.loop >= loopIndices.size() ||
+        __builtin_mul_overflow(stride.bytes, loopIndices[stride.loop], &step) ||
+        __builtin_add_overflow(value, step, &value)) {
+      return error<5004>("an address with stride {} does not fit 64 bits or names a loop that is "
+                         "not around it",
+                         stride.bytes);
+    }
+  }
+  return value;
+}
+
+//===- OpSpecs to files ---------------------------------------------------------------------===//
+
 namespace {
 
-constexpr size_t kMaxTextBytes = size_t(16) << 20;
-constexpr size_t kMaxExecutes = 100000;
-
-class Parser {
+/// Gives the addresses of SuperDSCs names in the order the interface has
+/// [spec: codegen-and-backend 4.3]: tensors in order, cores in order, equal addresses of one
+/// operation share a symbol.
+class Symbols {
 public:
-  explicit Parser(const std::string &text) : text(text) { advance(); }
-
-  Expected<Bundle> run() {
-    Bundle bundle;
-    for (const char *word : {"module", "{", "func.func", "@sdsc_bundle", "("}) {
-      SPYRE_RETURN_IF_ERROR(expect(word));
+  Symbols(const std::vector<OpSpec> &specs, Bundle &bundle) : bundle(bundle) {
+    for (const OpSpec &spec : specs) {
+      for (const TensorArg &arg : spec.args) {
+        if (arg.residency == Residency::Pool && bundle.arguments.empty()) {
+          bundle.arguments.push_back(kPoolArgument);
+        }
+      }
     }
-    if (token.starts_with('%')) {
-      return notYet("function parameters");
-    }
-    SPYRE_RETURN_IF_ERROR(expect(")"));
-    SPYRE_RETURN_IF_ERROR(expect("{"));
-    while (token != "return") {
-      SPYRE_RETURN_IF_ERROR(parseExecute(bundle));
-    }
-    for (const char *word : {"return", "}", "}"}) {
-      SPYRE_RETURN_IF_ERROR(expect(word));
-    }
-    return atEnd() ? Expected<Bundle>(std::move(bundle)) : Expected<Bundle>(unexpected("the end"));
   }
 
-private:
-  bool atEnd() const { return token.empty(); }
-
-  Status unexpected(std::string_view wanted) const {
-    return error<5004>("line {}: expected {}, found {}", tokenLine, wanted,
-                       atEnd() ? "the end of the text" : fmt::format("'{}'", shown()));
-  }
-
-  Status notYet(std::string_view construct) const {
-    return error<5004>("line {}: {}: the symbolic and the looped mode are not accepted yet; write "
-                       "the bundle with baked addresses and unrolled loops",
-                       tokenLine, construct);
-  }
-
-  std::string_view shown() const { return token.substr(0, 40); }
-
-  Status expect(std::string_view word) {
-    if (token != word) {
-      SPYRE_RETURN_IF_ERROR(checkKnownConstruct());
-      return unexpected(fmt::format("'{}'", word));
+  Status name(const OpSpec &spec, SuperDsc &dsc, BundleExecute &execute) {
+    std::map<int64_t, int64_t> idOfAddress;
+    for (size_t i = 0; i < dsc.tensors.size() && i < spec.args.size(); ++i) {
+      DscTensor &tensor = dsc.tensors[i];
+      if (tensor.inLx) {
+        continue;
+      }
+      SPYRE_ASSIGN_OR_RETURN(uint32_t argument, argumentOf(spec.args[i]));
+      tensor.symbolic = true;
+      for (int64_t &start : tensor.startAddress) {
+        auto [known, isNew] = idOfAddress.emplace(start, nextId);
+        if (isNew) {
+          --nextId;
+          execute.symbolIds.push_back(known->second);
+          execute.operands.push_back({start & kSegmentMask, {argument}, {}});
+        }
+        start = known->second;
+      }
     }
-    advance();
     return Status::success();
   }
 
-  /// The constructs of the other modes, each refused by its own name.
-  Status checkKnownConstruct() const {
-    for (const char *name :
-         {"scf.for", "scf.yield", "arith.constant", "arith.addi", "affine.apply", "affine_map",
-          "sdscbundle.input_arg_extract", "\"symbol_ids\"", "symbol_ids"}) {
-      if (token == name) {
-        return notYet(name);
-      }
+private:
+  Expected<uint32_t> argumentOf(const TensorArg &arg) {
+    const bool isPool = arg.residency == Residency::Pool;
+    if (!isPool && (arg.argIndex < 0 || arg.argIndex > kMaxBundleArgument)) {
+      return error<5001>("a tensor has argument index {}; symbols need one in 0..{}", arg.argIndex,
+                         kMaxBundleArgument);
     }
-    if (token.starts_with('%')) {
-      return notYet(fmt::format("operand or value {}", shown()));
+    const int64_t wanted = isPool ? kPoolArgument : arg.argIndex;
+    auto found = std::find(bundle.arguments.begin(), bundle.arguments.end(), wanted);
+    const auto position = uint32_t(found - bundle.arguments.begin());
+    if (found == bundle.arguments.end()) {
+      bundle.arguments.push_back(wanted);
     }
-    return token.starts_with('#') ? notYet(fmt::format("affine map {}", shown()))
-                                  : Status::success();
+    return position;
   }
 
-  Status parseExecute(Bundle &bundle) {
-    SPYRE_RETURN_IF_ERROR(expect("sdscbundle.sdsc_execute"));
-    for (const char *word : {"(", ")", "{", "sdsc_filename", "="}) {
-      SPYRE_RETURN_IF_ERROR(expect(word));
-    }
-    if (token.size() < 2 || token.front() != '"' || token.back() != '"') {
-      return unexpected("a quoted file name");
-    }
-    std::string name(token.substr(1, token.size() - 2));
-    if (!isPlainFileName(name)) {
-      return error<5004>("line {}: '{}' is not a plain file name; the files of a bundle lie beside "
-                         "bundle.mlir",
-                         tokenLine, name.substr(0, 40));
-    }
-    if (bundle.executes.size() >= kMaxExecutes) {
-      return error<5004>("line {}: more than {} operations; split the bundle", tokenLine,
-                         kMaxExecutes);
-    }
-    bundle.executes.push_back(std::move(name));
-    advance();
-    if (token == ",") {
-      advance();
-      SPYRE_RETURN_IF_ERROR(checkKnownConstruct());
-    }
-    return expect("}");
-  }
-
-  static bool isWordChar(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '@' || c == '%' || c == '#' || c == '!';
-  }
-
-  void skipBlanks() {
-    while (at < text.size()) {
-      if (text[at] == '\n') {
-        ++line;
-      } else if (text.compare(at, 2, "//") == 0) {
-        while (at + 1 < text.size() && text[at + 1] != '\n') {
-          ++at;
-        }
-      } else if (text[at] != ' ' && text[at] != '\t' && text[at] != '\r') {
-        return;
-      }
-      ++at;
-    }
-  }
-
-  /// Words, quoted strings (with their quotes, on one line), single marks; empty at the end.
-  void advance() {
-    skipBlanks();
-    tokenLine = line;
-    const size_t begin = at;
-    if (at < text.size() && text[at] == '"') {
-      do {
-        ++at;
-      } while (at < text.size() && text[at] != '"' && text[at] != '\n');
-      at += at < text.size() && text[at] == '"';
-    } else {
-      while (at < text.size() && isWordChar(text[at])) {
-        ++at;
-      }
-      at += at == begin && at < text.size();
-    }
-    token = std::string_view(text).substr(begin, at - begin);
-  }
-
-  const std::string &text;
-  size_t at = 0;
-  int line = 1, tokenLine = 1;
-  std::string_view token;
+  Bundle &bundle;
+  int64_t nextId = -1;
 };
 
 } // namespace
 
-std::string writeBundleMlir(const Bundle &bundle) {
-  std::string text = "module {\n\tfunc.func @sdsc_bundle() {\n";
-  for (const std::string &name : bundle.executes) {
-    text += fmt::format("\t\tsdscbundle.sdsc_execute () {{sdsc_filename=\"{}\"}}\n", name);
-  }
-  return text + "\t\treturn\n\t}\n}\n";
-}
-
-Expected<Bundle> parseBundleMlir(const std::string &text) {
-  if (text.size() > kMaxTextBytes) {
-    return error<5004>("the text has {} bytes, the limit is {}; split the bundle", text.size(),
-                       kMaxTextBytes);
-  }
-  return Parser(text).run();
-}
-
-Expected<Artifacts> generateBundle(const std::vector<OpSpec> &specs) {
+Expected<Artifacts> generateBundle(const std::vector<OpSpec> &specs, const BundleOptions &options) {
   Artifacts files;
   Bundle bundle;
+  Symbols symbols(specs, bundle);
+  if (!options.symbolicArguments) {
+    bundle.arguments.clear();
+  }
   for (size_t i = 0; i < specs.size(); ++i) {
     Expected<SuperDsc> dsc = emitSuperDsc(specs[i], int64_t(i));
     if (!dsc) {
       return dsc.status().withContext(fmt::format("operation {}: ", i));
     }
-    bundle.executes.push_back(fmt::format("sdsc_{}.json", i));
-    files[bundle.executes.back()] = writeSuperDsc(*dsc);
+    BundleExecute &execute = bundle.body.emplace_back().execute;
+    execute.file = fmt::format("sdsc_{}.json", i);
+    if (options.symbolicArguments) {
+      Status named = symbols.name(specs[i], *dsc, execute);
+      SPYRE_RETURN_IF_ERROR(named.withContext(fmt::format("operation {}: ", i)));
+    }
+    files[execute.file] = writeSuperDsc(*dsc);
   }
   files["bundle.mlir"] = writeBundleMlir(bundle);
   return files;
 }
 
-Expected<std::vector<SuperDsc>> readBundle(const Artifacts &files) {
-  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(files, "bundle.mlir"));
-  Expected<Bundle> bundle = parseBundleMlir(text);
-  if (!bundle) {
-    return bundle.status().withContext("bundle.mlir: ");
-  }
-  std::vector<SuperDsc> dscs;
-  for (const std::string &name : bundle->executes) {
+//===- Files to SuperDSCs -------------------------------------------------------------------===//
+
+static Status readOperations(const std::vector<BundleNode> &nodes, const Artifacts &files,
+                             BundleContents &contents) {
+  for (const BundleNode &node : nodes) {
+    if (node.isLoop) {
+      SPYRE_RETURN_IF_ERROR(readOperations(node.body, files, contents));
+      continue;
+    }
+    const std::string &name = node.execute.file;
+    if (contents.operations.count(name)) {
+      continue;
+    }
     SPYRE_ASSIGN_OR_RETURN(std::string json, findArtifact(files, name));
     Expected<SuperDsc> dsc = readSuperDsc(json);
     if (!dsc) {
       return dsc.status().withContext(name + ": ");
     }
-    dscs.push_back(*std::move(dsc));
+    contents.operations.emplace(name, *std::move(dsc));
   }
-  return dscs;
+  return Status::success();
+}
+
+Expected<BundleContents> readBundle(const Artifacts &files) {
+  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(files, "bundle.mlir"));
+  Expected<Bundle> bundle = parseBundleMlir(text);
+  if (!bundle) {
+    return bundle.status().withContext("bundle.mlir: ");
+  }
+  BundleContents contents;
+  contents.bundle = *std::move(bundle);
+  SPYRE_RETURN_IF_ERROR(readOperations(contents.bundle.body, files, contents));
+  return contents;
 }
 
 } // namespace spyre::spec

@@ -4,6 +4,7 @@
 // without further checks.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
+#include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/Model.h"
 #include "spyre/Spec/SpyreCode.h"
 
@@ -13,8 +14,6 @@
 
 namespace spyre::spec {
 
-/// Segments 0..6 hold data, one per kernel argument; the pool takes segment 0 when there is one.
-static constexpr size_t kDataSegments = 7;
 static constexpr int64_t kStickBytes = 128;
 /// Largest host extent, in elements, in any dimension or stride.
 static constexpr int64_t kMaxHostElems = int64_t(1) << 47;
@@ -68,10 +67,11 @@ static Status verifyStep(const Model &model, size_t index, const std::set<std::s
   if (step.usesPool && model.poolBytes == 0) {
     return error<6002>("step {} uses the pool, but pool_bytes is 0", index);
   }
-  const size_t limit = kDataSegments - (step.usesPool ? 1 : 0);
-  if (step.arguments.size() > limit) {
-    return error<6002>("step {} has {} arguments, there are segments for {}; split the bundle",
-                       index, step.arguments.size(), limit);
+  // A program with baked addresses has fewer; that is known when it is loaded.
+  constexpr size_t kMaxArguments = size_t(kMaxBundleArgument) + 1;
+  if (step.arguments.size() > kMaxArguments) {
+    return error<6002>("step {} has {} arguments, a bundle has at most {}; split the bundle", index,
+                       step.arguments.size(), kMaxArguments);
   }
   for (const std::string &name : step.arguments) {
     if (!names.count(name)) {

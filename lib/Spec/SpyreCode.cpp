@@ -1,14 +1,18 @@
 //===- SpyreCode.cpp - spyrecode.json -------------------------------------------------------===//
 //
-// Commands of program correction (ComputeOnHost, DataTransfer) belong to the interface; they are
-// refused by name, since a launch without them would run an unpatched program.
-// [spec: codegen-and-backend 5.2]
+// An execution plan is either jobs alone, or ComputeOnHost, DataTransfer to the device and jobs.
+// The metadata of a correction (hcm) is each back end's own; ours is {"correction": [{"offset":
+// "0", "argument": "pool"}, ...]}, any other is refused, since a launch without it would run an
+// unpatched program. [spec: codegen-and-backend 5.2]
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SpyreCode.h"
+
+#include "spyre/Spec/Bundle.h"
 
 #include "JsonText.h"
 
 #include <algorithm>
+#include <set>
 
 namespace spyre::spec {
 
@@ -134,29 +138,165 @@ Status readPreparation(const JsonReader &plan, SpyreCode &code) {
   return checkDisjoint(plan, code.transfers);
 }
 
-Status readExecution(const JsonReader &plan, SpyreCode &code) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, plan.elements());
+/// The numbers a correction writes are eight bytes each.
+constexpr int64_t kSlotBytes = 8;
+
+Status readSlots(const JsonReader &list, ProgramCorrection &correction) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
+  std::set<int64_t> taken;
   for (const JsonReader &entry : entries) {
-    SPYRE_ASSIGN_OR_RETURN(Command command, readCommand(entry));
-    if (command.name == "ComputeOnHost" || command.name == "DataTransfer") {
-      return fault(entry,
-                   "command '{}' belongs to program correction, which is not accepted yet; "
-                   "compile the bundle with baked addresses",
-                   command.name);
+    SPYRE_RETURN_IF_ERROR(entry.onlyFields({"offset", "argument"}));
+    ProgramCorrection::Slot slot;
+    SPYRE_ASSIGN_OR_RETURN(JsonReader offset, entry.field("offset"));
+    SPYRE_ASSIGN_OR_RETURN(slot.offsetBytes, offset.asDecimalString(0, kSegmentBytes));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader argument, entry.field("argument"));
+    SPYRE_ASSIGN_OR_RETURN(std::string name, argument.asString());
+    Expected<int64_t> index = parseBundleArgument(name);
+    if (!index) {
+      return fault(argument, "{}", index.status().text());
     }
-    if (command.name != "ComputeOnDevice") {
-      return fault(entry, "unknown command '{}'; known is ComputeOnDevice",
-                   command.name.substr(0, 40));
+    slot.argument = *index;
+    if (slot.offsetBytes % kSlotBytes != 0 ||
+        slot.offsetBytes > correction.sizeBytes - kSlotBytes ||
+        !taken.insert(slot.offsetBytes).second) {
+      return fault(offset, "{} of {} bytes; each slot has {} bytes of its own", slot.offsetBytes,
+                   correction.sizeBytes, kSlotBytes);
     }
-    SPYRE_ASSIGN_OR_RETURN(int64_t pointer, command.pointer("job_bin_ptr"));
-    SPYRE_RETURN_IF_ERROR(command.properties.onlyFields({"job_bin_ptr"}));
-    if (pointer - kProgramOffsetBase >= code.allocateBytes) {
-      return fault(entry, "the program at offset {} lies outside the allocation of {} bytes",
-                   pointer - kProgramOffsetBase, code.allocateBytes);
-    }
-    code.jobs.push_back(pointer);
+    correction.slots.push_back(slot);
   }
   return Status::success();
+}
+
+/// Returns the handle the correction is written to.
+Expected<std::string> readComputeOnHost(const Command &command, ProgramCorrection &correction) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader input, command.property("ihandle"));
+  SPYRE_ASSIGN_OR_RETURN(std::string inputName, input.asString());
+  if (!inputName.empty()) {
+    return fault(input, "ihandle '{}' not found in pinned buffer map", inputName.substr(0, 40));
+  }
+  SPYRE_ASSIGN_OR_RETURN(JsonReader shape, command.property("ishape"));
+  if (!shape.json().is_array()) {
+    return fault(shape, "ComputeOnHost 'ishape' must be an array");
+  }
+  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> sizes, shape.elements());
+  for (const JsonReader &size : sizes) {
+    if (!size.json().is_string()) {
+      return fault(shape, "ComputeOnHost 'ishape' elements must be strings");
+    }
+    SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] int64_t value, size.asDecimalString(0, kSegmentBytes));
+  }
+  SPYRE_ASSIGN_OR_RETURN(JsonReader output, command.property("ohandle"));
+  SPYRE_ASSIGN_OR_RETURN(std::string handle, output.asString());
+  SPYRE_ASSIGN_OR_RETURN(correction.sizeBytes, command.number("size"));
+  // What the interface calls the correction tensor is some kilobytes.
+  constexpr int64_t kMaxCorrectionBytes = int64_t(1) << 24;
+  if (handle.empty() || correction.sizeBytes > kMaxCorrectionBytes) {
+    return fault(command.entry, "ohandle is empty, or its {} bytes are more than {}",
+                 correction.sizeBytes, kMaxCorrectionBytes);
+  }
+  SPYRE_ASSIGN_OR_RETURN(JsonReader metadata, command.property("hcm"));
+  SPYRE_RETURN_IF_ERROR(metadata.members().status());
+  if (!metadata.has("correction")) {
+    return fault(metadata, "correction metadata of another back end; only its own host library can "
+                           "read it, so compile the bundle with spyre-backend");
+  }
+  SPYRE_RETURN_IF_ERROR(metadata.onlyFields({"correction"}));
+  SPYRE_ASSIGN_OR_RETURN(JsonReader slots, metadata.field("correction"));
+  SPYRE_RETURN_IF_ERROR(readSlots(slots, correction));
+  SPYRE_RETURN_IF_ERROR(
+      command.properties.onlyFields({"ihandle", "ishape", "ohandle", "size", "hcm"}));
+  return handle;
+}
+
+Status readDataTransfer(const Command &command, const std::string &handle, int64_t allocateBytes,
+                        ProgramCorrection &correction) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader direction, command.property("dirn"));
+  SPYRE_ASSIGN_OR_RETURN(std::string toHost, direction.asString());
+  if (toHost != "false") {
+    return fault(direction, "\"{}\"; only \"false\", to the device, is known here",
+                 toHost.substr(0, 40));
+  }
+  SPYRE_ASSIGN_OR_RETURN(JsonReader source, command.property("host_handle"));
+  SPYRE_ASSIGN_OR_RETURN(std::string name, source.asString());
+  SPYRE_ASSIGN_OR_RETURN(correction.devicePointer, command.pointer("dev_ptr"));
+  SPYRE_ASSIGN_OR_RETURN(int64_t sizeBytes, command.number("size"));
+  SPYRE_RETURN_IF_ERROR(command.properties.onlyFields({"dirn", "host_handle", "dev_ptr", "size"}));
+  const int64_t offset = correction.devicePointer - kProgramOffsetBase;
+  if (name != handle || sizeBytes != correction.sizeBytes || sizeBytes > allocateBytes - offset) {
+    return fault(command.entry,
+                 "{} bytes of '{}' at offset {}; ComputeOnHost makes {} bytes of '{}' and the "
+                 "allocation has {}",
+                 sizeBytes, name.substr(0, 40), offset, correction.sizeBytes, handle.substr(0, 40),
+                 allocateBytes);
+  }
+  return Status::success();
+}
+
+Status readJob(const Command &command, SpyreCode &code) {
+  if (code.nonTerminal) {
+    return fault(command.entry, "a job behind a non_terminal one; only the last may be it");
+  }
+  SPYRE_ASSIGN_OR_RETURN(int64_t pointer, command.pointer("job_bin_ptr"));
+  SPYRE_RETURN_IF_ERROR(command.properties.onlyFields({"job_bin_ptr", "non_terminal"}));
+  if (command.properties.has("non_terminal")) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader flag, command.property("non_terminal"));
+    SPYRE_ASSIGN_OR_RETURN(std::string value, flag.asString());
+    if (value != "true" && value != "false") {
+      return fault(flag, "\"{}\" is neither \"true\" nor \"false\"", value.substr(0, 40));
+    }
+    code.nonTerminal = value == "true";
+  }
+  if (pointer - kProgramOffsetBase >= code.allocateBytes) {
+    return fault(command.entry, "the program at offset {} lies outside the allocation of {} bytes",
+                 pointer - kProgramOffsetBase, code.allocateBytes);
+  }
+  code.jobs.push_back(pointer);
+  return Status::success();
+}
+
+Status readExecution(const JsonReader &plan, SpyreCode &code) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, plan.elements());
+  std::string handle;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(Command command, readCommand(entries[i]));
+    if (command.name == "ComputeOnHost" && i == 0) {
+      code.correction.emplace();
+      SPYRE_ASSIGN_OR_RETURN(handle, readComputeOnHost(command, *code.correction));
+    } else if (command.name == "DataTransfer" && i == 1 && code.correction) {
+      SPYRE_RETURN_IF_ERROR(
+          readDataTransfer(command, handle, code.allocateBytes, *code.correction));
+    } else if (command.name == "ComputeOnDevice" && !(code.correction && i == 1)) {
+      SPYRE_RETURN_IF_ERROR(readJob(command, code));
+    } else {
+      return fault(entries[i],
+                   "command '{}' at step {}; a plan is ComputeOnDevice steps, before which may "
+                   "stand ComputeOnHost and DataTransfer (program correction)",
+                   command.name.substr(0, 40), i);
+    }
+  }
+  return code.correction && code.jobs.empty()
+             ? fault(plan, "a program correction without a ComputeOnDevice")
+             : Status::success();
+}
+
+void writeCorrection(const ProgramCorrection &correction, Json &plan) {
+  constexpr const char *kHandle = "T1";
+  Json slots = Json::array();
+  for (const ProgramCorrection::Slot &slot : correction.slots) {
+    slots.push_back({{"offset", std::to_string(slot.offsetBytes)},
+                     {"argument", bundleArgumentName(slot.argument)}});
+  }
+  const std::string size = std::to_string(correction.sizeBytes);
+  Json host = {{"ihandle", ""},
+               {"ishape", Json::array({std::to_string(correction.slots.size())})},
+               {"ohandle", kHandle},
+               {"size", size},
+               {"hcm", {{"correction", slots}}}};
+  plan.push_back(command("ComputeOnHost", std::move(host)));
+  plan.push_back(command("DataTransfer", {{"dirn", "false"},
+                                          {"host_handle", kHandle},
+                                          {"dev_ptr", std::to_string(correction.devicePointer)},
+                                          {"size", size}}));
 }
 
 Expected<SpyreCode> readFile(const JsonReader &file) {
@@ -181,8 +321,15 @@ std::string writeSpyreCode(const SpyreCode &code) {
                                  {"size", std::to_string(transfer.sizeBytes)}}));
   }
   Json execution = Json::array();
-  for (int64_t job : code.jobs) {
-    execution.push_back(command("ComputeOnDevice", {{"job_bin_ptr", std::to_string(job)}}));
+  if (code.correction) {
+    writeCorrection(*code.correction, execution);
+  }
+  for (size_t i = 0; i < code.jobs.size(); ++i) {
+    Json properties = {{"job_bin_ptr", std::to_string(code.jobs[i])}};
+    if (code.nonTerminal && i + 1 == code.jobs.size()) {
+      properties["non_terminal"] = "true";
+    }
+    execution.push_back(command("ComputeOnDevice", std::move(properties)));
   }
   Json file = Json::object();
   file["JobPreparationPlan"] = std::move(preparation);

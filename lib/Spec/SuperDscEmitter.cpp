@@ -55,7 +55,12 @@ public:
     SPYRE_RETURN_IF_ERROR(addVirtualStick());
     SPYRE_RETURN_IF_ERROR(opClass == OpClass::Matmul       ? checkMatmul()
                           : opClass == OpClass::Restickify ? checkRestickify()
+                          : isTopK()                       ? checkTopK()
                                                            : checkSameStick());
+    if (isPair() && !isStickReduction()) {
+      return fault("it reduces the stick of its input into one stick per point; the output may "
+                   "not have a stick symbol");
+    }
     SPYRE_RETURN_IF_ERROR(padSizes());
     completeOrders();
     dsc.format = relabel(spec.args.front().deviceDtype);
@@ -75,6 +80,13 @@ private:
   }
 
   bool isMatmulOp() const { return opClass == OpClass::Matmul; }
+  bool isTopK() const {
+    return opClass == OpClass::Reduction && (spec.op == "topkvalue" || spec.op == "topkindex");
+  }
+  /// Two values per output stick.
+  bool isPair() const {
+    return opClass == OpClass::Reduction && (spec.op == "exx2" || spec.op == "exx2_zeromean");
+  }
   /// Step 3: whose order and stick define the op's.
   ArgPlan &reference() { return spec.isReduction ? args.front() : args.back(); }
 
@@ -185,6 +197,18 @@ private:
                        args[0].lanes, args[1].lanes);
   }
 
+  /// Lanes stay apart; a stick of indices may have fewer lanes than one of values.
+  Status checkTopK() const {
+    if (args.size() != 2 || args[0].stick < 0 || args[0].stick != args[1].stick) {
+      return fault("input and output need the same stick, neither the reduced dimension nor k; "
+                   "restickify the input");
+    }
+    return args[0].lanes % args[1].lanes == 0
+               ? Status::success()
+               : fault("sticks of {} values and of {} results do not fit", args[0].lanes,
+                       args[1].lanes);
+  }
+
   Status checkSameStick() const {
     for (size_t i = 0; i < args.size(); ++i) {
       if (args[i].stick >= 0 && args[i].stick != opStick) {
@@ -243,7 +267,7 @@ private:
     }
     for (ArgPlan &plan : args) {
       plan.layoutStick = plan.stick >= 0 ? plan.stick : opStick;
-      if (isMatmulOp()) {
+      if (isMatmulOp() || isTopK()) {
         continue;
       }
       for (size_t d : opOrder) {
@@ -456,12 +480,13 @@ private:
   void nameOp() {
     dsc.op = spec.op;
     dsc.exUnit = isMatmulOp() ? "pt" : "sfp";
-    if (opClass == OpClass::Reduction && !isStickReduction()) {
+    if (opClass == OpClass::Reduction && !isStickReduction() && !isTopK()) {
       dsc.op += "nonstick";
     }
     dsc.output = int64_t(args.size()) - 1;
     // A reduction lists its output as an input too: it is the accumulator.
-    const int64_t inputs = opClass == OpClass::Reduction ? dsc.output + 1 : dsc.output;
+    const bool accumulates = opClass == OpClass::Reduction && !isTopK();
+    const int64_t inputs = accumulates ? dsc.output + 1 : dsc.output;
     for (int64_t i = 0; i < inputs; ++i) {
       dsc.inputs.push_back(i);
     }

@@ -48,6 +48,15 @@ static void placeTileIndex(TensorArg &arg) {
   }
 }
 
+/// Every stick of the tensor stands for one point: its symbol is reduced.
+static void reduceStick(TensorArg &arg) {
+  for (Coordinate &coordinate : arg.deviceCoordinates) {
+    if (coordinate.kind == Coordinate::Kind::Floor || coordinate.kind == Coordinate::Kind::Mod) {
+      coordinate = Coordinate::constant(coordinate.offset);
+    }
+  }
+}
+
 /// The innermost dimension, when it is a constant slice with a symbol somewhere outside it.
 static std::optional<size_t> findInnerConstant(const TensorArg &arg) {
   std::optional<size_t> found;
@@ -84,6 +93,9 @@ static void addUnitSymbol(OpSpec &spec) {
 }
 
 OpSpec normalizeForEmission(OpSpec spec) {
+  if (spec.op == "layernormscale") {
+    reduceStick(spec.args.front());
+  }
   for (TensorArg &arg : spec.args) {
     placeTileIndex(arg);
   }

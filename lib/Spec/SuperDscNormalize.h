@@ -4,6 +4,8 @@
 // starting at one stick. Constant coordinates (a selected row, a strided walk) therefore must lie
 // behind some dimension of the op that can carry them as a gap. Normalisation makes that true:
 //
+//  * the first input of layernormscale holds two values per stick, whatever its stick symbol says:
+//    the symbol is reduced there [spec: codegen-and-backend 2.1 step 6];
 //  * a stick symbol with a single stick and no tile coordinate takes the innermost constant
 //    dimension as its tile index [spec: codegen-and-backend 2.1 step 3];
 //  * when the innermost extent is still constant, a symbol of range 1 is put first in the iteration

@@ -1,142 +1,18 @@
 //===- SuperDscReader.cpp - JSON -> SuperDsc ------------------------------------------------===//
 //
 // Strict: a field nobody knows is refused, since ignoring it could change what the operation means.
-// Fields whose content follows from others (folds, coordinates) are checked for shape; what the
-// interface knows but this reader cannot carry (symbolic addresses, indirect access) is refused by
-// name. [spec: codegen-and-backend 2.2-2.7]
+// Fields whose content follows from others (folds, coordinates) are checked against it. Allocate
+// nodes are read in SuperDscNodes.cpp. [spec: codegen-and-backend 2.2-2.7]
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SuperDsc.h"
 
-#include "JsonText.h"
+#include "SuperDscFields.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace spyre::spec {
 
 namespace {
-
-constexpr int64_t kMaxCores = 1024;
-constexpr int64_t kMaxSize = int64_t(1) << 47;
-constexpr size_t kMaxDims = 16;
-/// As many as an OpSpec has arguments; operands are found by comparing with each.
-constexpr size_t kMaxTensors = 64;
-/// maskingConstId_ has one byte; a constant is found by its number among all of them.
-constexpr size_t kMaxConstants = 256;
-
-template <typename... Args>
-Status fault(const JsonReader &at, fmt::format_string<Args...> format, Args &&...args) {
-  return error<5002>("{}: {}", at.path(), fmt::format(format, std::forward<Args>(args)...));
-}
-
-Status expectInt(const JsonReader &object, const char *key, int64_t low, int64_t high) {
-  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
-  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] int64_t value, field.asInt(low, high));
-  return Status::success();
-}
-
-Status expectText(const JsonReader &object, const char *key, const std::string &text) {
-  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
-  SPYRE_ASSIGN_OR_RETURN(std::string value, field.asString());
-  return value == text ? Status::success()
-                       : fault(field, "\"{}\"; only \"{}\" is accepted", value.substr(0, 40), text);
-}
-
-Expected<int64_t> intField(const JsonReader &object, const char *key, int64_t low, int64_t high) {
-  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
-  return field.asInt(low, high);
-}
-
-Expected<std::string> textField(const JsonReader &object, const char *key) {
-  SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
-  return field.asString();
-}
-
-/// {"factor_": n, "label_": "core"}
-Status checkFactor(const JsonReader &object, int64_t low, int64_t high) {
-  SPYRE_RETURN_IF_ERROR(object.onlyFields({"factor_", "label_"}));
-  SPYRE_RETURN_IF_ERROR(expectInt(object, "factor_", low, high));
-  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] std::string label, textField(object, "label_"));
-  return Status::success();
-}
-
-/// A fold: equally many functions and factors; \p hasData adds data_.
-Status checkFold(const JsonReader &fold, bool hasData) {
-  SPYRE_RETURN_IF_ERROR(
-      fold.onlyFields(hasData ? std::vector<std::string>{"dim_prop_func", "dim_prop_attr", "data_"}
-                              : std::vector<std::string>{"dim_prop_func", "dim_prop_attr"}));
-  SPYRE_ASSIGN_OR_RETURN(JsonReader functions, fold.field("dim_prop_func"));
-  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> functionList, functions.elements());
-  for (const JsonReader &function : functionList) {
-    SPYRE_RETURN_IF_ERROR(function.onlyFields({"Affine", "Map", "Const"}));
-  }
-  SPYRE_ASSIGN_OR_RETURN(JsonReader factors, fold.field("dim_prop_attr"));
-  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> factorList, factors.elements());
-  for (const JsonReader &entry : factorList) {
-    SPYRE_RETURN_IF_ERROR(checkFactor(entry, 0, kMaxSize));
-  }
-  return functionList.size() == factorList.size()
-             ? Status::success()
-             : fault(fold, "{} functions for {} factors", functionList.size(), factorList.size());
-}
-
-/// {"name_": .., "mb_": 4, ...}; the suffix and the name are optional parts of the convention.
-Expected<DimMap<int64_t>> readDims(const JsonReader &object, const char *name, bool suffixed,
-                                   int64_t low) {
-  DimMap<int64_t> out;
-  if (name) {
-    SPYRE_RETURN_IF_ERROR(expectText(object, "name_", name));
-  }
-  SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
-  for (const auto &[key, value] : members) {
-    if (name && key == "name_") {
-      continue;
-    }
-    std::string dim = key;
-    if (suffixed) {
-      if (dim.size() < 2 || dim.back() != '_') {
-        return fault(value, "a size field is named <dim>_");
-      }
-      dim.pop_back();
-    }
-    if (dim.empty() || dim.size() > 32 || out.size() >= kMaxDims) {
-      return fault(object, "more than {} dimensions, or a name that is empty or too long",
-                   kMaxDims);
-    }
-    SPYRE_ASSIGN_OR_RETURN(int64_t number, value.asInt(low, kMaxSize));
-    out.emplace_back(std::move(dim), number);
-  }
-  return out;
-}
-
-/// The value of a number printed in full, so that "007" or "1x" is not a core id.
-Expected<int64_t> parseId(const JsonReader &at, const std::string &text) {
-  int64_t value = -1;
-  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || value < 0 ||
-      std::to_string(value) != text) {
-    return fault(at, "\"{}\" is not a number", text.substr(0, 40));
-  }
-  return value;
-}
-
-/// Calls \p read(core, value) for the keys "0".."cores-1", each of which must be present.
-template <typename Fn>
-Status readPerCore(const JsonReader &parent, const char *key, int64_t cores, Fn &&read) {
-  SPYRE_ASSIGN_OR_RETURN(JsonReader object, parent.field(key));
-  SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
-  if (int64_t(members.size()) != cores) {
-    return fault(object, "{} entries for {} cores", members.size(), cores);
-  }
-  for (const auto &[name, value] : members) {
-    SPYRE_ASSIGN_OR_RETURN(int64_t core, parseId(value, name));
-    if (core >= cores) {
-      return fault(value, "core {} of {}", core, cores);
-    }
-    SPYRE_RETURN_IF_ERROR(read(core, value));
-  }
-  return Status::success();
-}
 
 class Reader {
 public:
@@ -170,8 +46,12 @@ private:
           return Status::success();
         }));
     SPYRE_RETURN_IF_ERROR(readPerCore(
-        body, "coreIdToDscSchedule", dsc.cores,
-        [](int64_t, const JsonReader &value) -> Status { return value.elements().status(); }));
+        body, "coreIdToDscSchedule", dsc.cores, [](int64_t, const JsonReader &value) -> Status {
+          // Its numbers are documented nowhere; this is what everybody writes.
+          return value.json() == Json::array({Json::array({-1, 0, 0, 0})})
+                     ? Status::success()
+                     : fault(value, "only [[-1, 0, 0, 0]] is known");
+        }));
     SPYRE_ASSIGN_OR_RETURN(JsonReader slices, body.field("numWkSlicesPerDim_"));
     SPYRE_ASSIGN_OR_RETURN(dsc.slices, readDims(slices, nullptr, false, 1));
     dsc.coreSlice.resize(size_t(dsc.cores));
@@ -225,7 +105,7 @@ private:
     SPYRE_RETURN_IF_ERROR(readMasking(config));
     SPYRE_RETURN_IF_ERROR(readLayouts(config));
     SPYRE_RETURN_IF_ERROR(readTensors(config));
-    SPYRE_RETURN_IF_ERROR(readNodes(config));
+    SPYRE_RETURN_IF_ERROR(readAllocateNodes(config, dsc));
     SPYRE_RETURN_IF_ERROR(readConstants(config));
     return readComputeOp(config);
   }
@@ -359,126 +239,16 @@ private:
     }
     SPYRE_ASSIGN_OR_RETURN(JsonReader memory, entry.field("memOrg_"));
     SPYRE_RETURN_IF_ERROR(memory.onlyFields({"hbm", "lx"}));
+    SPYRE_ASSIGN_OR_RETURN(auto places, memory.members());
+    for (const auto &[place, presence] : places) {
+      SPYRE_RETURN_IF_ERROR(presence.onlyFields({"isPresent"}));
+      SPYRE_RETURN_IF_ERROR(expectInt(presence, "isPresent", 1, 1));
+    }
+    if (places.empty()) {
+      return fault(memory, "names neither hbm nor lx");
+    }
     tensor.inLx = !memory.has("hbm");
     dsc.tensors.push_back(std::move(tensor));
-    return Status::success();
-  }
-
-  Status readNodes(const JsonReader &config) {
-    SPYRE_ASSIGN_OR_RETURN(JsonReader list, config.field("scheduleTree_"));
-    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
-    if (entries.size() != dsc.tensors.size()) {
-      return fault(list, "{} allocate nodes for {} tensors", entries.size(), dsc.tensors.size());
-    }
-    for (size_t i = 0; i < entries.size(); ++i) {
-      SPYRE_RETURN_IF_ERROR(readNode(entries[i], i));
-    }
-    return Status::success();
-  }
-
-  Status refuseUnsupported(const JsonReader &node) {
-    if (node.has("isStartAddrSymbolic_")) {
-      return fault(node, "isStartAddrSymbolic_: symbolic start addresses are not accepted yet; "
-                         "write the bundle with baked addresses");
-    }
-    SPYRE_ASSIGN_OR_RETURN(std::string indirect, textField(node, "indirectAllocType_"));
-    if (indirect != "no_indirection") {
-      return fault(node, "indirectAllocType_ \"{}\": indirect access is not accepted yet",
-                   indirect.substr(0, 40));
-    }
-    return Status::success();
-  }
-
-  Status readNode(const JsonReader &node, size_t index) {
-    SPYRE_RETURN_IF_ERROR(refuseUnsupported(node));
-    SPYRE_RETURN_IF_ERROR(node.onlyFields(
-        {"nodeType_", "name_", "prev_", "ldsIdx_", "component_", "layoutDimOrder_", "maxDimSizes_",
-         "indirectAllocType_", "startAddressCoreCorelet_", "backGapCore_", "coordinates_"}));
-    DscTensor &tensor = dsc.tensors[index];
-    SPYRE_RETURN_IF_ERROR(expectText(node, "nodeType_", "allocate"));
-    SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] std::string name, textField(node, "name_"));
-    SPYRE_RETURN_IF_ERROR(expectText(node, "prev_", ""));
-    SPYRE_RETURN_IF_ERROR(expectInt(node, "ldsIdx_", int64_t(index), int64_t(index)));
-    SPYRE_RETURN_IF_ERROR(expectText(node, "component_", tensor.inLx ? "lx" : "hbm"));
-    SPYRE_ASSIGN_OR_RETURN(JsonReader order, node.field("layoutDimOrder_"));
-    SPYRE_ASSIGN_OR_RETURN(tensor.dimOrder, order.asStringList());
-    SPYRE_ASSIGN_OR_RETURN(JsonReader limits, node.field("maxDimSizes_"));
-    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> limitList, limits.asIntList(-1, -1));
-    if (limitList.size() != tensor.scale.size() || tensor.dimOrder.size() > kMaxDims) {
-      return fault(limits, "{} entries for the {} dimensions of {}", limitList.size(),
-                   tensor.scale.size(), tensor.layout);
-    }
-    SPYRE_RETURN_IF_ERROR(readStarts(node, tensor));
-    SPYRE_RETURN_IF_ERROR(readGaps(node, tensor));
-    return checkCoordinates(node, tensor);
-  }
-
-  Status readStarts(const JsonReader &node, DscTensor &tensor) {
-    SPYRE_ASSIGN_OR_RETURN(JsonReader fold, node.field("startAddressCoreCorelet_"));
-    SPYRE_RETURN_IF_ERROR(checkFold(fold, /*hasData=*/true));
-    SPYRE_ASSIGN_OR_RETURN(JsonReader data, fold.field("data_"));
-    SPYRE_RETURN_IF_ERROR(data.members().status());
-    if (int64_t(data.json().size()) != dsc.cores) {
-      return fault(data, "{} start addresses for {} cores", data.json().size(), dsc.cores);
-    }
-    for (int64_t core = 0; core < dsc.cores; ++core) {
-      SPYRE_ASSIGN_OR_RETURN(JsonReader start, data.field(fmt::format("[{}, 0, 0]", core)));
-      SPYRE_ASSIGN_OR_RETURN(int64_t address, start.asDecimalString(0, kMaxSize));
-      tensor.startAddress.push_back(address);
-    }
-    return Status::success();
-  }
-
-  Status readGaps(const JsonReader &node, DscTensor &tensor) {
-    if (!node.has("backGapCore_")) {
-      return Status::success();
-    }
-    SPYRE_ASSIGN_OR_RETURN(JsonReader object, node.field("backGapCore_"));
-    SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
-    if (members.empty()) {
-      return fault(object, "is empty; leave it out");
-    }
-    for (const auto &[dim, perCore] : members) {
-      // One number for the whole memory, or the same number for each core's own scratchpad.
-      SPYRE_ASSIGN_OR_RETURN(auto gaps, perCore.members());
-      if (int64_t(gaps.size()) != (tensor.inLx ? dsc.cores : 1)) {
-        return fault(perCore, "{} gaps", gaps.size());
-      }
-      SPYRE_ASSIGN_OR_RETURN(int64_t gap, gaps.front().second.asDecimalString(-kMaxSize, kMaxSize));
-      for (size_t i = 0; i < gaps.size(); ++i) {
-        SPYRE_ASSIGN_OR_RETURN(int64_t other, gaps[i].second.asDecimalString(-kMaxSize, kMaxSize));
-        const std::string key = tensor.inLx ? std::to_string(i) : "-1";
-        if (gaps[i].first != key || other != gap) {
-          return fault(perCore, "expected the same gap under each key, \"-1\" (hbm) or the core");
-        }
-      }
-      tensor.backGap.emplace_back(dim, gap);
-    }
-    return Status::success();
-  }
-
-  Status checkCoordinates(const JsonReader &node, const DscTensor &tensor) {
-    SPYRE_ASSIGN_OR_RETURN(JsonReader coordinates, node.field("coordinates_"));
-    SPYRE_RETURN_IF_ERROR(coordinates.onlyFields({"coordInfo", "coreIdToWkSlice_"}));
-    SPYRE_ASSIGN_OR_RETURN(JsonReader mapping, coordinates.field("coreIdToWkSlice_"));
-    SPYRE_RETURN_IF_ERROR(mapping.onlyFields({}));
-    SPYRE_ASSIGN_OR_RETURN(JsonReader info, coordinates.field("coordInfo"));
-    std::vector<std::string> known;
-    for (const auto &entry : tensor.scale) {
-      known.push_back(entry.first);
-    }
-    SPYRE_RETURN_IF_ERROR(info.onlyFields(known));
-    for (const std::string &dim : known) {
-      SPYRE_ASSIGN_OR_RETURN(JsonReader entry, info.field(dim));
-      SPYRE_RETURN_IF_ERROR(
-          entry.onlyFields({"spatial", "temporal", "elemArr", "padding", "folds"}));
-      SPYRE_RETURN_IF_ERROR(expectInt(entry, "spatial", 3, 3));
-      SPYRE_RETURN_IF_ERROR(expectInt(entry, "temporal", 0, 0));
-      SPYRE_RETURN_IF_ERROR(expectInt(entry, "elemArr", 1, 2));
-      SPYRE_RETURN_IF_ERROR(expectText(entry, "padding", "nopad"));
-      SPYRE_ASSIGN_OR_RETURN(JsonReader folds, entry.field("folds"));
-      SPYRE_RETURN_IF_ERROR(checkFold(folds, /*hasData=*/false));
-    }
     return Status::success();
   }
 
@@ -526,6 +296,19 @@ private:
     return fault(entry, "\"{}\" is no tensor of labeledDs_", text.substr(0, 40));
   }
 
+  Status readOperands(const JsonReader &op, const char *key, std::vector<int64_t> &out) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader list, op.field(key));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
+    if (entries.size() > dsc.tensors.size()) {
+      return fault(list, "{} entries for {} tensors", entries.size(), dsc.tensors.size());
+    }
+    for (const JsonReader &entry : entries) {
+      SPYRE_ASSIGN_OR_RETURN(int64_t index, readOperand(entry));
+      out.push_back(index);
+    }
+    return Status::success();
+  }
+
   Status readComputeOp(const JsonReader &config) {
     SPYRE_ASSIGN_OR_RETURN(JsonReader list, config.field("computeOp_"));
     SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
@@ -533,8 +316,9 @@ private:
       return fault(list, "{} entries; one is accepted", entries.size());
     }
     const JsonReader &op = entries.front();
-    SPYRE_RETURN_IF_ERROR(op.onlyFields(
-        {"exUnit", "opFuncName", "attributes_", "location", "inputLabeledDs", "outputLabeledDs"}));
+    SPYRE_RETURN_IF_ERROR(
+        op.onlyFields({"exUnit", "opFuncName", "attributes_", "location", "inputLabeledDs",
+                       "outputLabeledDs", "indirectAccessIndexLabeledDs"}));
     SPYRE_ASSIGN_OR_RETURN(dsc.exUnit, textField(op, "exUnit"));
     if (dsc.exUnit != "pt" && dsc.exUnit != "sfp") {
       return fault(op, "exUnit \"{}\" is neither pt nor sfp", dsc.exUnit.substr(0, 40));
@@ -546,11 +330,9 @@ private:
     SPYRE_RETURN_IF_ERROR(expectText(attributes, "fidelity_", "regular"));
     SPYRE_ASSIGN_OR_RETURN(std::string format, textField(attributes, "dataFormat_"));
     SPYRE_ASSIGN_OR_RETURN(dsc.format, numerics::parseFormat(format));
-    SPYRE_ASSIGN_OR_RETURN(JsonReader inputs, op.field("inputLabeledDs"));
-    SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> inputList, inputs.elements());
-    for (const JsonReader &input : inputList) {
-      SPYRE_ASSIGN_OR_RETURN(int64_t index, readOperand(input));
-      dsc.inputs.push_back(index);
+    SPYRE_RETURN_IF_ERROR(readOperands(op, "inputLabeledDs", dsc.inputs));
+    if (op.has("indirectAccessIndexLabeledDs")) {
+      SPYRE_RETURN_IF_ERROR(readOperands(op, "indirectAccessIndexLabeledDs", dsc.indexTensors));
     }
     SPYRE_ASSIGN_OR_RETURN(JsonReader outputs, op.field("outputLabeledDs"));
     SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> outputList, outputs.elements());

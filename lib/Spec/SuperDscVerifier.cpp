@@ -97,12 +97,42 @@ private:
                      dim.substr(0, 40));
       }
     }
-    if (layout.stickDims.size() != 1 || layout.stickSizes.size() != 1 ||
-        !dims.count(layout.stickDims.front())) {
-      return fault("layout {}: the stick must be one of its dimensions (one, not {})", layout.label,
-                   layout.stickDims.size());
+    // Quantised families interleave several dimensions in a stick.
+    std::set<std::string> sticks(layout.stickDims.begin(), layout.stickDims.end());
+    bool fits = !sticks.empty() && sticks.size() == layout.stickDims.size() &&
+                layout.stickSizes.size() == sticks.size() && lanesOf(layout) > 0 &&
+                std::includes(dims.begin(), dims.end(), sticks.begin(), sticks.end());
+    return fits ? Status::success()
+                : fault("layout {}: the stick must be one of its dimensions, or several different "
+                        "ones with a size each",
+                        layout.label);
+  }
+
+  /// Elements of a stick; 0 when that is no sensible number.
+  static int64_t lanesOf(const DscLayout &layout) {
+    int64_t lanes = 1;
+    for (int64_t size : layout.stickSizes) {
+      if (size < 1 || size > 1024 || lanes > 1024) {
+        return 0;
+      }
+      lanes *= size;
     }
-    return Status::success();
+    return lanes;
+  }
+
+  /// Elements of \p dim in one stick; 1 for other dimensions.
+  static int64_t lanesAlong(const DscLayout &layout, const std::string &dim) {
+    for (size_t i = 0; i < layout.stickDims.size(); ++i) {
+      if (layout.stickDims[i] == dim) {
+        return layout.stickSizes[i];
+      }
+    }
+    return 1;
+  }
+
+  static bool isStickDim(const DscLayout &layout, const std::string &dim) {
+    return std::find(layout.stickDims.begin(), layout.stickDims.end(), dim) !=
+           layout.stickDims.end();
   }
 
   const DscLayout *findLayout(const std::string &label) const {
@@ -119,7 +149,7 @@ private:
     if (!layout) {
       return fault("{}: no layout '{}'", tensor.name, tensor.layout);
     }
-    const int64_t lanes = layout->stickSizes.front();
+    const int64_t lanes = lanesOf(*layout);
     if (lanes < 1 || lanes != numerics::elemsPerStick(tensor.format)) {
       return fault("{}: sticks of {} elements do not fit format {}", tensor.name, lanes,
                    numerics::formatName(tensor.format));
@@ -132,7 +162,7 @@ private:
                    layout->label);
     }
     for (const auto &[dim, scale] : tensor.scale) {
-      const bool isStick = dim == layout->stickDims.front();
+      const bool isStick = isStickDim(*layout, dim);
       if (!std::binary_search(shared.begin(), shared.end(), dim) ||
           (scale != 1 && scale != -1 && !(isStick && scale == -2))) {
         return fault("{}: scale {} of '{}'; it is 1, -1, or -2 for the stick", tensor.name, scale,
@@ -146,18 +176,44 @@ private:
                      dim.substr(0, 40));
       }
     }
+    SPYRE_RETURN_IF_ERROR(checkIndirection(tensor));
     return checkAddresses(tensor, *layout);
+  }
+
+  /// Index and value tensors name each other, and an index tensor is one of those of computeOp_.
+  Status checkIndirection(const DscTensor &tensor) const {
+    using Indirection = DscTensor::Indirection;
+    const int64_t self = &tensor - dsc.tensors.data();
+    const bool isIndex = tensor.indirection == Indirection::Index;
+    const bool listed = std::count(dsc.indexTensors.begin(), dsc.indexTensors.end(), self) == 1;
+    if (isIndex != listed) {
+      return fault("{}: an index tensor, or one of indirectAccessIndexLabeledDs, but not both",
+                   tensor.name);
+    }
+    if (tensor.indirection == Indirection::None) {
+      return tensor.indirectDims.empty()
+                 ? Status::success()
+                 : fault("{}: limited dimensions without indirect access", tensor.name);
+    }
+    const bool known =
+        tensor.indirectPartner >= 0 && tensor.indirectPartner < int64_t(dsc.tensors.size());
+    const Indirection wanted = isIndex ? Indirection::Value : Indirection::Index;
+    if (!known || dsc.tensors[size_t(tensor.indirectPartner)].indirection != wanted) {
+      return fault("{}: the other end of its indirect access is no {} tensor", tensor.name,
+                   isIndex ? "value" : "index");
+    }
+    return Status::success();
   }
 
   /// Sticks between the first and the last one a core touches, both included, by the address rule.
   Expected<int64_t> spanSticks(const DscTensor &tensor, const DscLayout &layout) const {
-    const int64_t lanes = layout.stickSizes.front();
     int64_t stride = 1, span = 1;
     for (const std::string &dim : tensor.dimOrder) {
       if (*findDim(tensor.scale, dim) < 0) {
         continue;
       }
-      const bool isStick = dim == layout.stickDims.front();
+      const bool isStick = isStickDim(layout, dim);
+      const int64_t lanes = lanesAlong(layout, dim);
       const int64_t *foundGap = findDim(tensor.backGap, dim);
       const int64_t gap = foundGap ? *foundGap : 0;
       int64_t perCore = *findDim(dsc.perCoreSize, dim);
@@ -194,6 +250,9 @@ private:
       return fault("{}: {} start addresses for {} cores", tensor.name, tensor.startAddress.size(),
                    dsc.cores);
     }
+    if (tensor.symbolic) {
+      return checkSymbols(tensor, sticks);
+    }
     const int64_t limit =
         tensor.inLx ? device.lxStagingBegin() : device.segmentBase(device.programSegment());
     for (int64_t start : tensor.startAddress) {
@@ -206,6 +265,18 @@ private:
       }
     }
     return Status::success();
+  }
+
+  /// Where the symbols point is known at launch; that the tensor fits a segment is known now.
+  Status checkSymbols(const DscTensor &tensor, int64_t sticks) const {
+    if (tensor.inLx || sticks > device.segmentBytes / device.stickBytes) {
+      return fault("{}: symbolic addresses in LX, or {} sticks, which no segment holds",
+                   tensor.name, sticks);
+    }
+    const bool named = std::all_of(tensor.startAddress.begin(), tensor.startAddress.end(),
+                                   [](int64_t id) { return id < 0; });
+    return named ? Status::success()
+                 : fault("{}: the ids of its symbols must be negative", tensor.name);
   }
 
   Status checkMasking() const {
@@ -227,8 +298,10 @@ private:
   Status checkOperands() const {
     const int64_t count = int64_t(dsc.tensors.size());
     bool known = dsc.output >= 0 && dsc.output < count && !dsc.inputs.empty();
-    for (int64_t input : dsc.inputs) {
-      known = known && input >= 0 && input < count;
+    for (const std::vector<int64_t> *list : {&dsc.inputs, &dsc.indexTensors}) {
+      for (int64_t index : *list) {
+        known = known && index >= 0 && index < count;
+      }
     }
     if (!known) {
       return fault("computeOp_ needs inputs and an output among its {} tensors", count);

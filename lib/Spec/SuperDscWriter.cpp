@@ -87,6 +87,38 @@ Json backGaps(const SuperDsc &dsc, const DscTensor &tensor) {
   return out;
 }
 
+std::string nodeName(const DscTensor &tensor) {
+  return fmt::format("allocate-{}_{}", tensor.name, tensor.inLx ? "lx" : "hbm");
+}
+
+const char *indirectionName(DscTensor::Indirection indirection) {
+  switch (indirection) {
+  case DscTensor::Indirection::Index:
+    return "index_tensor";
+  case DscTensor::Indirection::Value:
+    return "value_tensor";
+  case DscTensor::Indirection::None:
+    break;
+  }
+  return "no_indirection";
+}
+
+std::string partnerName(const SuperDsc &dsc, const DscTensor &tensor) {
+  const bool known =
+      tensor.indirectPartner >= 0 && size_t(tensor.indirectPartner) < dsc.tensors.size();
+  return known ? nodeName(dsc.tensors[size_t(tensor.indirectPartner)]) : "";
+}
+
+Json maxDimSizes(const DscTensor &tensor, const DscLayout &layout) {
+  Json out = Json::array();
+  for (const std::string &dim : layout.dimOrder) {
+    const bool isIndirect = std::find(tensor.indirectDims.begin(), tensor.indirectDims.end(),
+                                      dim) != tensor.indirectDims.end();
+    out.push_back(isIndirect ? 1 : -1);
+  }
+  return out;
+}
+
 Json allocateNode(const SuperDsc &dsc, size_t index, const DscLayout &layout) {
   const DscTensor &tensor = dsc.tensors[index];
   const char *component = tensor.inLx ? "lx" : "hbm";
@@ -100,13 +132,22 @@ Json allocateNode(const SuperDsc &dsc, size_t index, const DscLayout &layout) {
   }
   Json node = Json::object();
   node["nodeType_"] = "allocate";
-  node["name_"] = fmt::format("allocate-{}_{}", tensor.name, component);
+  node["name_"] = nodeName(tensor);
   node["prev_"] = "";
   node["ldsIdx_"] = index;
   node["component_"] = component;
+  if (tensor.symbolic) {
+    node["isStartAddrSymbolic_"] = 1;
+  }
   node["layoutDimOrder_"] = tensor.dimOrder;
-  node["maxDimSizes_"] = std::vector<int>(layout.dimOrder.size(), -1);
-  node["indirectAllocType_"] = "no_indirection";
+  node["maxDimSizes_"] = maxDimSizes(tensor, layout);
+  node["indirectAllocType_"] = indirectionName(tensor.indirection);
+  if (tensor.indirection != DscTensor::Indirection::None) {
+    node["relatedIndirectAccessAlloc_"] = partnerName(dsc, tensor);
+  }
+  if (tensor.indirection == DscTensor::Indirection::Index) {
+    node["indexTensorType_"] = tensor.holdsAddresses ? "address" : "index";
+  }
   node["startAddressCoreCorelet_"] = {
       {"dim_prop_func", Json::array({mapFold(), constFold(), constFold()})},
       {"dim_prop_attr", threeFactors(dsc.cores)},
@@ -129,7 +170,10 @@ Json labeledDs(const SuperDsc &dsc, size_t index) {
   if (!tensor.inLx) {
     memory["hbm"] = present;
   }
-  memory["lx"] = present;
+  // Indices are read where they lie.
+  if (tensor.inLx || tensor.indirection != DscTensor::Indirection::Index) {
+    memory["lx"] = present;
+  }
   return {{"ldsIdx_", index},
           {"dsName_", tensor.name},
           {"dsType_", tensor.layout},
@@ -165,13 +209,21 @@ Json computeOp(const SuperDsc &dsc) {
   for (int64_t index : dsc.inputs) {
     inputs.push_back(operand(index));
   }
-  return {{"exUnit", dsc.exUnit},
-          {"opFuncName", dsc.op},
-          {"attributes_",
-           {{"dataFormat_", numerics::formatName(dsc.format)}, {"fidelity_", "regular"}}},
-          {"location", "Inner"},
-          {"inputLabeledDs", inputs},
-          {"outputLabeledDs", Json::array({operand(dsc.output)})}};
+  Json out = {{"exUnit", dsc.exUnit},
+              {"opFuncName", dsc.op},
+              {"attributes_",
+               {{"dataFormat_", numerics::formatName(dsc.format)}, {"fidelity_", "regular"}}},
+              {"location", "Inner"},
+              {"inputLabeledDs", inputs},
+              {"outputLabeledDs", Json::array({operand(dsc.output)})}};
+  if (!dsc.indexTensors.empty()) {
+    Json indices = Json::array();
+    for (int64_t index : dsc.indexTensors) {
+      indices.push_back(operand(index));
+    }
+    out["indirectAccessIndexLabeledDs"] = std::move(indices);
+  }
+  return out;
 }
 
 Json layoutsObject(const SuperDsc &dsc) {

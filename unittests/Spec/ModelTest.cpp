@@ -76,7 +76,7 @@ TEST(Model, VerifierChecksEveryRule) {
       {"split the tensor", [](Model &m) { m.inputs[0].layout.deviceSize[0] = int64_t(1) << 30; }},
       {"plain directory name", [](Model &m) { m.steps[0].directory = "../x"; }},
       {"pool_bytes is 0", [](Model &m) { m.poolBytes = 0; }},
-      {"segments for 6", [](Model &m) { m.steps[0].arguments.assign(7, "arg0"); }},
+      {"at most 256", [](Model &m) { m.steps[0].arguments.assign(257, "arg0"); }},
       {"no buffer 'nobody'", [](Model &m) { m.steps[0].arguments[0] = "nobody"; }},
   };
   for (const Case &c : cases) {

@@ -106,7 +106,17 @@ TEST(Mutation, SuperDscJson) {
 }
 
 TEST(Mutation, BundleMlir) {
-  mutateAll({writeBundleMlir({{"sdsc_0.json", "sdsc_1.json", "sdsc_2.json"}})},
+  Bundle looped;
+  looped.arguments = {kPoolArgument, 3};
+  looped.nonTerminal = true;
+  looped.body.resize(1);
+  looped.body[0].isLoop = true;
+  looped.body[0].count = 5;
+  looped.body[0].body.resize(1);
+  looped.body[0].body[0].execute = {
+      "a.json", {{0, {}, {}}, {128, {0}, {}}, {0, {1}, {{0, 64}}}}, {-1, -2, -3}};
+  mutateAll({writeBundleMlir(Bundle::baked({"sdsc_0.json", "sdsc_1.json", "sdsc_2.json"})),
+             writeBundleMlir(looped)},
             [](const std::string &text) {
               Expected<Bundle> bundle = parseBundleMlir(text);
               if (bundle.ok()) {
@@ -117,8 +127,13 @@ TEST(Mutation, BundleMlir) {
 }
 
 TEST(Mutation, SpyreCodeJson) {
-  const SpyreCode code{51200, {{"init.bin", kProgramOffsetBase, 32768}}, {kProgramOffsetBase}};
-  mutateAll({writeSpyreCode(code)}, [](const std::string &text) {
+  SpyreCode code;
+  code.allocateBytes = 51200;
+  code.transfers = {{"init.bin", kProgramOffsetBase, 32768}};
+  code.jobs = {kProgramOffsetBase};
+  SpyreCode corrected = code;
+  corrected.correction = {64, kProgramOffsetBase + 128, {{0, kPoolArgument}, {56, 3}}};
+  mutateAll({writeSpyreCode(code), writeSpyreCode(corrected)}, [](const std::string &text) {
     Expected<SpyreCode> read = readSpyreCode(text);
     if (read.ok()) {
       EXPECT_EQ(valueOf(readSpyreCode(writeSpyreCode(*read))), *read);

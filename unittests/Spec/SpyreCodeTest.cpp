@@ -1,6 +1,8 @@
 //===- SpyreCodeTest.cpp - spyrecode.json ---------------------------------------------------===//
 #include "spyre/Spec/SpyreCode.h"
 
+#include "spyre/Spec/Bundle.h"
+
 #include "SpecTestUtils.h"
 
 using namespace spyre;
@@ -10,7 +12,19 @@ using namespace spyre::spec::test;
 namespace {
 
 SpyreCode exampleCode() {
-  return {51200, {{"init.bin", kProgramOffsetBase + 2048, 32768}}, {kProgramOffsetBase + 2048}};
+  SpyreCode code;
+  code.allocateBytes = 51200;
+  code.transfers = {{"init.bin", kProgramOffsetBase + 2048, 32768}};
+  code.jobs = {kProgramOffsetBase + 2048};
+  return code;
+}
+
+/// The same with two addresses at the start of the segment.
+SpyreCode correctedCode() {
+  SpyreCode code = exampleCode();
+  code.nonTerminal = true;
+  code.correction = {2048, kProgramOffsetBase, {{0, kPoolArgument}, {2040, 3}}};
+  return code;
 }
 
 Status failureAfter(const std::string &from, const std::string &to) {
@@ -51,8 +65,8 @@ TEST(SpyreCode, IsStrict) {
   EXPECT_ERROR(failureAfter("\"size\": \"51200\"", "\"size\": \"51200\", \"more\": 1"), 5201,
                "more");
   EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"ComputeOnHost\""), 5201,
-               "program correction");
-  EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"Jump\""), 5201, "unknown command 'Jump'");
+               "ComputeOnHost command missing 'ihandle' property");
+  EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"Jump\""), 5201, "command 'Jump' at step 0");
   EXPECT_ERROR(
       failureAfter("{\"job_bin_ptr\": \"120259086336\"}", "{\"job_bin_ptr\": \"120260000000\"}"),
       5201, "outside the allocation");
@@ -60,8 +74,9 @@ TEST(SpyreCode, IsStrict) {
 
 TEST(SpyreCode, RefusesTransfersThatOverlap) {
   const auto planOf = [](std::vector<InitTransfer> transfers) {
-    return readSpyreCode(writeSpyreCode({51200, std::move(transfers), {kProgramOffsetBase + 2048}}))
-        .status();
+    SpyreCode code = exampleCode();
+    code.transfers = std::move(transfers);
+    return readSpyreCode(writeSpyreCode(code)).status();
   };
   const int64_t base = kProgramOffsetBase;
   EXPECT_TRUE(planOf({{"b.bin", base + 2048, 1024}, {"a.bin", base, 2048}}).ok());
@@ -73,4 +88,40 @@ TEST(SpyreCode, RefusesTransfersThatOverlap) {
 
 TEST(SpyreCode, RefusesAbsurdTextBeforeItIsParsed) {
   EXPECT_ERROR(readSpyreCode(std::string((16 << 20) + 1, ' ')).status(), 5201, "the limit is");
+}
+
+TEST(SpyreCode, CorrectionRoundTripsThroughTheGoldenFile) {
+  const std::string text = writeSpyreCode(correctedCode());
+  expectGolden("spyrecode/correction.json", text);
+  EXPECT_EQ(valueOf(readSpyreCode(text)), correctedCode());
+}
+
+TEST(SpyreCode, EveryRuleOfACorrectionIsChecked) {
+  const auto failure = [](const std::string &from, const std::string &to) {
+    std::string text = writeSpyreCode(correctedCode());
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return readSpyreCode(text.replace(at, from.size(), to)).status();
+  };
+  EXPECT_ERROR(failure("\"ihandle\": \"\"", "\"ihandle\": \"T9\""), 5201,
+               "ihandle 'T9' not found in pinned buffer map");
+  EXPECT_ERROR(failure("[\"2\"]", "\"2\""), 5201, "ComputeOnHost 'ishape' must be an array");
+  EXPECT_ERROR(failure("[\"2\"]", "[2]"), 5201, "'ishape' elements must be strings");
+  EXPECT_ERROR(failure("\"ohandle\": \"T1\"", "\"ohandle\": \"\""), 5201, "ohandle is empty");
+  EXPECT_ERROR(failure("\"ohandle\": \"T1\",", ""), 5201,
+               "ComputeOnHost command missing 'ohandle' property");
+  EXPECT_ERROR(failure("\"size\": \"2048\"", "\"size\": \"99999999999\""), 5201, "more than");
+  EXPECT_ERROR(failure("\"correction\"", "\"vdci\""), 5201, "another back end");
+  EXPECT_ERROR(failure("\"offset\": \"2040\"", "\"offset\": \"2048\""), 5201, "of 2048 bytes");
+  EXPECT_ERROR(failure("\"offset\": \"2040\"", "\"offset\": \"2036\""), 5201, "of 2048 bytes");
+  EXPECT_ERROR(failure("\"offset\": \"2040\"", "\"offset\": \"0\""), 5201, "of its own");
+  EXPECT_ERROR(failure("\"arg_3\"", "\"arg_x\""), 5201, "no argument of a bundle");
+  EXPECT_ERROR(failure("\"dirn\": \"false\"", "\"dirn\": \"true\""), 5201, "to the device");
+  EXPECT_ERROR(failure("\"host_handle\": \"T1\"", "\"host_handle\": \"T2\""), 5201, "'T2'");
+  EXPECT_ERROR(failure("\"120259084288\"", "\"120259135000\""), 5201, "the allocation has");
+  EXPECT_ERROR(failure("\"DataTransfer\"", "\"ComputeOnDevice\""), 5201, "at step 1");
+  EXPECT_ERROR(failure("\"true\"", "\"maybe\""), 5201, "neither");
+  SpyreCode jobless = correctedCode();
+  jobless.jobs.clear();
+  EXPECT_ERROR(readSpyreCode(writeSpyreCode(jobless)).status(), 5201, "without a ComputeOnDevice");
 }

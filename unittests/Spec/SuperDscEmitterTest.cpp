@@ -10,6 +10,7 @@ using namespace spyre::spec::test;
 namespace {
 
 using Scale = DimMap<int64_t>;
+using numerics::DataFormat;
 
 SuperDsc emit(const OpSpec &spec) { return valueOf(emitSuperDsc(spec, 0)); }
 
@@ -115,6 +116,50 @@ TEST(SuperDscEmitter, OwnConstantsComeBeforeTheMask) {
   EXPECT_EQ(dsc.constants[0].bits,
             numerics::encodeConstant(0.01, numerics::DataFormat::Sen169Fp16));
   EXPECT_EQ(dsc.constants[1].name, "samv-maskvalue");
+}
+
+// Raw float bits for IEEE_FP32, 16 bits of DLFloat16 for every other format, in the spec's order.
+TEST(SuperDscEmitter, GoldenConstantsOfElementWiseOps) {
+  OpSpec spec =
+      makeSpec("softplus", {{"c0", 8, 2}, {"c1", 100, 1}}, {matrix(8, 100), matrix(8, 100)});
+  spec.constants = {{"softplusBeta", 1.5}, {"softplusThresh", 20}};
+  expectGolden("superdsc/softplus-constants.json", writeSuperDsc(valueOf(emitSuperDsc(spec, 3))));
+  const SuperDsc half = emit(spec);
+  ASSERT_EQ(half.constants.size(), 2u);
+  EXPECT_EQ(half.constants[0], (DscConstant{"softplusBeta", DataFormat::Sen169Fp16, 0x3F00}));
+  EXPECT_EQ(half.constants[1], (DscConstant{"softplusThresh", DataFormat::Sen169Fp16, 0x4680}));
+
+  const std::vector<Coordinate> c = {Coordinate::floorDiv("c0", 32), Coordinate::mod("c0", 32)};
+  for (DataFormat format : {DataFormat::IeeeFp32, DataFormat::IeeeInt32}) {
+    OpSpec clip = makeSpec("clip", {{"c0", 32, 1}}, {tensor({1, 32}, c), tensor({1, 32}, c)});
+    for (TensorArg &arg : clip.args) {
+      arg.deviceDtype = format;
+    }
+    clip.constants = {{"clipMax", 1.5}};
+    const bool single = format == DataFormat::IeeeFp32;
+    EXPECT_EQ(emit(clip).constants.at(0),
+              (DscConstant{"clipMax", format, single ? 0x3FC00000u : 0x3F00u}));
+  }
+}
+
+// The pair of mean and mean of squares is one stick per point, also when it has a stick symbol: the
+// dimension is reduced there, and cores along it share the address.
+TEST(SuperDscEmitter, LayerNormScaleReducesTheStickOfItsPair) {
+  const TensorArg sparse = tensor({1, 8, 64}, {fixed(), sym("c0"), fixed()});
+  OpSpec spec =
+      makeSpec("layernormscale", {{"c0", 8, 2}, {"c1", 64, 1}}, {matrix(8, 64), matrix(8, 64)});
+  spec.constants = {{"eps", 1e-5}};
+  const SuperDsc spelled = emit(spec);
+  spec.args[0].deviceCoordinates = sparse.deviceCoordinates;
+  EXPECT_EQ(spelled, emit(spec));
+  EXPECT_EQ(*findDim(spelled.tensors[0].scale, std::string("out")), -2);
+  EXPECT_EQ(spelled.tensors[0].startAddress, (std::vector<int64_t>{0, 4 * 128}));
+
+  OpSpec all = makeSpec("layernormscale", {{"c0", 8, 1}}, {sparse, sparse});
+  all.constants = {{"eps", 1e-5}};
+  const SuperDsc dsc = emit(all);
+  EXPECT_EQ(dsc.tensors[0].scale, dsc.tensors[1].scale);
+  EXPECT_EQ(dsc.size.back().second, 64); // the virtual stick
 }
 
 TEST(SuperDscEmitter, SplitReductionSharesTheOutputAddress) {

@@ -7,6 +7,7 @@
 
 #include "spyre/Base/Status.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,30 @@ struct InitTransfer {
   bool operator==(const InitTransfer &) const = default;
 };
 
+/// Program correction: before the jobs the host writes the addresses of the call's tensors into the
+/// program. In the plan it is two steps, ComputeOnHost (what to write) and DataTransfer (where to).
+struct ProgramCorrection {
+  /// A 64-bit little-endian number at \p offsetBytes is the address of an argument.
+  struct Slot {
+    int64_t offsetBytes = 0;
+    /// Position in the call's tensor list, or kPoolArgument (Bundle.h).
+    int64_t argument = 0;
+    bool operator==(const Slot &) const = default;
+  };
+  int64_t sizeBytes = 0;
+  int64_t devicePointer = 0;
+  std::vector<Slot> slots;
+  bool operator==(const ProgramCorrection &) const = default;
+};
+
 struct SpyreCode {
   int64_t allocateBytes = 0;
   std::vector<InitTransfer> transfers;
   /// ComputeOnDevice steps, in order: job_bin_ptr of each.
   std::vector<int64_t> jobs;
+  /// The next launch of the stream reads what the last job leaves in LX.
+  bool nonTerminal = false;
+  std::optional<ProgramCorrection> correction;
   bool operator==(const SpyreCode &) const = default;
 };
 

@@ -54,7 +54,16 @@ struct DscTensor {
   DimMap<int64_t> scale;             ///< 1, -1 (broadcast or reduced), -2 (and it is the stick)
   DimMap<int64_t> backGap;           ///< elements; only dims with a gap
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
-  std::vector<int64_t> startAddress; ///< per core, bytes
+  /// Per core: bytes, or the negative id of a symbol of the bundle when `symbolic`.
+  std::vector<int64_t> startAddress;
+  bool symbolic = false; ///< isStartAddrSymbolic_; never in LX
+  /// Part in an indirect access: an index tensor says which entries of the value tensor are meant.
+  enum class Indirection : uint8_t { None, Index, Value };
+  Indirection indirection = Indirection::None;
+  /// relatedIndirectAccessAlloc_: tensor at the other end of the access, or -1.
+  int64_t indirectPartner = -1;
+  bool holdsAddresses = false;           ///< indexTensorType_ "address" instead of "index"
+  std::vector<std::string> indirectDims; ///< maxDimSizes_ 1: dims whose entries are chosen
 
   bool operator==(const DscTensor &) const = default;
 };
@@ -82,7 +91,8 @@ struct SuperDsc {
   std::vector<DscLayout> layouts;
   std::vector<DscTensor> tensors;
   std::vector<DscConstant> constants;
-  std::vector<int64_t> inputs; ///< indices into tensors
+  std::vector<int64_t> inputs;       ///< indices into tensors
+  std::vector<int64_t> indexTensors; ///< indirectAccessIndexLabeledDs
   int64_t output = 0;
 
   bool operator==(const SuperDsc &) const = default;

@@ -1,0 +1,2 @@
+#m = affine_map<(a) -> (((((((((((((((((((((a))))))))))))))))))))>
+module { func.func @sdsc_bundle() { return } }

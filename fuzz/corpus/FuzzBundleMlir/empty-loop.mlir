@@ -1,0 +1,1 @@
+module { func.func @sdsc_bundle() { %z = arith.constant 0 : index %o = arith.constant 1 : index scf.for %i = %z to %o step %o { } scf.for %j = %z to %z step %o { sdscbundle.sdsc_execute () {sdsc_filename="sdsc_0.json"} } return } }

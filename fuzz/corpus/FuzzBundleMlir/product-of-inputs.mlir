@@ -1,0 +1,2 @@
+#m = affine_map<(a, b) -> (a * b)>
+module { func.func @sdsc_bundle() { return } }

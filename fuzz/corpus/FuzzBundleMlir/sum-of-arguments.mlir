@@ -1,0 +1,2 @@
+module { func.func @sdsc_bundle(%pool_base_addr: !sdscbundle.input_arg<index>, %arg_7_base_addr: !sdscbundle.input_arg<index>) { %p = sdscbundle.input_arg_extract value from %pool_base_addr : !sdscbundle.input_arg<index> -> index %q = sdscbundle.input_arg_extract value from %arg_7_base_addr : !sdscbundle.input_arg<index> -> index %b = arith.addi %p, %q : index %c = arith.constant 5 : index %d = arith.addi %b, %c : index
+sdscbundle.sdsc_execute (%b, %d) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]} return } }

@@ -1,0 +1,1 @@
+module { func.func @sdsc_bundle(%arg_0_base_addr: !sdscbundle.input_arg<index>) { %p = sdscbundle.input_arg_extract value from %arg_0_base_addr : !sdscbundle.input_arg<index> -> index %b = arith.addi %p, %p : index return } }
