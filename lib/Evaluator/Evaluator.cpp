@@ -8,9 +8,8 @@
 #include "spyre/Evaluator/Evaluator.h"
 
 #include "spyre/Base/Math.h"
-#include "spyre/Numerics/Functions.h"
 
-#include "TensorView.h"
+#include "Elementwise.h"
 
 namespace spyre::evaluator {
 
@@ -19,30 +18,6 @@ using spec::Residency;
 using spec::TensorArg;
 
 namespace {
-
-struct ElementwiseRule {
-  const char *op;
-  size_t inputs;
-  float (*apply)(const float *values);
-};
-
-constexpr ElementwiseRule kElementwiseRules[] = {
-    {"add", 2, [](const float *v) { return numerics::addF32(v[0], v[1]); }},
-    {"mul", 2, [](const float *v) { return numerics::mulF32(v[0], v[1]); }},
-    {"exp", 1, [](const float *v) { return numerics::expF32(v[0]); }},
-    {"where3", 3, [](const float *v) { return v[0] != 0 ? v[1] : v[2]; }},
-};
-
-constexpr size_t kMaxInputs = 3;
-
-const ElementwiseRule *findElementwise(const OpSpec &spec) {
-  for (const ElementwiseRule &rule : kElementwiseRules) {
-    if (spec.op == rule.op) {
-      return &rule;
-    }
-  }
-  return nullptr;
-}
 
 int64_t tensorBytes(const TensorArg &arg) {
   int64_t bytes = numerics::elementBytes(arg.deviceDtype);
@@ -92,8 +67,8 @@ public:
 private:
   static Status checkRule(const OpSpec &spec) {
     const bool copies = spec.op == "identity" || spec.op == "ReStickifyOpHBM";
-    const bool reduces = spec.isReduction && isReductionRule(spec.op);
-    const ElementwiseRule *rule = spec.isReduction ? nullptr : findElementwise(spec);
+    const bool reduces = spec.isReduction && (isReductionRule(spec.op) || isTopKRule(spec.op));
+    const ElementwiseRule *rule = spec.isReduction ? nullptr : findElementwise(spec.op);
     if (!copies && !reduces && !rule && !spec::isMatmul(spec)) {
       return error<1401>("op '{}' has no rule in the evaluator{}", spec.op,
                          spec.isReduction ? " as a reduction" : "");
@@ -103,11 +78,15 @@ private:
       return error<1401>("op '{}' with {} inputs has no rule; it takes {}", spec.op,
                          spec.args.size() - 1, wanted);
     }
+    if (rule) {
+      return checkElementwise(spec, *rule);
+    }
     for (const TensorArg &arg : spec.args) {
       const bool fits = copies ? numerics::elementBytes(arg.deviceDtype) ==
                                      numerics::elementBytes(spec.args[0].deviceDtype)
                                : isArithmetic(arg.deviceDtype);
-      if (!fits) {
+      // The indices of a topk are checked by its rule.
+      if (!fits && !(isTopKRule(spec.op) && !arg.isInput)) {
         return error<1401>("op '{}' on {} has no rule; convert first", spec.op,
                            numerics::formatName(arg.deviceDtype));
       }
@@ -115,13 +94,19 @@ private:
     return Status::success();
   }
 
-  /// The lanes of the last, partly filled stick are computed like the others.
+  /// The lanes of the last, partly filled stick are computed like the others: whole sticks of the
+  /// argument that has the most lanes.
   static void padOutputStick(Operation &operation) {
-    const spec::Coordinate &lane = operation.spec->args.back().deviceCoordinates.back();
+    const spec::Coordinate &outputLane = operation.spec->args.back().deviceCoordinates.back();
     for (size_t i = 0; i < operation.extents.size(); ++i) {
-      if (lane.kind == spec::Coordinate::Kind::Mod &&
-          operation.spec->iterationSpace[i].symbol == lane.symbol) {
-        operation.extents[i] = roundUp(operation.ranges[i], lane.divisor);
+      for (const TensorArg &arg : operation.spec->args) {
+        const spec::Coordinate &lane = arg.deviceCoordinates.back();
+        if (outputLane.kind == spec::Coordinate::Kind::Mod && lane.kind == outputLane.kind &&
+            lane.symbol == outputLane.symbol &&
+            operation.spec->iterationSpace[i].symbol == lane.symbol) {
+          operation.extents[i] =
+              std::max(operation.extents[i], roundUp(operation.ranges[i], lane.divisor));
+        }
       }
     }
   }
@@ -166,26 +151,17 @@ private:
     if (spec::isMatmul(spec)) {
       return evaluateMatmul(operation);
     }
+    if (spec.isReduction && isTopKRule(spec.op)) {
+      return evaluateTopK(operation);
+    }
     if (spec.isReduction) {
       return evaluateReduction(operation);
     }
-    if (const ElementwiseRule *rule = findElementwise(spec)) {
+    if (const ElementwiseRule *rule = findElementwise(spec.op)) {
       evaluateElementwise(operation, *rule);
       return Status::success();
     }
     return evaluateCopy(operation);
-  }
-
-  static void evaluateElementwise(const Operation &operation, const ElementwiseRule &rule) {
-    const TensorView &out = operation.output();
-    Point point(operation.ranges.size(), 0);
-    float values[kMaxInputs] = {};
-    forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
-      for (size_t i = 0; i < rule.inputs; ++i) {
-        values[i] = operation.views[i].load(operation.views[i].offset(point));
-      }
-      out.store(out.offset(point), rule.apply(values));
-    });
   }
 
   static Status evaluateCopy(const Operation &operation) {

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - matmul, sum, mean, max and min with the documented order ------------===//
+//===- Reductions.cpp - matmul, sums, extremes and means in the documented order ------------===//
 //
 // Order is part of the result (docs/numerics.md): a matmul adds products with one rounding each, k
 // ascending; a reduction along the stick keeps one accumulator per lane and folds the lanes in a
@@ -7,7 +7,7 @@
 //
 // A reduced symbol that is split over cores cuts this walk into slices, each with accumulators of
 // its own; they are combined in fp32, slices ascending, before the tree, the scale of a mean and
-// the one rounding (ADR 0012).
+// the one rounding (ADR 0012). exx2 does this for two values, mean and mean of squares (ADR 0016).
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 #include "spyre/Numerics/Functions.h"
@@ -103,11 +103,14 @@ Status evaluateMatmul(const Operation &operation) {
 
 namespace {
 
-enum class Kind : uint8_t { Sum, Mean, Max, Min };
+/// Exx2 is the pair of mean and mean of squares.
+enum class Kind : uint8_t { Sum, Mean, Max, Min, AbsMax, SumSquares, Exx2, Exx2ZeroMean };
 
 std::optional<Kind> kindOf(const std::string &op) {
   constexpr std::pair<const char *, Kind> kKinds[] = {
-      {"sum", Kind::Sum}, {"mean", Kind::Mean}, {"max", Kind::Max}, {"min", Kind::Min}};
+      {"sum", Kind::Sum},      {"mean", Kind::Mean}, {"max", Kind::Max},
+      {"min", Kind::Min},      {"exx2", Kind::Exx2}, {"exx2_zeromean", Kind::Exx2ZeroMean},
+      {"absmax", Kind::AbsMax}};
   for (const auto &[name, kind] : kKinds) {
     if (op == name) {
       return kind;
@@ -124,8 +127,9 @@ float minimum(float a, float b) {
   return a < b ? a : b;
 }
 
-/// How two partial results are combined, what an accumulator starts with, what stands in for a lane
-/// beyond the valid size, and what the total is multiplied by.
+/// How an element joins an accumulator, how two partial results are combined, what an accumulator
+/// starts with, what stands in for a lane beyond the valid size, and what the total is multiplied
+/// by.
 struct Combine {
   Kind kind = Kind::Sum;
   float mask = 0;
@@ -138,14 +142,21 @@ struct Combine {
   float operator()(float a, float b) const {
     switch (kind) {
     case Kind::Max:
+    case Kind::AbsMax:
       return numerics::maxF32(a, b);
     case Kind::Min:
       return minimum(a, b);
-    case Kind::Sum:
-    case Kind::Mean:
-      break;
+    default:
+      return numerics::addF32(a, b);
     }
-    return numerics::addF32(a, b);
+  }
+  float add(float accumulator, float element) const {
+    if (kind == Kind::SumSquares) {
+      element = numerics::mulF32(element, element);
+    } else if (kind == Kind::AbsMax) {
+      element = numerics::absF32(element);
+    }
+    return (*this)(accumulator, element);
   }
   float finish(float total) const {
     return kind == Kind::Mean ? numerics::mulF32(total, scale) : total;
@@ -159,6 +170,15 @@ float deviceConstant(double value, numerics::DataFormat format) {
                                                   : numerics::dl16ToFloat(uint16_t(bits));
 }
 
+std::optional<float> findConstant(const Operation &operation, const std::string &name) {
+  for (const auto &[known, value] : operation.spec->constants) {
+    if (known == name) {
+      return deviceConstant(value, operation.views.front().format);
+    }
+  }
+  return std::nullopt;
+}
+
 Expected<Combine> combineFor(const Operation &operation) {
   Combine combine;
   combine.kind = *kindOf(operation.spec->op);
@@ -170,15 +190,18 @@ Expected<Combine> combineFor(const Operation &operation) {
                               : numerics::dl16ToFloat(0x7FFE);
     combine.mask = combine.kind == Kind::Max ? -largest : largest;
   }
-  if (combine.kind == Kind::Mean) {
-    const auto &constants = operation.spec->constants;
-    const auto scale = std::find_if(constants.begin(), constants.end(), [](const auto &constant) {
-      return constant.first == "scaling_factor";
-    });
-    if (scale == constants.end()) {
-      return error<1401>("op 'mean' has no constant 'scaling_factor'; give it 1 / count");
+  const bool isPair = combine.kind == Kind::Exx2 || combine.kind == Kind::Exx2ZeroMean;
+  if (combine.kind == Kind::Mean || isPair) {
+    const char *name = isPair ? "exx2scale" : "scaling_factor";
+    const std::optional<float> scale = findConstant(operation, name);
+    if (!scale) {
+      return error<1401>("op '{}' has no constant '{}'; give it 1 / count", operation.spec->op,
+                         name);
     }
-    combine.scale = deviceConstant(scale->second, format);
+    combine.scale = *scale;
+  }
+  if (combine.kind == Kind::Exx2 && findConstant(operation, "useZeroMean").value_or(0) != 0) {
+    combine.kind = Kind::Exx2ZeroMean;
   }
   return combine;
 }
@@ -191,7 +214,7 @@ void reduceNonStick(const Operation &operation, const Combine &combine) {
   auto partialOf = [&](const Box &slice) {
     float partial = combine.initial();
     forEachPoint(point, reduced, slice,
-                 [&] { partial = combine(partial, in.load(in.offset(point))); });
+                 [&] { partial = combine.add(partial, in.load(in.offset(point))); });
     return partial;
   };
   forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
@@ -213,9 +236,37 @@ void accumulateLanes(const Operation &operation, const Combine &combine, Point &
   forEachPoint(point, reduced, slice, [&] {
     const bool valid = point[stick] < operation.ranges[stick];
     float &accumulator = lanes[size_t(point[stick] % in.lanes)];
-    accumulator = combine(accumulator, valid ? in.load(in.offset(point)) : combine.mask);
+    accumulator = combine.add(accumulator, valid ? in.load(in.offset(point)) : combine.mask);
   });
   point[stick] = 0; // The padding is beyond the tables of the other views.
+}
+
+/// The total at the output's \p point: lanes over the slices, then the halving tree.
+float stickTotal(const Operation &operation, const Combine &combine, Point &point,
+                 const std::vector<size_t> &reduced, const std::vector<Box> &slices) {
+  std::vector<float> lanes, partial;
+  accumulateLanes(operation, combine, point, reduced, slices.front(), lanes);
+  for (size_t i = 1; i < slices.size(); ++i) {
+    accumulateLanes(operation, combine, point, reduced, slices[i], partial);
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      lanes[lane] = combine(lanes[lane], partial[lane]);
+    }
+  }
+  for (size_t half = lanes.size() / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) {
+      lanes[i] = combine(lanes[i], lanes[i + half]);
+    }
+  }
+  return combine.finish(lanes[0]);
+}
+
+/// Writes \p first and \p second to lanes 0 and 1 of a stick, zero to all others.
+void storePair(const TensorView &out, int64_t offsetElems, float first, float second) {
+  TensorView elements = out;
+  elements.stick = 0; // Not one value for all lanes.
+  for (int64_t lane = 0; lane < out.lanes; ++lane) {
+    elements.store(offsetElems + lane, lane == 0 ? first : lane == 1 ? second : 0.0f);
+  }
 }
 
 void reduceStick(const Operation &operation, const Combine &combine) {
@@ -226,21 +277,20 @@ void reduceStick(const Operation &operation, const Combine &combine) {
   limits[size_t(in.stick)] = roundUp(limits[size_t(in.stick)], in.lanes);
   const std::vector<Box> slices = reductionSlices(operation, reduced, limits);
   Point point(operation.ranges.size(), 0);
-  std::vector<float> lanes, partial;
+  auto total = [&](Kind kind) {
+    Combine one = combine;
+    one.kind = kind;
+    return stickTotal(operation, one, point, reduced, slices);
+  };
+  const bool isPair = combine.kind == Kind::Exx2 || combine.kind == Kind::Exx2ZeroMean;
   forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
-    accumulateLanes(operation, combine, point, reduced, slices.front(), lanes);
-    for (size_t i = 1; i < slices.size(); ++i) {
-      accumulateLanes(operation, combine, point, reduced, slices[i], partial);
-      for (size_t lane = 0; lane < lanes.size(); ++lane) {
-        lanes[lane] = combine(lanes[lane], partial[lane]);
-      }
+    if (isPair) {
+      const float mean = combine.kind == Kind::Exx2 ? total(Kind::Mean) : 0.0f;
+      const float squares = numerics::mulF32(total(Kind::SumSquares), combine.scale);
+      storePair(out, out.offset(point), mean, squares);
+    } else {
+      out.store(out.offset(point), total(combine.kind));
     }
-    for (size_t half = lanes.size() / 2; half > 0; half /= 2) {
-      for (size_t i = 0; i < half; ++i) {
-        lanes[i] = combine(lanes[i], lanes[i + half]);
-      }
-    }
-    out.store(out.offset(point), combine.finish(lanes[0]));
   });
 }
 
@@ -256,7 +306,11 @@ Status evaluateReduction(const Operation &operation) {
   }
   const TensorView &in = operation.views[0], &out = operation.output();
   SPYRE_ASSIGN_OR_RETURN(const Combine combine, combineFor(operation));
+  const bool isPair = combine.kind == Kind::Exx2 || combine.kind == Kind::Exx2ZeroMean;
   if (in.stick < 0 || out.uses[size_t(in.stick)]) {
+    if (isPair) {
+      return error<1401>("op '{}' that does not reduce the stick has no rule", operation.spec->op);
+    }
     reduceNonStick(operation, combine);
     return Status::success();
   }

@@ -82,9 +82,12 @@ std::vector<size_t> reducedSymbols(const Operation &operation);
 
 /// Whether evaluateReduction knows \p op.
 bool isReductionRule(const std::string &op);
+/// Whether evaluateTopK does.
+bool isTopKRule(const std::string &op);
 
 /// Errors: E1401.
 Status evaluateMatmul(const Operation &operation);
 Status evaluateReduction(const Operation &operation);
+Status evaluateTopK(const Operation &operation);
 
 } // namespace spyre::evaluator
