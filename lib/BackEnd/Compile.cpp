@@ -6,9 +6,9 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Base/Math.h"
-#include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/SpyreCode.h"
 
+#include "BundlePlan.h"
 #include "Geometry.h"
 
 namespace spyre::backend {
@@ -16,13 +16,15 @@ namespace spyre::backend {
 /// The segment's first stick stays free, so that no program has the address the segment has.
 static constexpr int64_t kProgramOffset = kStickBytes;
 
-static Artifacts packSpyreCode(std::string bytes) {
+static Artifacts packSpyreCode(std::string bytes, const BundlePlan &plan) {
   bytes.resize(size_t(roundUp(int64_t(bytes.size()), kStickBytes)), '\0');
   spec::SpyreCode code;
   int64_t address = spec::kProgramOffsetBase + kProgramOffset;
   code.allocateBytes = kProgramOffset + int64_t(bytes.size());
   code.transfers.push_back({"init.bin", address, int64_t(bytes.size())});
   code.jobs.push_back(address);
+  code.nonTerminal = plan.nonTerminal;
+  code.correction = correctionOf(plan, address);
   Artifacts artifacts;
   artifacts["spyreCodeDir/spyrecode.json"] = spec::writeSpyreCode(code);
   artifacts["spyreCodeDir/init.bin"] = std::move(bytes);
@@ -30,18 +32,16 @@ static Artifacts packSpyreCode(std::string bytes) {
 }
 
 Expected<Artifacts> compileBundle(const Artifacts &bundle, const arch::DeviceDesc &device) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::SuperDsc> operations, spec::readBundle(bundle));
-  for (const spec::SuperDsc &dsc : operations) {
-    SPYRE_RETURN_IF_ERROR(spec::verifySuperDsc(dsc, device));
-  }
-  SPYRE_ASSIGN_OR_RETURN(program::Program program, lowerSuperDscs(operations, device));
+  SPYRE_ASSIGN_OR_RETURN(BundlePlan plan, planBundle(bundle, device));
+  SPYRE_ASSIGN_OR_RETURN(program::Program program, lowerSuperDscs(plan.operations, plan.device));
+  bindSymbols(plan, program);
   if (Status status = program::verifyProgram(program, device); !status.ok()) {
     return error<5305>(
         "the back end made a program the machine refuses: {}; this is a fault of the "
         "back end, please report it with the bundle",
         status.message());
   }
-  return packSpyreCode(program::writeProgram(program));
+  return packSpyreCode(program::writeProgram(program), plan);
 }
 
 } // namespace spyre::backend

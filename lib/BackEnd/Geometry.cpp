@@ -59,11 +59,12 @@ Expected<StickSteps> Kernel::maskedSteps(const std::string &dim) const {
     return steps;
   }
   auto [first, count] = *mask;
-  if (first < 1 || count < 0 || count >= lanes() || first != perCore(dim) - count) {
+  int64_t size = perCore(dim) * slices(dim);
+  if (first < 1 || count < 0 || count >= lanes() || first != size - count) {
     return error<5302>(
         "{}: masked elements [{}, +{}) of '{}' must be a tail of less than one stick "
         "({} lanes) that ends at its size {}",
-        name, first, count, dim, lanes(), perCore(dim));
+        name, first, count, dim, lanes(), size);
   }
   steps.tailLanes = lanes() - count;
   return steps;
@@ -112,10 +113,11 @@ static Expected<const DscLayout *> findLayout(const Kernel &kernel, const DscTen
       return error<5302>("{}: {} has {} stick dimensions; only one is lowered", kernel.name,
                          tensor.name, layout.stickDims.size());
     }
-    if (layout.stickSizes[0] != kernel.lanes()) {
+    int64_t lanes = numerics::elemsPerStick(tensor.format);
+    if (layout.stickSizes[0] != lanes) {
       return error<5302>("{}: the sticks of {} hold {} elements but {} has {} per stick",
                          kernel.name, tensor.name, layout.stickSizes[0],
-                         numerics::formatName(kernel.format), kernel.lanes());
+                         numerics::formatName(tensor.format), lanes);
     }
     return &layout;
   }
@@ -190,7 +192,7 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
   map.index = index;
   map.inLx = tensor.inLx;
   map.stickDim = layout->stickDims[0];
-  map.lanes = kernel.lanes();
+  map.lanes = numerics::elemsPerStick(tensor.format);
   map.startAddress = tensor.startAddress;
   map.sliceBegin.resize(tensor.inLx ? size_t(dsc.cores) : 0);
   uint64_t wholeSticks = 1;
@@ -270,9 +272,26 @@ static Status checkRange(const Kernel &kernel, const TensorMap &map) {
   return Status::success();
 }
 
-static Status checkFormats(Kernel &kernel) {
+/// The format of the values; indices are 32-bit integers whatever they point into.
+static Status checkTopKFormats(Kernel &kernel, const DscTensor &input, const DscTensor &output) {
+  kernel.format = input.format;
+  DataFormat wanted = kernel.dsc->op == "topkindex" ? DataFormat::IeeeInt32 : input.format;
+  bool isFloat = input.format == DataFormat::Sen169Fp16 || input.format == DataFormat::IeeeFp32;
+  if (!isFloat || output.format != wanted) {
+    return error<5302>("{}: takes {} and gives {}; it compares SEN169_FP16 or IEEE_FP32 and gives "
+                       "values of that format or indices in IEEE_INT32",
+                       kernel.name, numerics::formatName(input.format),
+                       numerics::formatName(output.format));
+  }
+  return Status::success();
+}
+
+static Status checkFormats(Kernel &kernel, const std::vector<size_t> &inputs) {
   const spec::SuperDsc &dsc = *kernel.dsc;
   kernel.format = dsc.tensors[size_t(dsc.output)].format;
+  if (kernel.op.opClass == OpClass::TopK) {
+    return checkTopKFormats(kernel, dsc.tensors[inputs[0]], dsc.tensors[size_t(dsc.output)]);
+  }
   for (const DscTensor &tensor : dsc.tensors) {
     if (tensor.format != kernel.format) {
       return error<5302>("{}: {} is {} but the output is {}; convert first", kernel.name,
@@ -282,7 +301,8 @@ static Status checkFormats(Kernel &kernel) {
   }
   bool half = kernel.format == DataFormat::Sen169Fp16;
   bool single = kernel.format == DataFormat::IeeeFp32;
-  bool fits = half || (single && kernel.op.opClass != OpClass::Matmul);
+  bool fits = half || (single && kernel.op.opClass != OpClass::Matmul) ||
+              (kernel.format == DataFormat::IeeeInt32 && kernel.op.computesIntegers());
   if (kernel.op.opClass == OpClass::Copy) {
     fits = numerics::elementBytes(kernel.format) > 0 && numerics::elemsPerStick(kernel.format) > 0;
   }
@@ -328,7 +348,7 @@ Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &devi
   SPYRE_ASSIGN_OR_RETURN(kernel.op, findOp(dsc.op));
   SPYRE_RETURN_IF_ERROR(checkBox(kernel));
   SPYRE_ASSIGN_OR_RETURN(std::vector<size_t> indices, inputIndices(kernel));
-  SPYRE_RETURN_IF_ERROR(checkFormats(kernel));
+  SPYRE_RETURN_IF_ERROR(checkFormats(kernel, indices));
   for (size_t index : indices) {
     SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(kernel, index));
     map.role = fmt::format("in{}", kernel.inputs.size());

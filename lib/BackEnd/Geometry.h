@@ -71,7 +71,7 @@ struct Kernel {
   OpInfo op{};
   /// "0_add"
   std::string name;
-  /// Of all tensors; an operation that mixes formats is refused.
+  /// Of all tensors (but the indices of a topk); an operation that mixes formats is refused.
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
   std::vector<TensorMap> inputs;
   TensorMap output;

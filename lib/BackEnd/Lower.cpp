@@ -2,6 +2,8 @@
 #include "spyre/BackEnd/BackEnd.h"
 
 #include "Lowerings.h"
+#include "Overlap.h"
+#include "PhaseCache.h"
 
 namespace spyre::backend {
 
@@ -13,6 +15,8 @@ static Expected<program::Phase> lowerKernel(const Kernel &kernel, BufferTable &b
   case OpClass::StickReduction:
   case OpClass::NonStickReduction:
     return lowerReduction(kernel, buffers);
+  case OpClass::TopK:
+    return lowerTopK(kernel, buffers);
   case OpClass::Matmul:
     return lowerMatmul(kernel, buffers);
   case OpClass::Restickify:
@@ -25,12 +29,26 @@ Expected<program::Program> lowerSuperDscs(const std::vector<spec::SuperDsc> &ope
                                           const arch::DeviceDesc &device) {
   program::Program program;
   BufferTable buffers;
+  PhaseCache cache(device.segmentBytes);
+  std::vector<int32_t> lowered;
   for (const spec::SuperDsc &dsc : operations) {
+    auto index = int32_t(program.phases.size());
+    if (int32_t original = cache.find(dsc, index); original >= 0) {
+      buffers.beginPhase(PhaseCache::nameOf(dsc, program.phases[size_t(original)]));
+      program.phases.emplace_back();
+      continue;
+    }
     SPYRE_ASSIGN_OR_RETURN(Kernel kernel, analyse(dsc, device));
     SPYRE_ASSIGN_OR_RETURN(program::Phase phase, lowerKernel(kernel, buffers));
     program.phases.push_back(std::move(phase));
+    lowered.push_back(index);
   }
   program.buffers = buffers.finish();
+  for (int32_t index : lowered) {
+    program::Phase &phase = program.phases[size_t(index)];
+    phase = overlapPhase(std::move(phase), index, program.buffers, device);
+  }
+  cache.repeat(operations, program);
   return program;
 }
 

@@ -7,17 +7,20 @@
 //     loop batch { loop row tiles and n tiles, in the cheaper order {
 //       Fill accumulators
 //       loop k tiles, ascending { Load A; Load B; Matmul }
-//       Finish; Store
+//       Exchange the accumulators of cores that share them; Finish; Store
 //     } }
 //
 // Rows of C fall into one axis of "rows" whenever B does not change with them, so a shared weight
-// is streamed once for all of them. Tiles are the cheapest of all that fit the staging area,
-// counted in DDR bytes plus the latency of each load expressed in bytes.
+// is streamed once for all of them. Tiles are the cheapest of all that fit the staging area, in
+// cycles (Cost.h), with two copies of the tiles of A and B where there is room for them.
 //===--------------------------------------------------------------------------------------------===//
+#include "Cost.h"
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
+#include "Split.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace spyre::backend {
 
@@ -34,6 +37,7 @@ struct Matmul {
   const Kernel *kernel = nullptr;
   std::string kDim, nDim;
   StickSteps kSteps;
+  Split split;
   /// Bytes between rows of B in its tensor, and where the unit finds it.
   int64_t bRowBytes = 0, bUnitRowBytes = 0;
 
@@ -48,7 +52,13 @@ struct Matmul {
 struct Tiles {
   int64_t rows = 1, n = 1, k = 1;
   bool rowsOutside = true;
-  int64_t cost = 0;
+  double cycles = 0;
+};
+
+/// What does not change from tiling to tiling.
+struct Work {
+  int64_t aReaders = 1, bReaders = 1;
+  double matmulCycles = 0, accCycles = 0, storeCycles = 0;
 };
 } // namespace
 
@@ -67,12 +77,6 @@ static Status checkRules(Matmul &mm) {
         "{}: sticks along '{}', '{}' and '{}'; matmul needs input 1 along k, input 2 "
         "and the output along n, k only in the inputs, n not in input 1",
         kernel.name, mm.kDim, mm.nDim, c.stickDim);
-  }
-  if (kernel.slices(mm.kDim) > 1) {
-    return error<5302>(
-        "{}: the reduced dimension '{}' is split over {} cores, which is not lowered "
-        "yet; split a dimension the output keeps",
-        kernel.name, mm.kDim, kernel.slices(mm.kDim));
   }
   for (const auto &[dim, size] : kernel.dsc->size) {
     if (dim != mm.kDim && !c.holds(dim) && size > 1) {
@@ -150,15 +154,17 @@ static void setTiles(const Matmul &mm, PhaseBuilder &builder, const Tiles &tiles
   builder.axes[mm.kAxis].tile = tiles.k;
 }
 
-static int64_t stagingBytes(const Matmul &mm, const PhaseBuilder &builder) {
+/// With \p aCopies and \p bCopies copies of the operands' tiles.
+static int64_t stagingBytes(const Matmul &mm, const PhaseBuilder &builder, int64_t aCopies,
+                            int64_t bCopies) {
   const Kernel &kernel = *mm.kernel;
   int64_t cBytes = program::kMatmulAccBytes + (kernel.output.inLx ? 0 : kStickBytes);
   int64_t bytes = saturatingProduct(tileSteps(builder.axes, mm.c), cBytes);
   if (!kernel.inputs[0].inLx) {
-    bytes += saturatingProduct(tileSteps(builder.axes, mm.a), kStickBytes);
+    bytes += saturatingProduct(tileSteps(builder.axes, mm.a), aCopies * kStickBytes);
   }
   if (!kernel.inputs[1].inLx) {
-    bytes += saturatingProduct(tileSteps(builder.axes, mm.b), kBlockBytes);
+    bytes += saturatingProduct(tileSteps(builder.axes, mm.b), bCopies * kBlockBytes);
   }
   return bytes;
 }
@@ -179,17 +185,58 @@ static std::vector<size_t> loopOrder(const Matmul &mm, const PhaseBuilder &build
   return order;
 }
 
-/// Bytes that loading a tensor costs, latencies included.
-static int64_t loadCost(const PhaseBuilder &builder, const std::vector<size_t> &order,
-                        const Place &place, int64_t stepBytes, int64_t latencyBytes) {
-  int64_t loads = 1;
-  size_t depth = PhaseBuilder::depthOf(order, place);
+/// How often the first \p depth loops of \p order run their body.
+static int64_t tripsOf(const PhaseBuilder &builder, const std::vector<size_t> &order,
+                       size_t depth) {
+  int64_t trips = 1;
   for (size_t i = 0; i < depth; ++i) {
     const Axis &axis = builder.axes[order[i]];
-    loads = saturatingProduct(loads, (axis.count + axis.tile - 1) / axis.tile);
+    trips = saturatingProduct(trips, (axis.count + axis.tile - 1) / axis.tile);
   }
-  int64_t bytes = saturatingProduct(tileSteps(builder.axes, place), stepBytes);
-  return saturatingProduct(loads, bytes + latencyBytes);
+  return trips;
+}
+
+static Work workOf(const Matmul &mm, const PhaseBuilder &builder) {
+  const Kernel &kernel = *mm.kernel;
+  const arch::Timing &timing = kernel.device->timing;
+  double cSteps = 1;
+  for (size_t i = 0; i < builder.axes.size(); ++i) {
+    cSteps *= i == mm.kAxis ? 1 : double(builder.axes[i].count);
+  }
+  double macs = cSteps * double(builder.axes[mm.kAxis].count * kMatmulBlock * kMatmulBlock);
+  // An accumulator has two sticks to fill and one result to round.
+  double lanes = cSteps * double(3 * kernel.lanes());
+  double cBytes = kernel.output.inLx ? 0 : cSteps * double(kStickBytes);
+  return {readersOf(kernel.inputs[0]), readersOf(kernel.inputs[1]), macs / timing.ptMacsPerCycle,
+          lanes / timing.sfpLanesPerCycle, storeCycles(cBytes, kernel.dsc->cores, timing)};
+}
+
+/// Cycles of one core with the tiles that are set, or nothing when they do not fit.
+static std::optional<double> cyclesOfTiles(const Matmul &mm, const PhaseBuilder &builder,
+                                           const Work &work, const std::vector<size_t> &order) {
+  const Kernel &kernel = *mm.kernel;
+  const arch::Timing &timing = kernel.device->timing;
+  int64_t aLoads = tripsOf(builder, order, PhaseBuilder::depthOf(order, mm.a));
+  int64_t bLoads = tripsOf(builder, order, PhaseBuilder::depthOf(order, mm.b));
+  if (stagingBytes(mm, builder, 1, 1) > builder.stagingBytesLeft()) {
+    return std::nullopt;
+  }
+  TileLoop loop;
+  loop.doubled = stagingBytes(mm, builder, aLoads > 1 ? 2 : 1, bLoads > 1 ? 2 : 1) <=
+                 builder.stagingBytesLeft();
+  loop.iterations = double(tripsOf(builder, order, order.size()));
+  loop.computeCycles = work.matmulCycles;
+  loop.transferCycles = work.storeCycles;
+  if (!kernel.inputs[0].inLx) {
+    double bytes = double(aLoads) * double(tileSteps(builder.axes, mm.a) * kStickBytes);
+    loop.transferCycles += loadCycles(bytes, work.aReaders, kernel.dsc->cores, timing);
+  }
+  if (!kernel.inputs[1].inLx) {
+    double bytes = double(bLoads) * double(tileSteps(builder.axes, mm.b) * kBlockBytes);
+    loop.transferCycles += loadCycles(bytes, work.bReaders, kernel.dsc->cores, timing);
+  }
+  // There is one set of accumulators: the matrix unit stands still while they are taken over.
+  return cyclesOf(loop, timing) + work.accCycles;
 }
 
 static std::vector<int64_t> tileCandidates(int64_t count) {
@@ -202,33 +249,22 @@ static std::vector<int64_t> tileCandidates(int64_t count) {
 }
 
 /// The cheapest tiles that fit; none when not even the smallest do.
-static std::vector<Tiles> chooseTiles(const Matmul &mm, PhaseBuilder &builder) {
-  const Kernel &kernel = *mm.kernel;
-  const arch::Timing &timing = kernel.device->timing;
-  int64_t latencyBytes = int64_t(timing.ddrLatencyCycles * timing.ddrBytesPerCycle) /
-                         std::max<int64_t>(kernel.dsc->cores, 1);
+static std::optional<Tiles> chooseTiles(const Matmul &mm, PhaseBuilder &builder) {
+  Work work = workOf(mm, builder);
   int64_t rows = 1;
   for (size_t i = 0; i < std::min(kMaxRowAxes, mm.rowAxes.size()); ++i) {
     rows *= builder.axes[mm.rowAxes[i]].count;
   }
-  std::vector<Tiles> best;
+  std::optional<Tiles> best;
   for (int64_t row : tileCandidates(rows)) {
     for (int64_t n : tileCandidates(builder.axes[mm.nAxis].count)) {
       for (int64_t k : tileCandidates(builder.axes[mm.kAxis].count)) {
         for (bool rowsOutside : {false, true}) {
-          Tiles tiles{row, n, k, rowsOutside, 0};
-          setTiles(mm, builder, tiles);
-          if (stagingBytes(mm, builder) > builder.stagingBytesLeft()) {
-            continue;
-          }
-          std::vector<size_t> order = loopOrder(mm, builder, rowsOutside);
-          tiles.cost =
-              kernel.inputs[0].inLx ? 0 : loadCost(builder, order, mm.a, kStickBytes, latencyBytes);
-          tiles.cost +=
-              kernel.inputs[1].inLx ? 0 : loadCost(builder, order, mm.b, kBlockBytes, latencyBytes);
-          tiles.cost += loadCost(builder, order, mm.c, kStickBytes, latencyBytes);
-          if (best.empty() || tiles.cost < best[0].cost) {
-            best.assign(1, tiles);
+          setTiles(mm, builder, {row, n, k, rowsOutside, 0});
+          std::optional<double> cycles =
+              cyclesOfTiles(mm, builder, work, loopOrder(mm, builder, rowsOutside));
+          if (cycles && (!best || *cycles < best->cycles)) {
+            best = Tiles{row, n, k, rowsOutside, *cycles};
           }
         }
       }
@@ -251,24 +287,36 @@ static void stageOperands(Matmul &mm, PhaseBuilder &builder) {
   mm.cUnit = kernel.output.inLx ? mm.c : builder.stage("out.tile", mm.c, kStickBytes);
 }
 
-/// Loads the rows of B that hold data: a masked tail needs no padding rows in memory.
-static void loadB(const Matmul &mm, PhaseBuilder &builder) {
+static void loadRows(const Matmul &mm, PhaseBuilder &builder, int64_t rows, int32_t only) {
   Instruction load;
   load.opcode = Opcode::Load;
+  load.onlyTable = only;
   std::vector<Level> nest = builder.levels({mm.nAxis}, {&mm.b, &mm.bUnit});
-  int64_t tail = builder.hasTail(mm.kAxis);
-  int64_t rows = (builder.steps(mm.kAxis) - tail) * kMatmulBlock + tail * mm.kSteps.tailLanes;
   nest.push_back({rows, {mm.bRowBytes, mm.bUnitRowBytes}});
   builder.emit(load, {&mm.b, &mm.bUnit}, std::move(nest));
 }
 
+/// Loads the rows of B that hold data: a masked tail needs no padding rows in memory.
+static void loadB(const Matmul &mm, PhaseBuilder &builder) {
+  int64_t whole = builder.steps(mm.kAxis) * kMatmulBlock;
+  if (!builder.hasTail(mm.kAxis)) {
+    loadRows(mm, builder, whole, -1);
+    return;
+  }
+  loadRows(mm, builder, whole - kMatmulBlock + mm.kSteps.tailLanes, mm.split.lastSlice);
+  if (mm.split.otherSlices >= 0) {
+    loadRows(mm, builder, whole, mm.split.otherSlices);
+  }
+}
+
 static void multiply(const Matmul &mm, PhaseBuilder &builder, int64_t first, int64_t count,
-                     int64_t validLanes) {
+                     int64_t validLanes, int32_t only) {
   if (count == 0) {
     return;
   }
   Instruction instruction;
   instruction.opcode = Opcode::Matmul;
+  instruction.onlyTable = only;
   instruction.validLanes = uint16_t(validLanes);
   instruction.parameter = mm.bUnitRowBytes;
   Place a = PhaseBuilder::shifted(mm.aUnit, mm.kAxis, first);
@@ -284,15 +332,27 @@ static void multiply(const Matmul &mm, PhaseBuilder &builder, int64_t first, int
   builder.emit(instruction, places, std::move(nest));
 }
 
+static void multiplyTile(const Matmul &mm, PhaseBuilder &builder) {
+  int64_t tail = builder.hasTail(mm.kAxis);
+  int64_t whole = builder.steps(mm.kAxis) - tail;
+  multiply(mm, builder, 0, whole, kMatmulBlock, -1);
+  multiply(mm, builder, whole, tail, mm.kSteps.tailLanes, mm.split.lastSlice);
+  if (mm.split.otherSlices >= 0) {
+    multiply(mm, builder, whole, tail, kMatmulBlock, mm.split.otherSlices);
+  }
+}
+
 static void finishAndStore(const Matmul &mm, PhaseBuilder &builder) {
+  combineSlices(mm.split, program::Function::Sum, mm.acc, program::kMatmulAccBytes, builder);
   Instruction finish;
   finish.opcode = Opcode::Finish;
+  finish.onlyTable = mm.split.roots;
   finish.immediate = program::kScaleOne;
   finish.function = program::Function::Lanes;
   std::vector<const Place *> places{&mm.acc, &mm.cUnit};
   builder.emit(finish, places, builder.levels(builder.axesOf(mm.c), places));
   if (!mm.kernel->output.inLx) {
-    builder.store(mm.cUnit, mm.c);
+    builder.store(mm.cUnit, mm.c, mm.split.roots);
   }
 }
 
@@ -302,16 +362,17 @@ Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers)
   SPYRE_RETURN_IF_ERROR(checkRules(mm));
   PhaseBuilder builder(kernel, buffers);
   addAxes(mm, builder);
-  std::vector<Tiles> tiles = chooseTiles(mm, builder);
-  if (tiles.empty()) {
+  SPYRE_ASSIGN_OR_RETURN(mm.split, planSplit(kernel, mm.kDim, mm.kSteps.tailLanes > 0, builder));
+  std::optional<Tiles> tiles = chooseTiles(mm, builder);
+  if (!tiles) {
     setTiles(mm, builder, {});
     return error<5303>("{}: one row and one block of 64 rows need {} bytes of staging area, the "
                        "machine has {}; leave more of LX to the back end",
-                       kernel.name, stagingBytes(mm, builder), builder.stagingBytesLeft());
+                       kernel.name, stagingBytes(mm, builder, 1, 1), builder.stagingBytesLeft());
   }
-  setTiles(mm, builder, tiles[0]);
+  setTiles(mm, builder, *tiles);
   stageOperands(mm, builder);
-  std::vector<size_t> order = loopOrder(mm, builder, tiles[0].rowsOutside);
+  std::vector<size_t> order = loopOrder(mm, builder, tiles->rowsOutside);
   size_t accDepth = order.size() - builder.axes[mm.kAxis].tiled();
   auto enter = [&](size_t depth) {
     if (depth == accDepth) {
@@ -324,10 +385,7 @@ Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers)
       loadB(mm, builder);
     }
     if (depth == order.size()) {
-      int64_t tail = builder.hasTail(mm.kAxis);
-      int64_t whole = builder.steps(mm.kAxis) - tail;
-      multiply(mm, builder, 0, whole, kMatmulBlock);
-      multiply(mm, builder, whole, tail, mm.kSteps.tailLanes);
+      multiplyTile(mm, builder);
     }
   };
   auto leave = [&](size_t depth) {

@@ -7,9 +7,15 @@
 //     loop over tiles { Load inputs; Vector; Store output }
 //
 // A copy needs no Vector when its input has plain sticks: it stores what it loaded.
+//
+// The tiles know tensors only. What else the vector function takes is written into the finished
+// instructions: constants, the second lane of a pair, another order (docs/adr/0015).
 //===--------------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
+
+#include <algorithm>
+#include <bit>
 
 namespace spyre::backend {
 
@@ -34,12 +40,82 @@ static Status checkRules(const Kernel &kernel) {
           kernel.name, dim, size);
     }
   }
+  int pair = kernel.op.pairInput();
+  if (pair >= 0 && !kernel.inputs[size_t(pair)].sparse) {
+    return error<5302>("{}: input {} is the pair of mean and mean of squares; its stick dimension "
+                       "'{}' has scale 1, but one stick holds one pair (scale -2)",
+                       kernel.name, pair, output.stickDim);
+  }
   return Status::success();
 }
 
+/// fp32 bits of a constant; it is stored as such or as DLFloat16 [spec: codegen-and-backend 2.6].
+static Expected<uint32_t> constantBits(const Kernel &kernel, const spec::DscConstant &constant) {
+  if (constant.format == numerics::DataFormat::IeeeFp32) {
+    return constant.bits;
+  }
+  if (constant.bits > UINT16_MAX) {
+    return error<5302>("{}: constant '{}' has the bits {:#x}; a constant of format {} is the 16 "
+                       "bits of a SEN169_FP16",
+                       kernel.name, constant.name.substr(0, 64), constant.bits,
+                       numerics::formatName(constant.format));
+  }
+  return std::bit_cast<uint32_t>(numerics::dl16ToFloat(uint16_t(constant.bits)));
+}
+
+/// The constants of the operation in the order of its row, as fp32 bits. Every name once, no other.
+static Expected<std::vector<uint32_t>> readConstants(const Kernel &kernel) {
+  const std::vector<spec::DscConstant> &given = kernel.dsc->constants;
+  std::vector<uint32_t> bits;
+  for (const char *name : kernel.op.constants) {
+    if (!name) {
+      break;
+    }
+    auto isIt = [&](const spec::DscConstant &constant) { return constant.name == name; };
+    auto found = std::find_if(given.begin(), given.end(), isIt);
+    if (found == given.end()) {
+      return error<5302>("{}: constant '{}' is missing; the operation has no default for it",
+                         kernel.name, name);
+    }
+    if (std::count_if(given.begin(), given.end(), isIt) > 1) {
+      return error<5302>("{}: constant '{}' appears twice", kernel.name, name);
+    }
+    SPYRE_ASSIGN_OR_RETURN(uint32_t value, constantBits(kernel, *found));
+    bits.push_back(value);
+  }
+  for (const spec::DscConstant &constant : given) {
+    auto known = [&](const char *name) { return name && constant.name == name; };
+    if (std::none_of(kernel.op.constants.begin(), kernel.op.constants.end(), known)) {
+      return error<5302>("{}: the operation has no constant '{}'; remove or rename it", kernel.name,
+                         constant.name.substr(0, 64));
+    }
+  }
+  return bits;
+}
+
+/// Turns the operands of a Vector, the tensors in their order, into those of its function.
+static void completeVector(const OpInfo &op, const std::vector<uint32_t> &constants,
+                           program::Instruction &instruction) {
+  size_t count = instruction.operandCount - 1u;
+  program::Operand result = instruction.operands[count];
+  if (op.form == VectorForm::Swapped) {
+    std::swap(instruction.operands[0], instruction.operands[1]);
+  } else if (op.form == VectorForm::Pair) {
+    instruction.operands[count] = instruction.operands[0];
+    instruction.operands[count++].splatLane = 1;
+  }
+  for (uint32_t bits : constants) {
+    program::Operand &operand = instruction.operands[count++] = {};
+    operand.kind = program::Operand::Kind::Constant;
+    operand.offset = bits;
+  }
+  instruction.operands[count] = result;
+  instruction.operandCount = uint8_t(count + 1);
+}
+
 namespace {
-/// A copy needs no unit when a Load or a Store alone can do it. The vector unit computes in two
-/// formats only; copies of others inside LX move bytes.
+/// A copy needs no unit when a Load or a Store alone can do it. Copies inside LX move bytes when
+/// the vector unit does not have the format as a float.
 enum class Path : uint8_t { Vector, MoveBytes, LoadIntoOutput, StoreFromInput };
 
 /// The operands of the phase, inputs first, the output last: where each tensor is and where the
@@ -89,8 +165,11 @@ static Path choosePath(const Kernel &kernel, const Operands &operands) {
   const Place &input = operands.tensors[0];
   bool computes = kernel.format == numerics::DataFormat::Sen169Fp16 ||
                   kernel.format == numerics::DataFormat::IeeeFp32;
+  if (kernel.op.opClass != OpClass::Copy) {
+    return Path::Vector;
+  }
   Path unit = computes ? Path::Vector : Path::MoveBytes;
-  if (kernel.op.opClass != OpClass::Copy || input.splat) {
+  if (input.splat) {
     return unit;
   }
   if (!operands.inLx[1]) {
@@ -159,6 +238,7 @@ static void emitWork(const Kernel &kernel, PhaseBuilder &builder, const Operands
 
 Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffers) {
   SPYRE_RETURN_IF_ERROR(checkRules(kernel));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<uint32_t> constants, readConstants(kernel));
   PhaseBuilder builder(kernel, buffers);
   Operands operands;
   addAxes(kernel, builder, operands);
@@ -194,7 +274,13 @@ Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffe
     }
   };
   builder.walk(order, enter, [](size_t) {});
-  return builder.finish();
+  SPYRE_ASSIGN_OR_RETURN(program::Phase phase, builder.finish());
+  for (program::Instruction &instruction : phase.instructions) {
+    if (instruction.opcode == program::Opcode::Vector) {
+      completeVector(kernel.op, constants, instruction);
+    }
+  }
+  return phase;
 }
 
 } // namespace spyre::backend

@@ -1,8 +1,8 @@
 //===- Lowerings.h - one function per class of operation ------------------------------------===//
 //
 // Each takes a checked Kernel, checks the rules of its class [spec: codegen-and-backend 3.3], and
-// returns the phase; its buffers
-// join those of the program. Errors: E5302 (rule), E5303 (staging area too small, phase too long).
+// returns the phase; its buffers join those of the program. Errors: E5302 (rule), E5303 (staging
+// area too small, phase too long).
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -15,6 +15,7 @@ namespace spyre::backend {
 /// Pointwise functions and copies.
 Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerReduction(const Kernel &kernel, BufferTable &buffers);
+Expected<program::Phase> lowerTopK(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerRestickify(const Kernel &kernel, BufferTable &buffers);
 

@@ -2,101 +2,105 @@
 #include "OpTable.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string_view>
 
 namespace spyre::backend {
 
 using program::Function;
 
-static constexpr std::array<OpInfo, 11> kLowered{{
-    {"add", OpClass::Pointwise, Function::Add, 2},
-    {"mul", OpClass::Pointwise, Function::Mul, 2},
+static constexpr OpInfo kLowered[] = {
+    {"abs", OpClass::Pointwise, Function::Abs, 1},
+    {"neg", OpClass::Pointwise, Function::Neg, 1},
+    {"floor", OpClass::Pointwise, Function::Floor, 1},
+    {"sqrt", OpClass::Pointwise, Function::Sqrt, 1},
+    {"rsqrt", OpClass::Pointwise, Function::Rsqrt, 1},
     {"exp", OpClass::Pointwise, Function::Exp, 1},
+    {"fastexp", OpClass::Pointwise, Function::Exp, 1},
+    {"log", OpClass::Pointwise, Function::Log, 1},
+    {"reciprocal", OpClass::Pointwise, Function::Reciprocal, 1},
+    {"sigmoid", OpClass::Pointwise, Function::Sigmoid, 1},
+    {"fastsigmoid", OpClass::Pointwise, Function::Sigmoid, 1},
+    {"tanh", OpClass::Pointwise, Function::Tanh, 1},
+    {"relufwd", OpClass::Pointwise, Function::Relu, 1},
+    {"relu6fwd", OpClass::Pointwise, Function::Relu6, 1},
+    {"leakyrelufwd", OpClass::Pointwise, Function::LeakyRelu, 1, {"leakyReluAlpha"}},
+    {"gelufwd", OpClass::Pointwise, Function::Gelu, 1},
+    {"silu", OpClass::Pointwise, Function::Silu, 1},
+    {"mish", OpClass::Pointwise, Function::Mish, 1},
+    {"softplus", OpClass::Pointwise, Function::Softplus, 1, {"softplusBeta", "softplusThresh"}},
+    {"clip", OpClass::Pointwise, Function::Clip, 1, {"clipMin", "clipMax"}},
+    {"add", OpClass::Pointwise, Function::Add, 2},
+    {"biasadd", OpClass::Pointwise, Function::Add, 2},
+    {"sub", OpClass::Pointwise, Function::Sub, 2},
+    {"revsub", OpClass::Pointwise, Function::Sub, 2, {}, VectorForm::Swapped},
+    {"mul", OpClass::Pointwise, Function::Mul, 2},
+    {"realdiv", OpClass::Pointwise, Function::Div, 2},
+    {"maximum", OpClass::Pointwise, Function::Maximum, 2},
+    {"minimum", OpClass::Pointwise, Function::Minimum, 2},
+    {"equal", OpClass::Pointwise, Function::Equal, 2},
+    {"notequal", OpClass::Pointwise, Function::NotEqual, 2},
+    {"greaterequal", OpClass::Pointwise, Function::GreaterEqual, 2},
+    {"greaterthan", OpClass::Pointwise, Function::Greater, 2},
+    {"lesserequal", OpClass::Pointwise, Function::LessEqual, 2},
+    {"lesserthan", OpClass::Pointwise, Function::Less, 2},
     {"where3", OpClass::Pointwise, Function::Where, 3},
+    {"layernormscale", OpClass::Pointwise, Function::LayerNormScale, 1, {"eps"}, VectorForm::Pair},
+    {"layernormnorm", OpClass::Pointwise, Function::LayerNormNorm, 5, {}, VectorForm::MeanOfPair},
     {"identity", OpClass::Copy, Function::Copy, 1},
     {"ReStickifyOpHBM", OpClass::Restickify, Function::None, 1},
     {"sum", OpClass::StickReduction, Function::Sum, 1},
+    {"mean", OpClass::StickReduction, Function::Sum, 1},
     {"max", OpClass::StickReduction, Function::Max, 1},
+    {"min", OpClass::StickReduction, Function::Min, 1},
+    {"absmax", OpClass::StickReduction, Function::AbsMax, 1},
+    {"exx2", OpClass::StickReduction, Function::SumSquares, 1},
+    {"exx2_zeromean", OpClass::StickReduction, Function::SumSquares, 1},
     {"sumnonstick", OpClass::NonStickReduction, Function::Sum, 1},
+    {"meannonstick", OpClass::NonStickReduction, Function::Sum, 1},
     {"maxnonstick", OpClass::NonStickReduction, Function::Max, 1},
+    {"minnonstick", OpClass::NonStickReduction, Function::Min, 1},
+    {"absmaxnonstick", OpClass::NonStickReduction, Function::AbsMax, 1},
+    {"topkvalue", OpClass::TopK, Function::None, 1},
+    {"topkindex", OpClass::TopK, Function::None, 1},
     {"batchmatmul", OpClass::Matmul, Function::None, 2},
-}};
-
-/// Names of the interface that have no lowering yet [spec: codegen-and-backend 3.1, 3.2].
-static constexpr std::array kDocumented{
-    std::string_view("abs"),
-    std::string_view("absmax"),
-    std::string_view("absmaxnonstick"),
-    std::string_view("avgpoolfwd"),
-    std::string_view("avgpoolnmapfwd"),
-    std::string_view("batchmatmulfp8"),
-    std::string_view("batchmatmulint4"),
-    std::string_view("batchmatmulint8"),
-    std::string_view("batchnormfwd"),
-    std::string_view("biasadd"),
-    std::string_view("clip"),
-    std::string_view("conv2d"),
-    std::string_view("conv2dfp8"),
-    std::string_view("conv2dint4"),
-    std::string_view("conv2dint8"),
-    std::string_view("csqint4"),
-    std::string_view("csqint4wt"),
-    std::string_view("csqint8ch"),
-    std::string_view("csqint8mb"),
-    std::string_view("csqint8wt"),
-    std::string_view("depthwiseconv2dnative"),
-    std::string_view("dl16tofp32"),
-    std::string_view("equal"),
-    std::string_view("exx2"),
-    std::string_view("exx2_zeromean"),
-    std::string_view("fastexp"),
-    std::string_view("fastsigmoid"),
-    std::string_view("floor"),
-    std::string_view("fnms"),
-    std::string_view("fp32todl16"),
-    std::string_view("fp8todl16"),
-    std::string_view("gelufwd"),
-    std::string_view("greaterequal"),
-    std::string_view("greaterthan"),
-    std::string_view("layernormnorm"),
-    std::string_view("layernormscale"),
-    std::string_view("leakyrelufwd"),
-    std::string_view("lesserequal"),
-    std::string_view("lesserthan"),
-    std::string_view("log"),
-    std::string_view("maskbyindex"),
-    std::string_view("matmul"),
-    std::string_view("maximum"),
-    std::string_view("maxpoolfwd"),
-    std::string_view("mean"),
-    std::string_view("meannonstick"),
-    std::string_view("min"),
-    std::string_view("minimum"),
-    std::string_view("minnonstick"),
-    std::string_view("mish"),
-    std::string_view("neg"),
-    std::string_view("notequal"),
-    std::string_view("qfp8ch"),
-    std::string_view("qfp8mb"),
-    std::string_view("qfp8wt"),
-    std::string_view("quantscalepertoken"),
-    std::string_view("quantscalepertokenfp8"),
-    std::string_view("realdiv"),
-    std::string_view("reciprocal"),
-    std::string_view("relu6fwd"),
-    std::string_view("relufwd"),
-    std::string_view("revsub"),
-    std::string_view("rsqrt"),
-    std::string_view("sigmoid"),
-    std::string_view("silu"),
-    std::string_view("softplus"),
-    std::string_view("sqrt"),
-    std::string_view("sub"),
-    std::string_view("tanh"),
-    std::string_view("topkindex"),
-    std::string_view("topkvalue"),
 };
+
+/// Names of the interface whose meaning is fixed [spec: codegen-and-backend 3.1, 3.2]. A name that
+/// has a row above is lowered, whether it is here or not.
+static constexpr std::string_view kDocumented[] = {
+    "batchmatmulfp8", "batchmatmulint4", "batchmatmulint8", "dl16tofp32", "fp32todl16",
+    "fp8todl16",      "matmul",          "qfp8ch",          "qfp8mb",     "qfp8wt"};
+
+/// Names the interface lists without saying what they compute.
+static constexpr std::string_view kNamedOnly[] = {"avgpoolfwd",
+                                                  "avgpoolnmapfwd",
+                                                  "batchnormfwd",
+                                                  "conv2d",
+                                                  "conv2dfp8",
+                                                  "conv2dint4",
+                                                  "conv2dint8",
+                                                  "csqint4",
+                                                  "csqint4wt",
+                                                  "csqint8ch",
+                                                  "csqint8mb",
+                                                  "csqint8wt",
+                                                  "depthwiseconv2dnative",
+                                                  "fnms",
+                                                  "maskbyindex",
+                                                  "maxpoolfwd",
+                                                  "quantscalepertoken",
+                                                  "quantscalepertokenfp8"};
+
+bool OpInfo::computesIntegers() const {
+  using enum Function;
+  static constexpr Function kIntegerFunctions[] = {
+      Neg,   Abs,      Add,          Sub,     Mul,       Maximum, Minimum,
+      Equal, NotEqual, GreaterEqual, Greater, LessEqual, Less,    Where};
+  return opClass == OpClass::Pointwise &&
+         std::find(std::begin(kIntegerFunctions), std::end(kIntegerFunctions), function) !=
+             std::end(kIntegerFunctions);
+}
 
 static std::string loweredNames() {
   std::string names;
@@ -107,18 +111,21 @@ static std::string loweredNames() {
   return names;
 }
 
+template <size_t n>
+static bool contains(const std::string_view (&names)[n], std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
 Expected<OpInfo> findOp(const std::string &name) {
   for (const OpInfo &info : kLowered) {
     if (name == info.name) {
       return info;
     }
   }
-  if (std::find(kDocumented.begin(), kDocumented.end(), std::string_view(name)) !=
-      kDocumented.end()) {
-    return error<5301>("operation '{}' is documented but not lowered yet; lowered are {}", name,
-                       loweredNames());
-  }
-  return error<5301>("operation '{}' is unknown; lowered are {}", name.substr(0, 64),
+  const char *standing = contains(kDocumented, name)  ? "documented, not lowered yet"
+                         : contains(kNamedOnly, name) ? "known, undocumented"
+                                                      : "unknown";
+  return error<5301>("operation '{}' is {}; lowered are {}", name.substr(0, 64), standing,
                      loweredNames());
 }
 

@@ -1,13 +1,14 @@
 //===- OpTable.h - which operations the back end lowers, and how ----------------------------===//
 //
-// One row per operation name of a SuperDSC. A name is lowered, documented but not lowered yet, or
-// unknown; the last two are different mistakes of the producer and get different texts.
+// One row per operation name of a SuperDSC. A name that is not lowered is documented, known only by
+// name, or unknown: different mistakes of the producer with different texts.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"
 #include "spyre/Program/Program.h"
 
+#include <array>
 #include <string>
 
 namespace spyre::backend {
@@ -18,7 +19,19 @@ enum class OpClass : uint8_t {
   Restickify,
   StickReduction,
   NonStickReduction,
+  TopK,
   Matmul,
+};
+
+/// How the inputs of a pointwise op become inputs of its Vector function; its constants follow.
+enum class VectorForm : uint8_t {
+  InOrder,
+  /// The second input first.
+  Swapped,
+  /// Lanes 0 and 1 of the one input are two inputs: mean and mean of squares.
+  Pair,
+  /// In order; the second input is such a pair, of which lane 0 is used.
+  MeanOfPair,
 };
 
 struct OpInfo {
@@ -27,6 +40,16 @@ struct OpInfo {
   /// Vector function of a pointwise op, Accumulate function of a reduction.
   program::Function function;
   size_t inputs;
+  /// Pointwise: names in constantInfo_, in the order the function takes them; null behind the last.
+  std::array<const char *, 2> constants{};
+  VectorForm form = VectorForm::InOrder;
+
+  /// Whether the vector unit has the function on IEEE_INT32 lanes, too.
+  bool computesIntegers() const;
+  /// Input that holds a pair in lanes 0 and 1, or -1.
+  int pairInput() const {
+    return form == VectorForm::Pair ? 0 : form == VectorForm::MeanOfPair ? 1 : -1;
+  }
 };
 
 /// Error: E5301.

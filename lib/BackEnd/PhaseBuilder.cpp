@@ -202,10 +202,15 @@ Instruction &PhaseBuilder::append(const Instruction &instruction) {
 
 void PhaseBuilder::emit(Instruction instruction, const std::vector<const Place *> &places,
                         std::vector<Level> levels) {
+  emitAs(kernel.format, instruction, places, std::move(levels));
+}
+
+void PhaseBuilder::emitAs(numerics::DataFormat format, Instruction instruction,
+                          const std::vector<const Place *> &places, std::vector<Level> levels) {
   std::vector<Level> joined = joinLevels(levels);
   SPYRE_CHECK(joined.size() <= program::kMaxLevels,
               "tiles span at most as many axes as an instruction has levels");
-  instruction.format = kernel.format;
+  instruction.format = format;
   instruction.operandCount = uint8_t(places.size());
   size_t first = program::kMaxLevels - joined.size();
   for (size_t l = 0; l < joined.size(); ++l) {
@@ -213,6 +218,9 @@ void PhaseBuilder::emit(Instruction instruction, const std::vector<const Place *
   }
   for (size_t i = 0; i < places.size(); ++i) {
     program::Operand &operand = instruction.operands[i] = operandOf(*places[i]);
+    if (instruction.opcode == Opcode::TopK && i == 2) {
+      operand.kind = program::Operand::Kind::Number;
+    }
     bool isVectorInput = instruction.opcode == Opcode::Vector && i + 1 < places.size();
     operand.splatLane = isVectorInput && places[i]->splat ? 0 : -1;
     for (size_t l = 0; l < joined.size(); ++l) {
@@ -228,15 +236,17 @@ void PhaseBuilder::load(const Place &ddr, const Place &lx) {
   emit(instruction, {&ddr, &lx}, levels(axesOf(ddr), {&ddr, &lx}));
 }
 
-void PhaseBuilder::store(const Place &lx, const Place &ddr) {
+void PhaseBuilder::store(const Place &lx, const Place &ddr, int32_t only) {
   Instruction instruction;
   instruction.opcode = Opcode::Store;
+  instruction.onlyTable = only;
   emit(instruction, {&lx, &ddr}, levels(axesOf(ddr), {&lx, &ddr}));
 }
 
-void PhaseBuilder::fill(const Place &lx, uint32_t pattern, int64_t pointBytes) {
+void PhaseBuilder::fill(const Place &lx, uint32_t pattern, int64_t pointBytes, int32_t only) {
   Instruction instruction;
   instruction.opcode = Opcode::Fill;
+  instruction.onlyTable = only;
   instruction.immediate = pattern;
   std::vector<Level> nest = levels(axesOf(lx), {&lx});
   nest.push_back({pointBytes / kStickBytes, {kStickBytes}});

@@ -72,9 +72,15 @@ public:
   /// remain after joining those that are one run.
   void emit(program::Instruction instruction, const std::vector<const Place *> &places,
             std::vector<Level> levels);
+  /// The same in another format than the operation's. Operand 2 of TopK is a number, no memory.
+  void emitAs(numerics::DataFormat format, program::Instruction instruction,
+              const std::vector<const Place *> &places, std::vector<Level> levels);
   void load(const Place &ddr, const Place &lx);
-  void store(const Place &lx, const Place &ddr);
-  void fill(const Place &lx, uint32_t pattern, int64_t pointBytes);
+  /// \p only: table of the cores that take part, or -1.
+  void store(const Place &lx, const Place &ddr, int32_t only = -1);
+  void fill(const Place &lx, uint32_t pattern, int64_t pointBytes, int32_t only = -1);
+  /// Number of a table with one entry per core; equal tables are one.
+  int32_t coreTable(const std::vector<int64_t> &table);
 
   /// \p place moved by \p steps along \p axis.
   static Place shifted(Place place, size_t axis, int64_t steps);
@@ -98,7 +104,6 @@ private:
                 const Hook &leave);
   void walkPiece(const std::vector<size_t> &order, size_t depth, int64_t trips, const Hook &enter,
                  const Hook &leave);
-  int32_t coreTable(const std::vector<int64_t> &table);
   program::Operand operandOf(const Place &place) const;
   program::Instruction &append(const program::Instruction &instruction);
   bool tooLong() const { return phase.instructions.size() >= kMaxInstructions; }

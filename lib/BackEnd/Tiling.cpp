@@ -81,6 +81,7 @@ bool fillTiles(std::vector<Axis> &axes, const std::vector<size_t> &order, size_t
   if (bytes() > budget) {
     return false;
   }
+  budget = bytes() <= budget / 2 ? budget / 2 : budget;
   size_t grown = 0;
   for (size_t a : order) {
     if (grown == maxAxes) {

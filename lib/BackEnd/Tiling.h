@@ -57,7 +57,9 @@ std::vector<size_t> innerFirst(const Place &place);
 
 /// Grows tiles in the order given until bytes(axes) would exceed \p budget: each axis as far as
 /// possible, the first that does not fit as a whole ends the tile. At most \p maxAxes axes get more
-/// than one step, since an instruction walks few levels. False when even one step does not fit.
+/// than one step, since an instruction walks few levels. Half of the budget is left to the second
+/// copies of tiles (DoubleBuffer.h) unless one step needs it. False when even one step does not
+/// fit.
 bool fillTiles(std::vector<Axis> &axes, const std::vector<size_t> &order, size_t maxAxes,
                int64_t budget, const std::function<int64_t()> &bytes);
 

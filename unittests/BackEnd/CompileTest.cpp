@@ -72,7 +72,7 @@ TEST(CompileBundle, RefusesBrokenBundles) {
   Artifacts unknown = bundleOf({"exp"});
   std::string &text = unknown["sdsc_0.json"];
   for (size_t at = text.find("exp\""); at != std::string::npos; at = text.find("exp\"")) {
-    text.replace(at, 4, "log\"");
+    text.replace(at, 4, "xyz\"");
   }
   Expected<Artifacts> code = compileBundle(unknown, device);
   ASSERT_FALSE(code.ok());

@@ -16,10 +16,75 @@ using spec::IterationDim;
 using spec::OpSpec;
 using spec::TensorArg;
 
+const std::vector<PointwiseOp> &pointwiseOps() {
+  static const std::vector<PointwiseOp> ops{
+      {"abs", 1, {}, true},
+      {"neg", 1, {}, true},
+      {"floor"},
+      {"sqrt"},
+      {"rsqrt"},
+      {"exp"},
+      {"fastexp"},
+      {"log"},
+      {"reciprocal"},
+      {"sigmoid"},
+      {"fastsigmoid"},
+      {"tanh"},
+      {"relufwd"},
+      {"relu6fwd"},
+      {"leakyrelufwd", 1, {{"leakyReluAlpha", -1, 1}}},
+      {"gelufwd"},
+      {"silu"},
+      {"mish"},
+      {"softplus", 1, {{"softplusBeta", 0.25, 4}, {"softplusThresh", 1, 20}}},
+      {"clip", 1, {{"clipMin", -4, 1}, {"clipMax", 0, 4}}},
+      {"add", 2, {}, true},
+      {"biasadd", 2, {}, true},
+      {"sub", 2, {}, true},
+      {"revsub", 2, {}, true},
+      {"mul", 2, {}, true},
+      {"realdiv", 2},
+      {"maximum", 2, {}, true},
+      {"minimum", 2, {}, true},
+      {"equal", 2, {}, true},
+      {"notequal", 2, {}, true},
+      {"greaterequal", 2, {}, true},
+      {"greaterthan", 2, {}, true},
+      {"lesserequal", 2, {}, true},
+      {"lesserthan", 2, {}, true},
+      {"where3", 3, {}, true},
+      {"layernormscale", 1, {{"eps", 0, 4}}, false, 0},
+      {"layernormnorm", 5, {}, false, 1},
+  };
+  return ops;
+}
+
+std::vector<std::pair<std::string, double>> randomConstants(const PointwiseOp &op, Random &random) {
+  std::vector<std::pair<std::string, double>> values;
+  for (const PointwiseOp::Constant &constant : op.constants) {
+    values.emplace_back(constant.name, double(random.uniform(constant.low, constant.high)));
+  }
+  return values;
+}
+
+static const PointwiseOp *findPointwise(const std::string &name) {
+  for (const PointwiseOp &op : pointwiseOps()) {
+    if (name == op.name) {
+      return &op;
+    }
+  }
+  return nullptr;
+}
+
 const std::vector<std::string> &generatedOps() {
-  static const std::vector<std::string> ops{
-      "add", "mul", "exp",         "where3",      "identity",   "ReStickifyOpHBM",
-      "sum", "max", "sumnonstick", "maxnonstick", "batchmatmul"};
+  static const std::vector<std::string> ops = [] {
+    std::vector<std::string> names{"identity",    "ReStickifyOpHBM", "sum",        "max",
+                                   "sumnonstick", "maxnonstick",     "batchmatmul"};
+    for (const PointwiseOp &op : pointwiseOps()) {
+      names.emplace_back(op.name);
+    }
+    return names;
+  }();
   return ops;
 }
 
@@ -32,13 +97,17 @@ public:
 
   RandomCase build(const std::string &op) {
     result.spec.op = op == "sumnonstick" ? "sum" : op == "maxnonstick" ? "max" : op;
+    const PointwiseOp *pointwise = findPointwise(op);
     result.spec.isReduction =
-        op == "batchmatmul" || op.substr(0, 3) == "sum" || op.substr(0, 3) == "max";
+        !pointwise && (op == "batchmatmul" || op.starts_with("sum") || op.starts_with("max"));
     format = op != "batchmatmul" && chance(4) ? DataFormat::IeeeFp32 : DataFormat::Sen169Fp16;
     if ((op == "identity" || op == "ReStickifyOpHBM") && chance(3)) {
       static constexpr DataFormat kOthers[] = {DataFormat::IeeeInt32, DataFormat::SenInt8,
                                                DataFormat::SenInt16, DataFormat::IeeeFp16};
       format = kOthers[random.below(4)];
+    }
+    if (pointwise && pointwise->integers && chance(5)) {
+      format = DataFormat::IeeeInt32;
     }
     lanes = numerics::elemsPerStick(format);
     if (op == "batchmatmul") {
@@ -48,7 +117,7 @@ public:
     } else if (result.spec.isReduction) {
       buildReduction(op.size() > 3);
     } else {
-      buildPointwise(op == "where3" ? 3 : op == "add" || op == "mul" ? 2 : 1);
+      buildPointwise(pointwise ? *pointwise : PointwiseOp{"identity"});
     }
     alignRanks();
     placeInSegments();
@@ -146,9 +215,10 @@ private:
     return stick.empty() ? points * uint64_t(lanes) : points;
   }
 
-  void buildPointwise(size_t inputs) {
+  void buildPointwise(const PointwiseOp &op) {
+    result.spec.constants = randomConstants(op, random);
     std::vector<std::string> symbols;
-    size_t rank = size_t(random.between(1, 4));
+    size_t rank = size_t(random.between(1, 5));
     bool sparse = chance(8);
     for (size_t i = 0; i < rank; ++i) {
       symbols.push_back(addDim(large && i == 0 ? random.between(1500, 4000) : elementSize()));
@@ -166,14 +236,15 @@ private:
     for (const std::string &symbol : symbols) {
       maybeSplit(symbol, symbol == stick ? ceilDiv(dim(symbol).range, lanes) : dim(symbol).range);
     }
-    for (size_t i = 0; i < inputs; ++i) {
+    for (size_t i = 0; i < op.inputs; ++i) {
       std::vector<std::string> held;
       for (const std::string &symbol : others) {
         if (!chance(4)) {
           held.push_back(symbol);
         }
       }
-      addArg(tensor(held, chance(4) ? "" : stick), true);
+      bool onePerStick = int(i) == op.pairInput || chance(4);
+      addArg(tensor(held, onePerStick ? "" : stick), true);
     }
     addArg(tensor(others, stick), false);
     result.laneOps = result.spec.op == "identity" ? 0 : computedLanes(stick);
@@ -319,22 +390,34 @@ int64_t bytesOf(const TensorArg &arg) {
   return bytes;
 }
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+/// Often small whole numbers, so that comparisons find equal ones.
+float anyValue(Random &random) {
+  if (random.below(50) == 0) {
+    // Zeros for where, large numbers for saturation, now and then no number at all.
+    static constexpr float kSpecial[] = {0.0f, -0.0f, 3e9f, -3e9f,
+                                         std::numeric_limits<float>::quiet_NaN()};
+    return kSpecial[random.below(random.below(8) == 0 ? 5 : 4)];
+  }
+  return random.below(4) == 0 ? float(random.between(-3, 3)) : random.uniform(-4, 4);
+}
+
+uint64_t anyBits(DataFormat format, Random &random) {
+  switch (format) {
+  case DataFormat::Sen169Fp16:
+    return numerics::floatToDl16(anyValue(random));
+  case DataFormat::IeeeFp32:
+    return std::bit_cast<uint32_t>(anyValue(random));
+  case DataFormat::IeeeInt32:
+    return random.below(2) == 0 ? uint64_t(random.between(-3, 3)) : random.next();
+  default:
+    return random.next();
+  }
+}
 
 void fillValues(const TensorArg &arg, std::vector<uint8_t> &bytes, Random &random) {
-  bool isHalf = arg.deviceDtype == DataFormat::Sen169Fp16;
-  bool isSingle = arg.deviceDtype == DataFormat::IeeeFp32;
   int64_t width = numerics::elementBytes(arg.deviceDtype);
   for (size_t at = 0; at < bytes.size(); at += size_t(width)) {
-    float value = random.uniform(-4, 4);
-    if (random.below(50) == 0) {
-      // Zeros for where, large numbers for saturation, now and then no number at all.
-      static constexpr float kSpecial[] = {0.0f, -0.0f, 3e9f, -3e9f, kNan};
-      value = kSpecial[random.below(random.below(8) == 0 ? 5 : 4)];
-    }
-    uint64_t bits = isHalf     ? numerics::floatToDl16(value)
-                    : isSingle ? std::bit_cast<uint32_t>(value)
-                               : random.next();
+    uint64_t bits = anyBits(arg.deviceDtype, random);
     std::memcpy(bytes.data() + at, &bits, size_t(width));
   }
 }

@@ -24,6 +24,26 @@ struct RandomCase {
   uint64_t laneOps = 0;
 };
 
+/// An element-wise operation as a producer knows it.
+struct PointwiseOp {
+  const char *name;
+  size_t inputs = 1;
+  /// Names and limits of its constants.
+  struct Constant {
+    const char *name;
+    float low, high;
+  };
+  std::vector<Constant> constants = {};
+  /// Exists on IEEE_INT32.
+  bool integers = false;
+  /// Input with two values per stick, or -1.
+  int pairInput = -1;
+};
+/// All of them, without copies.
+const std::vector<PointwiseOp> &pointwiseOps();
+/// Random values for the constants of \p op.
+std::vector<std::pair<std::string, double>> randomConstants(const PointwiseOp &op, Random &random);
+
 /// Names randomCase understands.
 const std::vector<std::string> &generatedOps();
 

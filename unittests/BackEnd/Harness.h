@@ -27,7 +27,8 @@ Expected<spec::SuperDsc> throughJson(const spec::OpSpec &spec, int64_t index);
 Expected<program::Program> lowerAll(const std::vector<spec::OpSpec> &specs,
                                     const arch::DeviceDesc &device);
 
-/// Per stick of \p arg: bit i says that bytes 2i and 2i + 1 are no element the operation may use.
+/// Per stick of \p arg, an argument of \p spec: bit i says that bytes 2i and 2i + 1 are no element
+/// the operation may use.
 std::vector<uint64_t> paddingOf(const spec::OpSpec &spec, const spec::TensorArg &arg);
 
 /// A simulated card that keeps its contents between runs.
@@ -41,6 +42,9 @@ public:
   Status run(const program::Program &program, evaluator::Memory &memory,
              const spec::OpSpec *spec = nullptr);
   std::vector<uint8_t> readLx(uint32_t core, uint64_t address, uint64_t bytes);
+  /// Keeps the first \p maxEvents events from now on; those kept.
+  void trace(uint64_t maxEvents) { spyre_sim_trace(sim.get(), maxEvents); }
+  std::vector<spyre_sim_event> events();
 
   spyre_sim_counters counters{};
 

@@ -97,11 +97,15 @@ TEST(Pointwise, JoinsDimensionsThatAreOneRun) {
                       {{"c0", "c1", "c3", "c2"}, "c3"}});
   Expected<program::Program> program = lowerAll({spec}, presetDevice("openspyre"));
   ASSERT_TRUE(program.ok()) << program.status().message();
-  ASSERT_EQ(program->phases[0].instructions.size(), 4u) << program::disassemble(*program);
+  size_t work = 0;
   for (const Instruction &instruction : program->phases[0].instructions) {
-    EXPECT_EQ(instruction.counts,
-              (std::array<int64_t, program::kMaxLevels>{1, 1, 1, 1, 1, 4 * 6 * 5 * 2}));
+    if (instruction.operandCount > 0) {
+      EXPECT_EQ(instruction.counts,
+                (std::array<int64_t, program::kMaxLevels>{1, 1, 1, 1, 1, 4 * 6 * 5 * 2}));
+      ++work;
+    }
   }
+  EXPECT_EQ(work, 4u) << program::disassemble(*program);
 }
 
 TEST(Copy, StoresWhatItLoadedWithoutAUnit) {
@@ -199,8 +203,8 @@ TEST(LxTensors, AreUsedWhereTheyAre) {
     Status status = card.run(*program, memory);
     ASSERT_TRUE(status.ok()) << status.text();
     EXPECT_EQ(memory.arguments, expected.arguments) << name;
-    // x once, the weights once per core, nothing else.
-    EXPECT_EQ(card.counters.ddr_read_bytes, 8u * 2 * 128 + 2 * 128 * 128);
+    // x once, the weights once for both cores, nothing else.
+    EXPECT_EQ(card.counters.ddr_read_bytes, 8u * 2 * 128 + 128 * 128);
   }
 }
 

@@ -62,4 +62,11 @@ inline void moveToLx(TensorArg &arg, int64_t address) {
   arg.address = address;
 }
 
+/// Keeps \p arg in the pool, \p offset bytes behind its start.
+inline void moveToPool(TensorArg &arg, int64_t offset) {
+  arg.residency = Residency::Pool;
+  arg.argIndex = -1;
+  arg.address = offset;
+}
+
 } // namespace spyre::backend::test

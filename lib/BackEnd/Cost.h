@@ -1,0 +1,33 @@
+//===- Cost.h - what tiles cost in cycles ---------------------------------------------------===//
+//
+// The device's clock in first order (docs/device.md), for lowerings that choose between tilings
+// before any instruction exists.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Arch/DeviceDesc.h"
+
+#include "Geometry.h"
+
+namespace spyre::backend {
+
+/// Cores that read DDR for a tensor: those with different addresses, since cores with the same one
+/// share a read (Multicast.h).
+int64_t readersOf(const TensorMap &map);
+
+/// Cycles one core is busy with loading \p bytes that \p readers of \p cores cores read.
+double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::Timing &timing);
+/// The same for storing: each core stores its own.
+double storeCycles(double bytes, int64_t cores, const arch::Timing &timing);
+
+/// A loop over tiles; transfers and arithmetic in all, not per tile.
+struct TileLoop {
+  double iterations = 1;
+  double transferCycles = 0;
+  double computeCycles = 0;
+  /// The next tile is loaded while this one is worked on.
+  bool doubled = false;
+};
+double cyclesOf(const TileLoop &loop, const arch::Timing &timing);
+
+} // namespace spyre::backend
