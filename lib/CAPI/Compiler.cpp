@@ -18,6 +18,7 @@ public:
 
   Status prepare() {
     pipeline.device = options.device;
+    pipeline.backEnd = {options.backEndCommand, options.scratchDirectory};
     pipeline.trace = &trace;
     pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
     if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {

@@ -216,8 +216,10 @@ Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &) {
 Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options) {
   SPYRE_ASSIGN_OR_RETURN(std::vector<std::string> directories, bundleDirectories(artifacts));
   for (const std::string &directory : directories) {
-    Expected<Artifacts> code =
-        backend::compileBundle(subArtifacts(artifacts, directory + "/"), options.device);
+    Artifacts bundle = subArtifacts(artifacts, directory + "/");
+    Expected<Artifacts> code = options.backEnd.command.empty()
+                                   ? backend::compileBundle(bundle, options.device)
+                                   : backend::compileBundle(bundle, options.backEnd);
     if (!code.ok()) {
       return code.status().withContext(directory + ": ");
     }

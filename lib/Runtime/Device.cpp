@@ -191,6 +191,18 @@ Status Device::copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t
 
 Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
                       const std::vector<BufferRef> &segments, uint32_t flags) {
+  std::vector<SegmentBinding> bindings(segments.size());
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i]) {
+      SPYRE_RETURN_IF_ERROR(checkBuffer(*this, segments[i], "launch"));
+      bindings[i] = {segments[i]->physicalAddress(), segments[i]->bytes()};
+    }
+  }
+  return launchBound(program, jobOffset, jobBytes, std::move(bindings), flags);
+}
+
+Status Device::launchBound(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
+                           std::vector<SegmentBinding> bindings, uint32_t flags) {
   if (!program || jobBytes == 0) {
     return error<6104>("a launch needs a program: {}; load the program first",
                        program ? "its size is 0" : "the program segment is not bound");
@@ -198,19 +210,13 @@ Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t job
   SPYRE_RETURN_IF_ERROR(checkBuffer(*this, program, "launch (program)"));
   SPYRE_RETURN_IF_ERROR(checkRange("launch (program)", *program, jobOffset, jobBytes));
   const size_t programSegment = size_t(desc().programSegment());
-  if (segments.size() > programSegment) {
+  if (bindings.size() > programSegment) {
     return error<6105>("a launch binds {} data segments but the machine has {}; use fewer tensors "
                        "per kernel",
-                       segments.size(), programSegment);
+                       bindings.size(), programSegment);
   }
-  std::vector<SegmentBinding> bindings(programSegment + 1);
+  bindings.resize(programSegment + 1);
   bindings[programSegment] = {program->physicalAddress(), program->bytes()};
-  for (size_t i = 0; i < segments.size(); ++i) {
-    if (segments[i]) {
-      SPYRE_RETURN_IF_ERROR(checkBuffer(*this, segments[i], "launch"));
-      bindings[i] = {segments[i]->physicalAddress(), segments[i]->bytes()};
-    }
-  }
   for (size_t i = 0; i < bindings.size(); ++i) {
     if (bindings[i].bytes > uint64_t(desc().segmentBytes)) {
       return error<6105>("the buffer for segment {} has {} bytes but a segment holds {}; split the "

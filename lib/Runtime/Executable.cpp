@@ -2,13 +2,16 @@
 #include "spyre/Runtime/Executable.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Spec/Bundle.h"
 
 #include "ProgramImage.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 namespace spyre::runtime {
 
@@ -160,6 +163,66 @@ Status checkBuffers(const Device &device, const char *what, const std::vector<Bu
   return Status::success();
 }
 
+/// A baked program has its arguments in the segments of their number; one that is corrected may
+/// have more of them, but no other than the step's.
+Status checkArguments(const LoadedStep &step, const ProgramImage &image,
+                      const arch::DeviceDesc &desc) {
+  const int64_t bound = int64_t(step.arguments.size()) + (step.usesPool ? 1 : 0);
+  if (!image.correction) {
+    return bound <= desc.programSegment()
+               ? Status::success()
+               : error<6105>("step '{}' has {} tensors but the machine has {} data segments; split "
+                             "the bundle or compile it with symbolic arguments",
+                             step.directory, bound, desc.programSegment());
+  }
+  for (const spec::ProgramCorrection::Slot &slot : image.correction->slots) {
+    const bool known = slot.argument == spec::kPoolArgument
+                           ? step.usesPool
+                           : slot.argument < int64_t(step.arguments.size());
+    if (!known) {
+      return error<6204>("the program of step '{}' wants the address of {}, which the step does "
+                         "not have; build the bundle again",
+                         step.directory, spec::bundleArgumentName(slot.argument));
+    }
+  }
+  return Status::success();
+}
+
+/// Segments of a launch and the virtual addresses its buffers have in them.
+struct Placement {
+  std::vector<SegmentBinding> segments;
+  std::vector<int64_t> addresses;
+};
+
+/// One segment per buffer while there are enough, so that a program reaches nothing else. Beyond
+/// that buffers share segments: each segment begins with a buffer and goes as far as it can.
+Placement placeInSegments(const arch::DeviceDesc &desc, const std::vector<BufferRef> &buffers) {
+  Placement placement;
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  const bool isShared = buffers.size() > size_t(desc.programSegment());
+  if (isShared) {
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return buffers[a]->physicalAddress() < buffers[b]->physicalAddress();
+    });
+  }
+  placement.addresses.resize(buffers.size());
+  for (size_t i : order) {
+    const uint64_t begin = buffers[i]->physicalAddress();
+    const uint64_t end = begin + buffers[i]->bytes();
+    const bool fits = isShared && !placement.segments.empty() &&
+                      end - placement.segments.back().physicalBase <= uint64_t(desc.segmentBytes);
+    if (!fits) {
+      placement.segments.push_back({begin, 0});
+    }
+    SegmentBinding &segment = placement.segments.back();
+    segment.bytes = std::max(segment.bytes, end - segment.physicalBase);
+    placement.addresses[i] = desc.segmentBase(int64_t(placement.segments.size()) - 1) +
+                             int64_t(begin - segment.physicalBase);
+  }
+  return placement;
+}
+
 } // namespace
 
 struct Executable::State {
@@ -174,6 +237,10 @@ struct Executable::State {
   std::mutex runMutex;
 
   Status loadSteps(const Artifacts &artifacts);
+  /// The pool, if the step has it, and the arguments.
+  Expected<std::vector<BufferRef>> buffersOf(const LoadedStep &step,
+                                             const std::vector<BufferRef> &inputs,
+                                             const std::vector<BufferRef> &outputs);
   Status launchStep(const LoadedStep &step, const std::vector<BufferRef> &inputs,
                     const std::vector<BufferRef> &outputs);
 };
@@ -190,37 +257,52 @@ Status Executable::State::loadSteps(const Artifacts &artifacts) {
       images.push_back(std::move(image));
     }
     loaded.image = known->second;
+    SPYRE_RETURN_IF_ERROR(checkArguments(loaded, images[loaded.image], device->desc()));
     steps.push_back(std::move(loaded));
   }
   return Status::success();
 }
 
-Status Executable::State::launchStep(const LoadedStep &step, const std::vector<BufferRef> &inputs,
-                                     const std::vector<BufferRef> &outputs) {
-  std::vector<BufferRef> segments;
+Expected<std::vector<BufferRef>>
+Executable::State::buffersOf(const LoadedStep &step, const std::vector<BufferRef> &inputs,
+                             const std::vector<BufferRef> &outputs) {
+  std::vector<BufferRef> buffers;
   if (step.usesPool) {
     if (!pool) {
       SPYRE_ASSIGN_OR_RETURN(pool, device->allocate(uint64_t(model.poolBytes)));
     }
-    segments.push_back(pool);
+    buffers.push_back(pool);
   }
   for (const ArgumentSource &argument : step.arguments) {
     switch (argument.kind) {
     case ArgumentSource::Kind::Input:
-      segments.push_back(inputs[argument.index]);
+      buffers.push_back(inputs[argument.index]);
       break;
     case ArgumentSource::Kind::Output:
-      segments.push_back(outputs[argument.index]);
+      buffers.push_back(outputs[argument.index]);
       break;
     case ArgumentSource::Kind::Constant:
-      segments.push_back(constants[argument.index]);
+      buffers.push_back(constants[argument.index]);
       break;
     }
   }
+  return buffers;
+}
+
+Status Executable::State::launchStep(const LoadedStep &step, const std::vector<BufferRef> &inputs,
+                                     const std::vector<BufferRef> &outputs) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<BufferRef> buffers, buffersOf(step, inputs, outputs));
   const ProgramImage &image = images[step.image];
+  Placement placement = placeInSegments(device->desc(), buffers);
+  SPYRE_RETURN_IF_ERROR(correctProgram(image, [&](int64_t argument) {
+    const int64_t first = step.usesPool ? 1 : 0;
+    return placement.addresses[size_t(argument == spec::kPoolArgument ? 0 : first + argument)];
+  }));
   for (const Job &job : image.jobs) {
-    const uint32_t flags = &job == &image.jobs.back() ? 0 : kNonTerminalLaunch;
-    SPYRE_RETURN_IF_ERROR(device->launch(image.buffer, job.offset, job.bytes, segments, flags));
+    const bool isLast = &job == &image.jobs.back();
+    const uint32_t flags = isLast && !image.nonTerminal ? 0 : kNonTerminalLaunch;
+    SPYRE_RETURN_IF_ERROR(
+        device->launchBound(image.buffer, job.offset, job.bytes, placement.segments, flags));
     log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", step.directory,
         job.offset, job.bytes);
   }

@@ -1,9 +1,8 @@
 //===- ProgramImage.cpp - carry out a preparation plan --------------------------------------===//
 #include "ProgramImage.h"
 
-#include "spyre/Spec/SpyreCode.h"
-
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <set>
@@ -97,10 +96,27 @@ Expected<ProgramImage> prepare(Device &device, const Artifacts &code) {
     SPYRE_RETURN_IF_ERROR(transfer(step, code, image.buffer, filled));
   }
   SPYRE_ASSIGN_OR_RETURN(image.jobs, makeJobs(spyreCode.jobs, filled));
+  image.nonTerminal = spyreCode.nonTerminal;
+  image.correction = std::move(spyreCode.correction);
   return image;
 }
 
 } // namespace
+
+Status correctProgram(const ProgramImage &image,
+                      const std::function<int64_t(int64_t argument)> &addressOf) {
+  if (!image.correction) {
+    return Status::success();
+  }
+  const spec::ProgramCorrection &correction = *image.correction;
+  std::string bytes(size_t(correction.sizeBytes), '\0');
+  for (const spec::ProgramCorrection::Slot &slot : correction.slots) {
+    int64_t address = addressOf(slot.argument);
+    std::memcpy(bytes.data() + slot.offsetBytes, &address, sizeof(address));
+  }
+  return image.buffer->device().copyToDevice(image.buffer, segmentOffset(correction.devicePointer),
+                                             bytes.data(), bytes.size());
+}
 
 Expected<ProgramImage> loadProgramImage(Device &device, const Artifacts &artifacts,
                                         const std::string &directory) {

@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/BackEnd/BackEnd.h"
+#include "spyre/BackEnd/ExternalBackEnd.h"
 #include "spyre/Base/Artifacts.h"
 
 #include <cstdio>
@@ -61,29 +62,10 @@ static Expected<Options> parseOptions(int argc, char **argv) {
   return options;
 }
 
-/// bundle.mlir and the JSON files beside it; nothing else of the directory matters.
-static Expected<Artifacts> readBundleFiles(const fs::path &directory) {
-  std::error_code failure;
-  Artifacts files;
-  fs::directory_iterator entries(directory, failure);
-  if (failure) {
-    return error<9004>("cannot list '{}': {}; give the directory that holds bundle.mlir",
-                       directory.string(), failure.message());
-  }
-  for (const fs::directory_entry &entry : entries) {
-    std::string name = entry.path().filename().string();
-    bool wanted = name == "bundle.mlir" || entry.path().extension() == ".json";
-    if (wanted && entry.is_regular_file(failure)) {
-      SPYRE_ASSIGN_OR_RETURN(files[name], readFile(entry.path()));
-    }
-  }
-  return files;
-}
-
 static Status run(const Options &options) {
   fs::path directory = options.directory;
   SPYRE_ASSIGN_OR_RETURN(arch::DeviceDesc device, arch::DeviceDesc::load(options.device));
-  SPYRE_ASSIGN_OR_RETURN(Artifacts bundle, readBundleFiles(directory));
+  SPYRE_ASSIGN_OR_RETURN(Artifacts bundle, backend::readBundleDirectory(directory));
   SPYRE_ASSIGN_OR_RETURN(Artifacts code, backend::compileBundle(bundle, device));
   return writeToDirectory(subArtifacts(code, "spyreCodeDir/"), directory / "spyreCodeDir");
 }

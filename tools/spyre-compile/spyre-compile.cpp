@@ -11,6 +11,7 @@
 #include "CLI/CLI.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 namespace {
@@ -21,7 +22,7 @@ using spyre::Status;
 
 struct Arguments {
   std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
-  std::string dumpPhases, traceDecisions, dumpOpSpec;
+  std::string dumpPhases, traceDecisions, dumpOpSpec, backEndCommand;
   int64_t cores = 0;
 };
 
@@ -70,6 +71,8 @@ Status run(const Arguments &arguments) {
   options.cores = arguments.cores;
   options.compileTo = arguments.compileTo;
   options.keepPhases = !arguments.dumpPhases.empty();
+  options.backEndCommand = arguments.backEndCommand;
+  options.scratchDirectory = std::filesystem::temp_directory_path().string();
   SPYRE_ASSIGN_OR_RETURN(spyre::capi::CompileResult result, compile(arguments, options));
   SPYRE_RETURN_IF_ERROR(writePhases(result.artifacts, arguments.dumpPhases));
   if (!arguments.traceDecisions.empty()) {
@@ -98,6 +101,9 @@ int main(int argc, char **argv) {
                  "Device preset (spyre, openspyre, tiny) or JSON file");
   app.add_option("--cores", arguments.cores, "Cores to divide work over; 0 means all")
       ->envname("SENCORES");
+  app.add_option("--backend-cmd", arguments.backEndCommand,
+                 "Another back end, run as CMD --bundle -d DIR; empty means the built-in one")
+      ->envname("SPYRE_BACKEND_CMD");
   app.add_option("--from", arguments.from,
                  "Phase of the input: graph, loop, layout, division, opspec, bundle");
   app.add_option("--compile-to", arguments.compileTo,

@@ -3,6 +3,8 @@
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Program/Program.h"
 
+#include "Origins.h"
+
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -15,7 +17,8 @@ static constexpr const char *kHelp = R"(usage: spyre-dis [options] FILE|DIR|-
 Prints the text of a device program, or makes a program of such text.
 
   FILE             a program binary ("SPYP..."); with --assemble, program text ("spyre-program ...")
-  DIR              a spyreCodeDir, or a directory that holds one: its init.bin
+  DIR              a spyreCodeDir, or a directory that holds one: its init.bin. If op_spec.txt is
+                   there too, a comment before each phase shows the operation it came from
   -                read standard input
 
 options:
@@ -88,11 +91,18 @@ static std::filesystem::path programPath(const std::string &input) {
   return (std::filesystem::is_directory(nested, ignored) ? nested : path) / "init.bin";
 }
 
-static spyre::Status printProgram(const Options &options, const std::string &bytes,
-                                  const spyre::arch::DeviceDesc *device) {
+static spyre::Status printProgram(const Options &options, const std::filesystem::path &path,
+                                  const std::string &bytes, const spyre::arch::DeviceDesc *device) {
   SPYRE_ASSIGN_OR_RETURN(spyre::program::Program program, spyre::program::readProgram(bytes));
+  std::string text = spyre::program::disassemble(program);
+  // Only of a directory it is known that what lies beside the program belongs to it.
+  std::filesystem::path opSpecs = path == options.input ? "" : spyre::tools::findOpSpecs(path);
+  if (!opSpecs.empty()) {
+    SPYRE_ASSIGN_OR_RETURN(std::string specs, spyre::readFile(opSpecs));
+    text = spyre::tools::withOrigins(text, specs);
+  }
   // Printed first: a program that fails is the one to look at.
-  SPYRE_RETURN_IF_ERROR(spyre::writeFile(options.output, spyre::program::disassemble(program)));
+  SPYRE_RETURN_IF_ERROR(spyre::writeFile(options.output, text));
   return device == nullptr ? spyre::Status::success()
                            : spyre::program::verifyProgram(program, *device);
 }
@@ -116,7 +126,7 @@ static spyre::Status run(const Options &options) {
   spyre::Status status =
       options.assemble
           ? assembleProgram(options, contents, device)
-          : printProgram(options, contents, options.device.empty() ? nullptr : &device);
+          : printProgram(options, path, contents, options.device.empty() ? nullptr : &device);
   return status.withContext(path.string() + ": ");
 }
 

@@ -5,10 +5,14 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "SimCommand.h"
 
+#include "spyre/BackEnd/BackEnd.h"
+#include "spyre/BackEnd/ExternalBackEnd.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Json.h"
 #include "spyre/Program/Program.h"
+#include "spyre/Runtime/Device.h"
 #include "spyre/Runtime/Npy.h"
+#include "spyre/Spec/SpyreCode.h"
 
 #include "CLI/CLI.hpp"
 #include "MemoryText.h"
@@ -18,6 +22,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <new>
 #include <ostream>
@@ -57,6 +62,8 @@ struct MemoryWork {
 struct LoadedProgram {
   program::Program program;
   std::string bytes;
+  /// Of a bundle: LX is kept for the next launch.
+  bool nonTerminal = false;
 };
 
 template <typename Spec>
@@ -97,7 +104,24 @@ Expected<LoadedProgram> readProgramFile(const std::string &path) {
   if (!isBinary) {
     bytes = program::writeProgram(*program);
   }
-  return LoadedProgram{*std::move(program), std::move(bytes)};
+  return LoadedProgram{*std::move(program), std::move(bytes), false};
+}
+
+/// The back end's program of a bundle, for the machine it will run on.
+Expected<LoadedProgram> compileBundleDirectory(const std::string &path,
+                                               const arch::DeviceDesc &device) {
+  SPYRE_ASSIGN_OR_RETURN(Artifacts bundle, backend::readBundleDirectory(path));
+  Expected<Artifacts> code = backend::compileBundle(bundle, device);
+  if (!code) {
+    return code.status().withContext(path + ": ");
+  }
+  LoadedProgram loaded;
+  SPYRE_ASSIGN_OR_RETURN(loaded.bytes, findArtifact(*code, "spyreCodeDir/init.bin"));
+  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(*code, "spyreCodeDir/spyrecode.json"));
+  SPYRE_ASSIGN_OR_RETURN(spec::SpyreCode plan, spec::readSpyreCode(text));
+  loaded.nonTerminal = plan.nonTerminal;
+  SPYRE_ASSIGN_OR_RETURN(loaded.program, program::readProgram(loaded.bytes));
+  return loaded;
 }
 
 Status setSymbol(LoadedProgram &loaded, const SymbolSpec &spec) {
@@ -119,10 +143,14 @@ Status setSymbol(LoadedProgram &loaded, const SymbolSpec &spec) {
   return Status::success();
 }
 
-Expected<LoadedProgram> loadProgram(const SimOptions &options) {
+Expected<LoadedProgram> loadProgram(const SimOptions &options, const arch::DeviceDesc &device) {
   std::vector<SymbolSpec> symbols;
   SPYRE_RETURN_IF_ERROR(parseAll(options.symbols, parseSymbol, symbols));
-  SPYRE_ASSIGN_OR_RETURN(LoadedProgram loaded, readProgramFile(options.program));
+  std::error_code ignored;
+  SPYRE_ASSIGN_OR_RETURN(LoadedProgram loaded,
+                         std::filesystem::is_directory(options.program, ignored)
+                             ? compileBundleDirectory(options.program, device)
+                             : readProgramFile(options.program));
   for (const SymbolSpec &symbol : symbols) {
     SPYRE_RETURN_IF_ERROR(setSymbol(loaded, symbol));
   }
@@ -212,9 +240,9 @@ std::string countersText(const spyre_sim_counters &counters, bool asJson) {
 
 //===- Run ----------------------------------------------------------------------------------===//
 
-Status launchAll(SimSession &session, uint32_t repeat) {
+Status launchAll(SimSession &session, uint32_t repeat, uint32_t flags) {
   for (uint32_t i = 0; i < repeat; ++i) {
-    if (Status status = session.launch(); !status.ok()) {
+    if (Status status = session.launch(flags); !status.ok()) {
       return repeat == 1 ? status
                          : status.withContext(fmt::format("launch {} of {}: ", i + 1, repeat));
     }
@@ -234,7 +262,7 @@ Status writeTrace(const SimSession &session, const SimOptions &options,
 Status execute(const SimOptions &options, std::ostream &out, std::ostream &err) {
   SPYRE_ASSIGN_OR_RETURN(MemoryWork work, parseMemoryWork(options));
   SPYRE_ASSIGN_OR_RETURN(arch::DeviceDesc device, arch::DeviceDesc::load(options.device));
-  SPYRE_ASSIGN_OR_RETURN(LoadedProgram loaded, loadProgram(options));
+  SPYRE_ASSIGN_OR_RETURN(LoadedProgram loaded, loadProgram(options, device));
   SessionOptions sessionOptions{.threads = options.threads,
                                 .sanitizer = !options.noSanitizer,
                                 .vfMode = options.vfMode,
@@ -245,7 +273,8 @@ Status execute(const SimOptions &options, std::ostream &out, std::ostream &err) 
   if (!options.trace.empty()) {
     session.startTrace(kMaxTraceEvents);
   }
-  SPYRE_RETURN_IF_ERROR(launchAll(session, options.repeat));
+  SPYRE_RETURN_IF_ERROR(
+      launchAll(session, options.repeat, loaded.nonTerminal ? runtime::kNonTerminalLaunch : 0));
   std::string text;
   SPYRE_RETURN_IF_ERROR(dumpMemory(session, work, options.dumpFormat, text));
   if (!options.trace.empty()) {
@@ -321,6 +350,8 @@ void declareRunOptions(CLI::App &app, SimOptions &options) {
 
 constexpr const char *kFooter =
     R"(PROGRAM is text (docs/program-format.md) or a binary that starts with "SPYP"; "-" is standard input.
+A directory is taken as a bundle (bundle.mlir, sdsc_*.json) and compiled for the machine first; the
+arguments of a symbolic one are the symbols pool, arg_0, arg_1, ...
 ADDR is a virtual DDR address: a number (4096, 0x1000) or segment:offset (1:0x80). Every segment is
 mapped to an equal part of DDR; the program itself is at the start of the last one.
 Exit code: 0 done, 1 wrong input or a fault of the program, 2 internal fault.
@@ -334,7 +365,8 @@ Example:
 int simCommand(int argc, const char *const *argv, std::ostream &out, std::ostream &err) {
   SimOptions options;
   CLI::App app("Runs a device program on the simulated device.", "spyre-sim");
-  app.add_option("PROGRAM", options.program, "Text or binary of a device program")->required();
+  app.add_option("PROGRAM", options.program, "A device program or a bundle's directory")
+      ->required();
   declareMemoryOptions(app, options);
   declareRunOptions(app, options);
   app.footer(kFooter);

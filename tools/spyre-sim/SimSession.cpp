@@ -135,10 +135,10 @@ Expected<std::string> SimSession::readDdr(uint64_t address, uint64_t bytes) {
   return data.substr(address - begin, bytes);
 }
 
-Status SimSession::launch() {
+Status SimSession::launch(uint32_t flags) {
   auto address = uint64_t(device.segmentBase(device.programSegment()));
   return check(spyre_sim_launch(sim.get(), address, programBytes, segments.data(),
-                                uint32_t(segments.size()), 0));
+                                uint32_t(segments.size()), flags));
 }
 
 spyre_sim_counters SimSession::counters() const {

@@ -35,7 +35,8 @@ public:
   /// DDR is read as a tensor: padding among the bytes is the device's E7012.
   Expected<std::string> read(const Place &place, uint64_t bytes);
 
-  Status launch();
+  /// \p flags as in spyre_sim_launch.
+  Status launch(uint32_t flags = 0);
   spyre_sim_counters counters() const;
   void startTrace(uint64_t maxEvents);
   std::vector<spyre_sim_event> trace() const;

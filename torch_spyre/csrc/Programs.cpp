@@ -7,6 +7,7 @@
 #include "RuntimeState.h"
 #include "Types.h"
 
+#include <filesystem>
 #include <mutex>
 
 namespace spyre::plugin {
@@ -44,6 +45,8 @@ Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::str
   options.device = deviceDesc();
   // A request for more cores than the machine has means all of them: SENCORES defaults to 32.
   options.cores = cores >= options.device.cores ? 0 : cores;
+  options.backEndCommand = backEndCommand();
+  options.scratchDirectory = std::filesystem::temp_directory_path().string();
   SPYRE_ASSIGN_OR_RETURN(record->result, capi::compileGraph(record->graphText, options));
   SPYRE_ASSIGN_OR_RETURN(Program program,
                          runtime::Executable::load(device(), record->result.artifacts));

@@ -66,6 +66,8 @@ Expected<std::shared_ptr<runtime::Device>> createDevice() {
 
 } // namespace
 
+std::string backEndCommand() { return environment("SPYRE_BACKEND_CMD", ""); }
+
 void configureLog() {
   std::string level = environment("TORCH_SPYRE_DEBUG", "0");
   setLogLevel(level == "0" ? LogLevel::Off : LogLevel::Debug);

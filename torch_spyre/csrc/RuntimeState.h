@@ -5,6 +5,7 @@
 //
 //   SPYRE_DEVICE_DESC  preset name or JSON file of the machine ("openspyre")
 //   SPYRE_SIM_THREADS  host threads of the simulator (one per host core)
+//   SPYRE_BACKEND_CMD  another back end, run as CMD --bundle -d DIR (the built-in one)
 //   TORCH_SPYRE_DEBUG  "1": a line on standard error per compilation phase and launch
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
@@ -27,6 +28,8 @@ constexpr int kDeviceCount = 1;
 const arch::DeviceDesc &deviceDesc();
 /// Starts the device if need be. Throws E6501 in a child forked after the start.
 const std::shared_ptr<runtime::Device> &device();
+/// SPYRE_BACKEND_CMD; empty: the built-in back end.
+std::string backEndCommand();
 /// Sets the log level from the environment; called when the module is loaded.
 void configureLog();
 bool deviceStarted();

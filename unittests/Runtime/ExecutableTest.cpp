@@ -180,7 +180,7 @@ TEST_F(ExecutableTest, RefusesMoreArgumentsThanSegments) {
   model.steps[0].arguments = {"x", "y", "x", "y", "x", "y", "x", "z"};
   Artifacts artifacts = chainArtifacts(desc);
   artifacts["model.json"] = spec::writeModel(model);
-  expectRefused(artifacts, 6002, "8 arguments");
+  expectRefused(artifacts, 6105, "has 8 tensors but the machine has 7 data segments");
 }
 
 /// A bundle of two jobs that lie next to each other in one binary.

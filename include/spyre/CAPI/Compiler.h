@@ -61,6 +61,10 @@ struct CompileOptions {
   std::string compileTo = "code";
   /// Also return the text of every phase, under "phases/".
   bool keepPhases = false;
+  /// Another back end for the phase "code": run as `CMD --bundle -d DIR`, words separated by
+  /// blanks; empty means our own. DIR is made in \p scratchDirectory.
+  std::string backEndCommand;
+  std::string scratchDirectory;
 };
 
 struct CompileResult {

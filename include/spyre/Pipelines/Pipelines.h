@@ -11,6 +11,7 @@
 #pragma once
 
 #include "spyre/Arch/DeviceDesc.h"
+#include "spyre/BackEnd/ExternalBackEnd.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Decision.h"
 
@@ -29,6 +30,8 @@ struct Options {
   arch::DeviceDesc device;
   int64_t cores = 32;
   DecisionTrace *trace = nullptr;
+  /// Run for the last phase instead of our own back end; none when its command is empty.
+  backend::ExternalBackEnd backEnd;
 };
 
 /// The dialects of graph and loop IR, nothing else.

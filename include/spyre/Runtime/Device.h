@@ -144,6 +144,9 @@ public:
   /// \p flags as in Driver::launch.
   Status launch(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
                 const std::vector<BufferRef> &segments, uint32_t flags = 0);
+  /// The same with segments that need not be one buffer each. The caller keeps what is bound alive.
+  Status launchBound(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
+                     std::vector<SegmentBinding> segments, uint32_t flags = 0);
 
   DeviceCounters counters() const;
   void resetCounters();
