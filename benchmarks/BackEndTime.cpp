@@ -8,54 +8,14 @@
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Spec/Bundle.h"
 
+#include "BackEnd/Specs.h"
 #include "benchmark/benchmark.h"
-
-#include <algorithm>
 
 namespace {
 
 using namespace spyre;
-using spec::Coordinate;
-
-struct Shape {
-  std::vector<std::string> symbols;
-  std::string stick;
-};
-
-spec::TensorArg tensorOf(const spec::OpSpec &op, const Shape &shape, int64_t argument) {
-  spec::TensorArg arg;
-  arg.argIndex = argument;
-  arg.address = argument << 34;
-  for (size_t i = shape.symbols.size(); i < op.iterationSpace.size(); ++i) {
-    arg.deviceSize.push_back(1);
-    arg.deviceCoordinates.push_back(Coordinate::constant(0));
-  }
-  for (const std::string &symbol : shape.symbols) {
-    auto dim = std::find_if(op.iterationSpace.begin(), op.iterationSpace.end(),
-                            [&](const spec::IterationDim &d) { return d.symbol == symbol; });
-    bool isStick = symbol == shape.stick;
-    arg.deviceSize.push_back(isStick ? (dim->range + 63) / 64 : dim->range);
-    arg.deviceCoordinates.push_back(isStick ? Coordinate::floorDiv(symbol, 64)
-                                            : Coordinate::var(symbol));
-  }
-  arg.deviceSize.push_back(64);
-  arg.deviceCoordinates.push_back(shape.stick.empty() ? Coordinate::constant(0)
-                                                      : Coordinate::mod(shape.stick, 64));
-  return arg;
-}
-
-spec::OpSpec opOf(const std::string &name, std::vector<spec::IterationDim> space,
-                  const std::vector<Shape> &shapes) {
-  spec::OpSpec op;
-  op.op = name;
-  op.isReduction = name == "sum" || name == "batchmatmul";
-  op.iterationSpace = std::move(space);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    op.args.push_back(tensorOf(op, shapes[i], int64_t(i)));
-  }
-  op.args.back().isInput = false;
-  return op;
-}
+using backend::test::opOf;
+using backend::test::Shape;
 
 /// Number \p i of operations as a transformer has them; \p salt makes the sizes different.
 spec::OpSpec operation(int64_t i, int64_t salt) {
