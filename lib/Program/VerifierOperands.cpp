@@ -32,6 +32,8 @@ static bool runsOn(const PhaseScope &scope, const Instruction &instruction, size
 /// Cores that share a leader are served by one read: it must be the read each of them means.
 static Status checkLeaders(const PhaseScope &scope, const Instruction &instruction,
                            const std::vector<int64_t> &leaders) {
+  // Operands are checked later, but this one is looked at here.
+  SPYRE_RETURN_IF_ERROR(checkTableIndex(scope, instruction.operands[0].coreTable));
   const std::vector<int64_t> *offsets = tableAt(scope, instruction.operands[0].coreTable);
   for (size_t core = 0; core < leaders.size(); ++core) {
     if (leaders[core] < 0 || leaders[size_t(leaders[core])] != leaders[core]) {

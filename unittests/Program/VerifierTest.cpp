@@ -447,6 +447,7 @@ TEST(Verifier, ChecksLeadersOfLoad) {
   expectFault(load(chain), "core 2 loads with core 1, which is not its own leader");
   expectFault(load(none), "core 1 loads with core -1");
   expectGood(load(pairs).only(allButFollower));
+  expectFault(load(pairs, 1000), "core table 1000 of");
   expectFault(load(pairs).only(allButLeader), "core 1 loads with core 0, which skips");
 }
 
