@@ -21,16 +21,20 @@ static bool isCacheable(const SuperDsc &dsc) {
   });
 }
 
-/// Addresses count from the first tensor in the same segment: which tensors share bytes decides
-/// what may overlap.
+/// Segments are numbered as they appear, and addresses count from the first tensor in the same
+/// segment: which tensors share bytes decides what may overlap, and which buffer is whose.
 static SuperDsc withoutAddresses(SuperDsc dsc, int64_t segmentBytes) {
   dsc.index = 0;
-  std::map<int64_t, int64_t> firstIn;
+  struct Segment {
+    int64_t number = 0, first = 0;
+  };
+  std::map<int64_t, Segment> segments;
   for (DscTensor &tensor : dsc.tensors) {
-    int64_t base = baseOf(tensor);
-    int64_t first = firstIn.emplace(base / segmentBytes, base).first->second;
+    const int64_t base = baseOf(tensor);
+    const Segment next{int64_t(segments.size()), base};
+    const Segment &segment = segments.emplace(base / segmentBytes, next).first->second;
     for (int64_t &start : tensor.startAddress) {
-      start -= first;
+      start += segment.number * segmentBytes - segment.first;
     }
   }
   return dsc;

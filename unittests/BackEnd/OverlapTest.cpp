@@ -234,6 +234,25 @@ TEST(PhaseCache, RepeatsAnOperationAtOtherAddresses) {
   EXPECT_EQ(actual.arguments, expected.arguments);
 }
 
+// exp(x) in place, then into another tensor: alike but for which tensors are the same.
+TEST(PhaseCache, TellsAnOperationInPlaceFromOthers) {
+  arch::DeviceDesc device = presetDevice("tiny");
+  Shape full{{"c1", "c0"}, "c1"};
+  OpSpec inPlace = opOf("exp", {{"c0", 10, 2}, {"c1", 64, 1}}, {full, full});
+  OpSpec elsewhere = inPlace;
+  inPlace.args[1].argIndex = 0;
+  inPlace.args[1].address = 0;
+  std::vector<OpSpec> specs{inPlace, elsewhere};
+  Expected<program::Program> program = lowerAll(specs, device);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  Random random(5);
+  evaluator::Memory expected = randomMemory(elsewhere, random);
+  evaluator::Memory actual = expected;
+  ASSERT_TRUE(evaluator::evaluate(specs, expected).ok());
+  countersOf(*program, actual, device);
+  EXPECT_EQ(actual.arguments, expected.arguments);
+}
+
 // x += y: a tile is overwritten while the next one is loaded.
 TEST(Overlap, WorksInPlace) {
   arch::DeviceDesc device = presetDevice("tiny");
