@@ -1,0 +1,247 @@
+//===- LayoutChoice.cpp - best way to every combination of layouts that is still seen -------===//
+//
+// States after operation i are equal when every tensor that later operations read is there in the
+// same options; of equal ones the cheapest is kept. What a step did hangs on a chain of nodes, so
+// that states stay a few bytes.
+//===--------------------------------------------------------------------------------------------===//
+#include "LayoutProblem.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+namespace spyre::solver {
+
+using Choice = LayoutProblem::Choice;
+using Need = LayoutProblem::Need;
+using Operation = LayoutProblem::Operation;
+using Step = LayoutPlan::Step;
+
+namespace {
+
+/// Width of the beam of the documents.
+constexpr size_t kDocumentedWidth = 64;
+/// Ways to serve the inputs of one choice; more are not looked at, cheapest first.
+constexpr size_t kMaxServings = 64;
+
+struct Node {
+  std::shared_ptr<const Node> before;
+  Step step;
+};
+
+struct State {
+  int64_t cost = 0;
+  /// Per live tensor of the search, in its order.
+  std::vector<OptionSet> there;
+  std::shared_ptr<const Node> last;
+};
+
+/// One way to serve the inputs of a choice.
+struct Serving {
+  int64_t cost = 0;
+  std::vector<OptionSet> there;
+  std::vector<int> options;
+  std::vector<Step::Copy> copies;
+};
+
+class Search {
+public:
+  Search(const LayoutProblem &problem, size_t width, bool merge)
+      : problem(problem), width(width), merge(merge) {
+    findLastUses();
+  }
+
+  Expected<LayoutPlan> run() {
+    startStates();
+    for (size_t i = 0; i < problem.operations.size(); ++i) {
+      enterResult(problem.operations[i].result);
+      std::vector<State> next;
+      for (const State &state : states) {
+        extend(state, i, next);
+      }
+      if (next.empty()) {
+        return error<3202>("operation {}: no copies of its inputs make it possible", i);
+      }
+      states = std::move(next);
+      dropDead(i);
+      reduce();
+    }
+    return planOf(states.front());
+  }
+
+private:
+  void findLastUses() {
+    lastUse.assign(problem.tensors.size(), -1);
+    for (size_t i = 0; i < problem.operations.size(); ++i) {
+      for (int input : problem.operations[i].inputs) {
+        lastUse[size_t(input)] = int64_t(i);
+      }
+    }
+  }
+
+  void startStates() {
+    State first;
+    place.assign(problem.tensors.size(), -1);
+    for (size_t t = 0; t < problem.tensors.size(); ++t) {
+      if (problem.tensors[t].given != 0 && lastUse[t] >= 0) {
+        place[t] = int(live.size());
+        live.push_back(int(t));
+        first.there.push_back(problem.tensors[t].given);
+      }
+    }
+    states = {std::move(first)};
+  }
+
+  /// Room for the result of the next operation in all states.
+  void enterResult(int result) {
+    if (result < 0 || lastUse[size_t(result)] < 0) {
+      return;
+    }
+    place[size_t(result)] = int(live.size());
+    live.push_back(result);
+    for (State &state : states) {
+      state.there.push_back(0);
+    }
+  }
+
+  void extend(const State &state, size_t index, std::vector<State> &next) {
+    const Operation &operation = problem.operations[index];
+    for (size_t c = 0; c < operation.choices.size(); ++c) {
+      const Choice &choice = operation.choices[c];
+      for (Serving &serving : servingsOf(state, operation, choice)) {
+        State extended;
+        extended.cost = state.cost + choice.cost + serving.cost;
+        extended.there = std::move(serving.there);
+        if (operation.result >= 0 && place[size_t(operation.result)] >= 0) {
+          extended.there[size_t(place[size_t(operation.result)])] = OptionSet(1)
+                                                                    << choice.resultOption;
+        }
+        extended.last = std::make_shared<Node>(
+            Node{state.last, Step{int(c), std::move(serving.options), std::move(serving.copies)}});
+        next.push_back(std::move(extended));
+      }
+    }
+  }
+
+  std::vector<Serving> servingsOf(const State &state, const Operation &operation,
+                                  const Choice &choice) const {
+    std::vector<Serving> servings(1);
+    servings[0].there = state.there;
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+      std::vector<Serving> more;
+      for (const Serving &serving : servings) {
+        serve(serving, operation.inputs[i], choice.needs[i], more);
+      }
+      if (more.size() > kMaxServings) {
+        std::stable_sort(more.begin(), more.end(),
+                         [](const Serving &a, const Serving &b) { return a.cost < b.cost; });
+        more.resize(kMaxServings);
+        dropped = true;
+      }
+      servings = std::move(more);
+    }
+    return servings;
+  }
+
+  void serve(const Serving &serving, int tensor, const Need &need,
+             std::vector<Serving> &more) const {
+    const size_t at = size_t(place[size_t(tensor)]);
+    if (OptionSet usable = serving.there[at] & need.accepts) {
+      more.push_back(serving);
+      more.back().options.push_back(__builtin_ctz(usable));
+      return; // Reading what is there is never worse.
+    }
+    const std::vector<int64_t> &costs = problem.tensors[size_t(tensor)].copyCost;
+    for (size_t option = 0; option < costs.size(); ++option) {
+      if (costs[option] >= 0 && (need.accepts >> option & 1) != 0) {
+        more.push_back(serving);
+        more.back().cost += costs[option];
+        more.back().there[at] |= OptionSet(1) << option;
+        more.back().options.push_back(int(option));
+        more.back().copies.push_back({tensor, int(option)});
+      }
+    }
+    if (need.privateCost >= 0) {
+      more.push_back(serving);
+      more.back().cost += need.privateCost;
+      more.back().options.push_back(-1);
+    }
+  }
+
+  /// Tensors no later operation reads do not tell states apart.
+  void dropDead(size_t index) {
+    for (size_t at = live.size(); at-- > 0;) {
+      if (lastUse[size_t(live[at])] <= int64_t(index)) {
+        place[size_t(live[at])] = -1;
+        live.erase(live.begin() + int64_t(at));
+        for (State &state : states) {
+          state.there.erase(state.there.begin() + int64_t(at));
+        }
+      }
+    }
+    for (size_t at = 0; at < live.size(); ++at) {
+      place[size_t(live[at])] = int(at);
+    }
+  }
+
+  struct Hash {
+    size_t operator()(const std::vector<OptionSet> &there) const {
+      uint64_t hash = 14695981039346656037u;
+      for (OptionSet set : there) {
+        hash = (hash ^ set) * 1099511628211u;
+      }
+      return size_t(hash);
+    }
+  };
+
+  /// Cheapest first; of equal states the first; at most `width`.
+  void reduce() {
+    std::stable_sort(states.begin(), states.end(),
+                     [](const State &a, const State &b) { return a.cost < b.cost; });
+    if (merge) {
+      std::unordered_map<std::vector<OptionSet>, bool, Hash> seen;
+      std::erase_if(states, [&](const State &s) { return !seen.emplace(s.there, true).second; });
+    }
+    if (states.size() > width) {
+      states.resize(width);
+      dropped = true;
+    }
+  }
+
+  LayoutPlan planOf(const State &state) const {
+    LayoutPlan plan;
+    plan.cost = state.cost;
+    plan.exact = merge && !dropped;
+    for (const Node *node = state.last.get(); node; node = node->before.get()) {
+      plan.steps.push_back(node->step);
+    }
+    std::reverse(plan.steps.begin(), plan.steps.end());
+    return plan;
+  }
+
+  const LayoutProblem &problem;
+  const size_t width;
+  const bool merge;
+  std::vector<int64_t> lastUse;
+  /// Tensors that are told apart, and where each of them is in State::there, or -1.
+  std::vector<int> live, place;
+  std::vector<State> states;
+  mutable bool dropped = false;
+};
+
+} // namespace
+
+Expected<LayoutPlan> chooseLayouts(const LayoutProblem &problem, const LayoutSearch &search) {
+  SPYRE_RETURN_IF_ERROR(checkProblem(problem));
+  SPYRE_ASSIGN_OR_RETURN(LayoutPlan plan,
+                         Search(problem, std::max<size_t>(search.width, 1), true).run());
+  if (!plan.exact) {
+    Expected<LayoutPlan> beam = Search(problem, kDocumentedWidth, false).run();
+    if (beam.ok() && beam->cost < plan.cost) {
+      return beam;
+    }
+  }
+  return plan;
+}
+
+} // namespace spyre::solver

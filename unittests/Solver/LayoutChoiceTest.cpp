@@ -1,0 +1,203 @@
+//===- LayoutChoiceTest.cpp - exact on small problems, never worse than the documents' beam -===//
+#include "spyre/Solver/LayoutChoice.h"
+
+#include "spyre/Base/Random.h"
+
+#include "gtest/gtest.h"
+
+#include <limits>
+
+namespace spyre::solver {
+namespace {
+
+using Choice = LayoutProblem::Choice;
+using Need = LayoutProblem::Need;
+
+constexpr int64_t kImpossible = std::numeric_limits<int64_t>::max();
+
+/// Tries everything: all choices, all copies, all private copies.
+class BruteForce {
+public:
+  explicit BruteForce(const LayoutProblem &problem) : problem(problem) {
+    for (const auto &tensor : problem.tensors) {
+      there.push_back(tensor.given);
+    }
+  }
+
+  int64_t cost(size_t index = 0) {
+    if (index == problem.operations.size()) {
+      return 0;
+    }
+    const auto &operation = problem.operations[index];
+    int64_t best = kImpossible;
+    for (const Choice &choice : operation.choices) {
+      int64_t rest = input(index, choice, 0);
+      best = rest == kImpossible ? best : std::min(best, choice.cost + rest);
+    }
+    return best;
+  }
+
+private:
+  int64_t input(size_t index, const Choice &choice, size_t i) {
+    const auto &operation = problem.operations[index];
+    if (i == operation.inputs.size()) {
+      return written(index, choice);
+    }
+    const auto tensor = size_t(operation.inputs[i]);
+    const Need &need = choice.needs[i];
+    int64_t best = kImpossible;
+    auto consider = [&](int64_t price) {
+      int64_t rest = input(index, choice, i + 1);
+      best = rest == kImpossible ? best : std::min(best, price + rest);
+    };
+    if ((there[tensor] & need.accepts) != 0) {
+      consider(0);
+    }
+    if (need.privateCost >= 0) {
+      consider(need.privateCost);
+    }
+    const auto &costs = problem.tensors[tensor].copyCost;
+    for (size_t option = 0; option < costs.size(); ++option) {
+      if (costs[option] >= 0 && (need.accepts >> option & 1) != 0) {
+        OptionSet before = there[tensor];
+        there[tensor] |= OptionSet(1) << option;
+        consider(costs[option]);
+        there[tensor] = before;
+      }
+    }
+    return best;
+  }
+
+  int64_t written(size_t index, const Choice &choice) {
+    const int result = problem.operations[index].result;
+    if (result >= 0) {
+      there[size_t(result)] = OptionSet(1) << choice.resultOption;
+    }
+    int64_t rest = cost(index + 1);
+    if (result >= 0) {
+      there[size_t(result)] = 0;
+    }
+    return rest;
+  }
+
+  const LayoutProblem &problem;
+  std::vector<OptionSet> there;
+};
+
+LayoutProblem randomProblem(Random &random, int operations) {
+  LayoutProblem problem;
+  auto addTensor = [&](bool isInput) {
+    LayoutProblem::Tensor tensor;
+    const int options = int(random.between(1, 3));
+    for (int i = 0; i < options; ++i) {
+      tensor.copyCost.push_back(random.below(6) == 0 ? -1 : random.between(1, 20));
+    }
+    tensor.given = isInput ? OptionSet(1) << random.below(uint64_t(options)) : 0;
+    problem.tensors.push_back(tensor);
+  };
+  for (int64_t i = random.between(1, 3); i > 0; --i) {
+    addTensor(true);
+  }
+  for (int i = 0; i < operations; ++i) {
+    LayoutProblem::Operation operation;
+    for (int64_t inputs = random.between(1, 3); inputs > 0; --inputs) {
+      operation.inputs.push_back(int(random.below(problem.tensors.size())));
+    }
+    const bool inPlace = random.below(8) == 0;
+    addTensor(inPlace);
+    operation.result = inPlace ? -1 : int(problem.tensors.size()) - 1;
+    const auto options = problem.tensors.back().copyCost.size();
+    for (int64_t choices = random.between(1, 3); choices > 0; --choices) {
+      Choice choice;
+      choice.cost = random.below(3) == 0 ? random.between(0, 5) : 0;
+      choice.resultOption = inPlace ? -1 : int(random.below(options));
+      for (int input : operation.inputs) {
+        const auto count = problem.tensors[size_t(input)].copyCost.size();
+        OptionSet all = (OptionSet(1) << count) - 1;
+        choice.needs.push_back(
+            {OptionSet(random.next()) & all, random.below(3) == 0 ? -1 : random.between(1, 30)});
+      }
+      operation.choices.push_back(choice);
+    }
+    problem.operations.push_back(operation);
+  }
+  return problem;
+}
+
+} // namespace
+
+TEST(LayoutChoice, IsExactOnSmallProblems) {
+  int possible = 0;
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    LayoutProblem problem = randomProblem(random, int(random.between(1, 5)));
+    const int64_t best = BruteForce(problem).cost();
+    Expected<LayoutPlan> plan = chooseLayouts(problem);
+    ASSERT_EQ(plan.ok(), best != kImpossible) << seed;
+    if (!plan.ok()) {
+      EXPECT_EQ(plan.status().code(), 3202);
+      continue;
+    }
+    ++possible;
+    ASSERT_TRUE(plan->exact) << seed;
+    ASSERT_EQ(plan->cost, best) << seed;
+    Expected<int64_t> cost = costOfPlan(problem, *plan);
+    ASSERT_TRUE(cost.ok()) << cost.status().message();
+    ASSERT_EQ(*cost, best) << seed;
+  }
+  EXPECT_GT(possible, 400);
+}
+
+TEST(LayoutChoice, ANarrowSearchIsStillSoundAndNeverBetterThanTheBest) {
+  int narrower = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed + 77);
+    LayoutProblem problem = randomProblem(random, 30);
+    Expected<LayoutPlan> wide = chooseLayouts(problem, {1 << 14}),
+                         narrow = chooseLayouts(problem, {1});
+    if (!wide.ok() || !narrow.ok()) {
+      continue;
+    }
+    EXPECT_EQ(*costOfPlan(problem, *narrow), narrow->cost);
+    EXPECT_LE(wide->cost, narrow->cost);
+    narrower += !narrow->exact;
+  }
+  EXPECT_GT(narrower, 10);
+}
+
+TEST(LayoutChoice, SharesACopyAndPrefersTheFirstChoice) {
+  // One input in option 0, read twice in option 1.
+  LayoutProblem problem;
+  problem.tensors = {{{5, 7}, 1}, {{1}, 0}, {{1}, 0}};
+  const Choice asOne{0, 0, {{2, 100}}};
+  problem.operations = {{1, {0}, {asOne, asOne}}, {2, {0}, {asOne}}};
+  Expected<LayoutPlan> plan = chooseLayouts(problem);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->cost, 7);
+  EXPECT_EQ(plan->steps[0].choice, 0);
+  EXPECT_EQ(plan->steps[0].copies, (std::vector<LayoutPlan::Step::Copy>{{0, 1}}));
+  EXPECT_TRUE(plan->steps[1].copies.empty());
+}
+
+TEST(LayoutChoice, RefusesMalformedProblems) {
+  LayoutProblem good;
+  good.tensors = {{{5, 7}, 1}, {{1}, 0}};
+  good.operations = {{1, {0}, {{0, 0, {{2, 100}}}}}};
+  ASSERT_TRUE(chooseLayouts(good).ok());
+  auto refused = [&](auto spoil) {
+    LayoutProblem bad = good;
+    spoil(bad);
+    Expected<LayoutPlan> plan = chooseLayouts(bad);
+    return !plan.ok() && plan.status().code() == 3201;
+  };
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].inputs = {5}; }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].inputs = {1}; }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].result = 0; }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].choices.clear(); }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].choices[0].resultOption = 3; }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].choices[0].needs[0].accepts = 8; }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.tensors[0].copyCost.clear(); }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.tensors[0].given = 4; }));
+}
+
+} // namespace spyre::solver
