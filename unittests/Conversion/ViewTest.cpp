@@ -22,7 +22,7 @@ int64_t product(const std::vector<int64_t> &values) {
 /// Row-major flat offset in the buffer of the view's element at \p index.
 int64_t bufferOffset(const View &view, const std::vector<int64_t> &bufferShape,
                      const std::vector<int64_t> &index) {
-  std::vector<int64_t> position(bufferShape.size(), 0);
+  std::vector<int64_t> position = view.offset;
   for (size_t d = 0; d < index.size(); ++d) {
     int64_t rest = index[d];
     for (size_t a = view.dims[d].size(); a-- > 0;) {
@@ -157,4 +157,59 @@ TEST(View, BroadcastRepeatsAndSegmentsCoverIt) {
   EXPECT_EQ(allOffsets(wide, {3, 1}), (std::vector<int64_t>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2,
                                                             0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}));
   EXPECT_EQ(views::stepsOf(wide.dims[2], {4})[0].dim, views::kBroadcast);
+}
+
+TEST(View, RandomSlicesReadTheRightElements) {
+  int64_t sliced = 0, refused = 0;
+  for (uint64_t seed = 0; seed < 4000; ++seed) {
+    Random random(seed);
+    int64_t elements = (int64_t(1) << random.between(0, 4)) * random.between(1, 12);
+    std::vector<int64_t> base = randomShape(elements, random);
+    View view = View::whole(0, base);
+    for (int step = 0; step < 4; ++step) {
+      std::vector<int64_t> shape = view.shape(), before = allOffsets(view, base);
+      if (shape.empty() || random.below(3) == 0) {
+        if (auto next = views::reshape(view, randomShape(product(shape), random))) {
+          view = *next;
+        }
+        ASSERT_EQ(allOffsets(view, base), before) << "seed " << seed;
+        continue;
+      }
+      size_t dim = random.below(shape.size());
+      int64_t start = random.between(0, shape[dim] - 1), every = random.between(1, 4);
+      int64_t extent = random.between(1, (shape[dim] - 1 - start) / every + 1);
+      auto next = views::slice(view, int64_t(dim), start, extent, every);
+      if (!next) {
+        ++refused;
+        EXPECT_GT(view.dims[dim].size(), 1u) << "one piece can always be sliced";
+        continue;
+      }
+      ++sliced;
+      view = *next;
+      std::vector<int64_t> expected;
+      int64_t inner = 1;
+      for (size_t d = dim + 1; d < shape.size(); ++d) {
+        inner *= shape[d];
+      }
+      for (int64_t n = 0; n < product(view.shape()); ++n) {
+        int64_t at = n / inner % extent;
+        expected.push_back(before[size_t(
+            (n / (inner * extent) * shape[dim] + start + at * every) * inner + n % inner)]);
+      }
+      ASSERT_EQ(allOffsets(view, base), expected) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(sliced, 3000);
+  EXPECT_GT(refused, 50);
+}
+
+TEST(View, WindowsThatDoNotOverlapAreOneWalk) {
+  View x = View::whole(0, {2, 10});
+  auto windows = views::unfold(x, 1, 3, 4); // 0 1 2, 4 5 6
+  ASSERT_TRUE(windows);
+  EXPECT_EQ(windows->shape(), (std::vector<int64_t>{2, 2, 3}));
+  EXPECT_EQ(allOffsets(*windows, {2, 10}),
+            (std::vector<int64_t>{0, 1, 2, 4, 5, 6, 10, 11, 12, 14, 15, 16}));
+  EXPECT_FALSE(views::unfold(x, 1, 3, 2));
+  EXPECT_TRUE(views::unfold(x, 1, 10, 2)) << "a single window overlaps nothing";
 }

@@ -20,10 +20,6 @@ using graph::CallOp;
 using graph::OpKind;
 using views::View;
 
-/// The interface names at most eight loop dimensions; a view that needs more is renumbered before
-/// it gets there.
-constexpr int64_t kMaxViewAtoms = 6;
-
 std::vector<int64_t> shapeOf(mlir::Value value) {
   return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
 }
@@ -135,6 +131,8 @@ private:
   /// Several reduced dimensions become a sequence, highest first.
   View reduction(CallOp call, const graph::OpRow &row) {
     View value = values[call.getOperand(0)];
+    mlir::Type type =
+        llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
     int64_t rank = value.dims.size();
     std::vector<bool> reduced(rank, true);
     auto list = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(call->getDiscardableAttr("dim"));
@@ -148,7 +146,9 @@ private:
     }
     for (int64_t dim = rank; dim-- > 0;) {
       if (reduced[dim]) {
-        value = loops.addReduction(row.deviceOp, value, dim);
+        value = views::extentOf(value.dims[size_t(dim)]) == 1
+                    ? views::dropDim(value, dim)
+                    : loops.addReduction(row.deviceOp, value, dim, type);
       }
     }
     std::optional<View> result = views::reshape(value, shapeOf(call.getResult()));
@@ -193,10 +193,7 @@ private:
     if (name == "aten.expand.default") {
       return views::broadcast(value, shape);
     }
-    std::optional<View> result = views::reshape(value, shape);
-    bool tooManyPieces = result && views::atomCount(*result) > kMaxViewAtoms &&
-                         views::atomCount(*result) > views::atomCount(value);
-    return result && !tooManyPieces ? *result : loops.reshapeThroughRows(value, shape);
+    return loops.reshape(value, shape);
   }
 
   void addOutputs(mlir::func::ReturnOp op) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <numeric>
 
 namespace spyre {
 
@@ -14,6 +16,8 @@ using views::View;
 /// Above this many variables operands are copied instead of splitting loops further; the interface
 /// names eight dimensions, and one may be needed for the lanes.
 static constexpr size_t kMaxVars = 7;
+/// A view that needs more pieces is renumbered before it gets there.
+static constexpr int64_t kMaxViewAtoms = 6;
 
 LoopBuilder::LoopBuilder(mlir::func::FuncOp function)
     : function(function), builder(function.getContext()), loc(function.getLoc()) {
@@ -79,9 +83,9 @@ int64_t LoopBuilder::addConstant(double value, mlir::Type type) {
   return it->second;
 }
 
-int64_t LoopBuilder::addTemp(const std::vector<int64_t> &shape, mlir::Type type) {
+View LoopBuilder::addBuffer(const std::vector<int64_t> &shape, mlir::Type type) {
   declare(fmt::format("t{}", temps++), "temp", shape, type, rowMajorStrides(shape));
-  return int64_t(buffers.size()) - 1;
+  return View::whole(int64_t(buffers.size()) - 1, shape);
 }
 
 std::vector<int64_t> LoopBuilder::bufferShape(int64_t buffer) {
@@ -91,6 +95,33 @@ std::vector<int64_t> LoopBuilder::bufferShape(int64_t buffer) {
 
 mlir::Type LoopBuilder::elementType(int64_t buffer) {
   return llvm::cast<mlir::MemRefType>(buffers[buffer].getResult().getType()).getElementType();
+}
+
+//===--------------------------------------------------------------------------------------------===//
+// One operation
+//===--------------------------------------------------------------------------------------------===//
+
+LoopBuilder::Operand LoopBuilder::Operand::straight(const View &view) {
+  Operand operand{view, std::vector<int64_t>(view.dims.size())};
+  std::iota(operand.dims.begin(), operand.dims.end(), int64_t(0));
+  return operand;
+}
+
+const Atoms &LoopBuilder::Operand::atoms(size_t loop) const {
+  // A loop dimension an operand does not have at all reads as a broadcast.
+  static const Atoms absent = {{views::kBroadcast, 1, 1}};
+  return dims[loop] < 0 ? absent : view.dims[size_t(dims[loop])];
+}
+
+std::vector<size_t> LoopBuilder::Operand::order() const {
+  std::vector<size_t> loops;
+  for (size_t loop = 0; loop < dims.size(); ++loop) {
+    if (dims[loop] >= 0) {
+      loops.push_back(loop);
+    }
+  }
+  std::sort(loops.begin(), loops.end(), [&](size_t a, size_t b) { return dims[a] < dims[b]; });
+  return loops;
 }
 
 namespace {
@@ -112,26 +143,31 @@ bool attachUnits(const std::vector<int64_t> &shape, const std::vector<unsigned> 
   return true;
 }
 
+bool isCut(const Atoms &atoms) { return atoms.size() > 1; }
+
+size_t cutCount(const View &view) {
+  return size_t(std::count_if(view.dims.begin(), view.dims.end(), isCut));
+}
+
 } // namespace
 
-std::optional<LoopBuilder::Loops> LoopBuilder::splitLoops(const std::vector<Operand> &operands,
-                                                          const std::vector<int64_t> &extents,
-                                                          int64_t reductions, bool keepUnit) {
+std::optional<LoopBuilder::Loops> LoopBuilder::splitLoops(const Request &request) {
   Loops loops;
-  for (size_t d = 0; d < extents.size(); ++d) {
-    std::vector<const Atoms *> atoms;
-    for (const Operand &operand : operands) {
-      atoms.push_back(&operand.atoms[d]);
+  const size_t count = request.extents.size();
+  for (size_t d = 0; d < count; ++d) {
+    std::vector<const Atoms *> atoms{&request.result.atoms(d)};
+    for (const Operand &operand : request.inputs) {
+      atoms.push_back(&operand.atoms(d));
     }
-    auto cut = views::commonSegments(extents[d], atoms);
-    bool isReduced = int64_t(d) >= int64_t(extents.size()) - reductions;
+    auto cut = views::commonSegments(request.extents[d], atoms);
+    bool isReduced = d >= count - size_t(request.reductions);
     if (!cut || (isReduced && cut->size() > 1)) {
       return std::nullopt;
     }
-    if (extents[d] == 1 && keepUnit) {
+    if (request.extents[d] == 1 && request.keepUnit) {
       cut = std::vector<int64_t>{1};
     }
-    loops.firstVar.push_back(loops.varExtents.size());
+    loops.firstVar.push_back(unsigned(loops.varExtents.size()));
     loops.varExtents.insert(loops.varExtents.end(), cut->begin(), cut->end());
     loops.segments.push_back(*cut);
   }
@@ -139,10 +175,10 @@ std::optional<LoopBuilder::Loops> LoopBuilder::splitLoops(const std::vector<Oper
 }
 
 mlir::AffineMap LoopBuilder::accessMap(const Operand &operand, const Loops &loops) {
-  std::vector<int64_t> shape = bufferShape(operand.buffer);
+  std::vector<int64_t> shape = bufferShape(operand.view.buffer);
   std::vector<std::vector<std::pair<unsigned, int64_t>>> terms(shape.size());
   for (size_t d = 0; d < loops.segments.size(); ++d) {
-    std::vector<views::Step> steps = views::stepsOf(operand.atoms[d], loops.segments[d]);
+    std::vector<views::Step> steps = views::stepsOf(operand.atoms(d), loops.segments[d]);
     for (size_t s = 0; s < steps.size(); ++s) {
       bool moves = steps[s].dim != views::kBroadcast && loops.segments[d][s] > 1;
       if (moves) {
@@ -151,7 +187,7 @@ mlir::AffineMap LoopBuilder::accessMap(const Operand &operand, const Loops &loop
     }
   }
   std::vector<unsigned> unitVars;
-  for (size_t d : operand.order) {
+  for (size_t d : operand.order()) {
     if (loops.segments[d] == std::vector<int64_t>{1}) {
       unitVars.push_back(loops.firstVar[d]);
     }
@@ -160,196 +196,297 @@ mlir::AffineMap LoopBuilder::accessMap(const Operand &operand, const Loops &loop
     return {};
   }
   llvm::SmallVector<mlir::AffineExpr> results;
-  for (const auto &dim : terms) {
-    mlir::AffineExpr sum = builder.getAffineConstantExpr(0);
-    for (auto [var, coefficient] : dim) {
+  for (size_t d = 0; d < terms.size(); ++d) {
+    mlir::AffineExpr sum = builder.getAffineConstantExpr(operand.view.offset[d]);
+    for (auto [var, coefficient] : terms[d]) {
       sum = sum + builder.getAffineDimExpr(var) * coefficient;
     }
     results.push_back(sum);
   }
-  return mlir::AffineMap::get(loops.varExtents.size(), 0, results, builder.getContext());
+  return mlir::AffineMap::get(unsigned(loops.varExtents.size()), 0, results, builder.getContext());
 }
 
-bool LoopBuilder::tryAdd(const std::string &callee, const std::vector<Operand> &operands,
-                         const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit,
-                         size_t maxVars) {
-  std::optional<Loops> loops = splitLoops(operands, extents, reductions, keepUnit);
-  if (!loops || loops->varExtents.size() > maxVars) {
-    return false;
-  }
-  llvm::SmallVector<mlir::Attribute> maps, names;
+void LoopBuilder::emit(const Request &request, const Loops &loops,
+                       const std::vector<mlir::AffineMap> &maps) {
+  llvm::SmallVector<mlir::Attribute> mapAttributes, names;
   llvm::SmallVector<mlir::Value> values;
-  for (const Operand &operand : operands) {
-    mlir::AffineMap map = accessMap(operand, *loops);
-    if (!map) {
-      return false;
-    }
-    maps.push_back(mlir::AffineMapAttr::get(map));
-    values.push_back(buffers[operand.buffer].getResult());
+  for (mlir::AffineMap map : maps) {
+    mapAttributes.push_back(mlir::AffineMapAttr::get(map));
   }
-  for (size_t v = 0; v < loops->varExtents.size(); ++v) {
+  for (const Operand &operand : request.inputs) {
+    values.push_back(buffers[size_t(operand.view.buffer)].getResult());
+  }
+  for (size_t v = 0; v < loops.varExtents.size(); ++v) {
     names.push_back(builder.getStringAttr(fmt::format("c{}", v)));
+  }
+  llvm::SmallVector<mlir::NamedAttribute> numbers;
+  for (const auto &[name, value] : request.constants) {
+    numbers.push_back(builder.getNamedAttr(name, builder.getF64FloatAttr(value)));
   }
   builder.setInsertionPoint(function.getBody().front().getTerminator());
   builder.create<loop::ComputeOp>(
-      loc, builder.getStringAttr(callee), mlir::ValueRange(values).drop_back(), values.back(),
-      builder.getArrayAttr(names), builder.getDenseI64ArrayAttr(loops->varExtents),
-      builder.getI64IntegerAttr(reductions), builder.getArrayAttr(maps), mlir::DenseI64ArrayAttr());
+      loc, builder.getStringAttr(request.callee), values,
+      buffers[size_t(request.result.view.buffer)].getResult(), builder.getArrayAttr(names),
+      builder.getDenseI64ArrayAttr(loops.varExtents), builder.getI64IntegerAttr(request.reductions),
+      builder.getArrayAttr(mapAttributes),
+      numbers.empty() ? mlir::DictionaryAttr() : builder.getDictionaryAttr(numbers),
+      mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
+}
+
+bool LoopBuilder::uncutOneInput(Request &request) {
+  auto worst = std::max_element(
+      request.inputs.begin(), request.inputs.end(),
+      [](const Operand &a, const Operand &b) { return cutCount(a.view) < cutCount(b.view); });
+  if (worst == request.inputs.end() || cutCount(worst->view) == 0) {
+    return false;
+  }
+  worst->view = materialize(worst->view);
   return true;
 }
 
-void LoopBuilder::addCopy(const View &from, const Operand &to) {
-  bool added = tryAdd(loop::kCopy, {{from.buffer, from.dims, {}}, to}, from.shape(), 0, false);
-  SPYRE_CHECK(added, "a copy into a dense buffer cuts its loops only where the source does");
+bool LoopBuilder::regionOneInput(Request &request, const Loops &loops) {
+  for (Operand &operand : request.inputs) {
+    mlir::AffineMap map = accessMap(operand, loops);
+    if (!map) {
+      operand.view = materialize(operand.view);
+      return true;
+    }
+    std::vector<int64_t> shape = bufferShape(operand.view.buffer), multiples;
+    bool divides = true;
+    for (unsigned d = 0; d < shape.size(); ++d) {
+      Expected<loop::LinearIndex> index = loop::linearize(map.getResult(d), map.getNumDims());
+      SPYRE_CHECK(index.ok(), "views are linear");
+      multiples.push_back(index->terms.empty() ? 1 : index->terms.front().coefficient);
+      divides = divides && shape[d] % multiples.back() == 0;
+    }
+    if (!divides) {
+      operand.view = copyRegion(operand.view, multiples);
+      return true;
+    }
+  }
+  return false;
+}
+
+void LoopBuilder::add(Request request) {
+  while (true) {
+    std::optional<Loops> loops = splitLoops(request);
+    if (!loops || loops->varExtents.size() > kMaxVars) {
+      if (uncutOneInput(request)) {
+        continue;
+      }
+      SPYRE_CHECK(loops.has_value(), "whole operands never cut a loop");
+    }
+    if (regionOneInput(request, *loops)) {
+      continue;
+    }
+    std::vector<mlir::AffineMap> maps;
+    for (const Operand &operand : request.inputs) {
+      maps.push_back(accessMap(operand, *loops));
+    }
+    maps.push_back(accessMap(request.result, *loops));
+    SPYRE_CHECK(maps.back(), "a result has all loop dimensions");
+    return emit(request, *loops, maps);
+  }
+}
+
+//===--------------------------------------------------------------------------------------------===//
+// Copies
+//===--------------------------------------------------------------------------------------------===//
+
+void LoopBuilder::addCopy(const View &from, const View &to) {
+  add({loop::kCopy, to.shape(), 0, {Operand::straight(from)}, Operand::straight(to)});
 }
 
 View LoopBuilder::materialize(const View &view) {
-  std::vector<int64_t> shape = view.shape();
-  View result = View::whole(addTemp(shape, elementType(view.buffer)), shape);
-  addCopy(view, {result.buffer, result.dims, {}});
+  View result = addBuffer(view.shape(), elementType(view.buffer));
+  addCopy(view, result);
   return result;
 }
 
-View LoopBuilder::reshapeThroughRows(const View &view, const std::vector<int64_t> &shape) {
-  std::vector<int64_t> from = view.shape();
-  std::vector<int64_t> strides = rowMajorStrides(from);
-  int64_t elements = from.empty() ? 1 : strides[0] * from[0];
-  int64_t rows = addTemp({elements}, elementType(view.buffer));
-  Expected<numerics::HostType> type = dialect::hostTypeOf(elementType(rows));
-  SPYRE_CHECK(type.ok(), "a verified graph has known element types");
-  auto layout = layout::DeviceLayout::make({elements}, {1}, *type, {0, -1});
-  SPYRE_CHECK(layout.ok(), "a one-dimensional sparse layout always exists");
-  buffers[rows].setLayoutAttr(dialect::layoutToAttr(builder.getContext(), *layout));
-  Operand to{rows, {}, {}};
-  for (size_t i = 0; i < from.size(); ++i) {
-    to.atoms.push_back(from[i] == 1 ? Atoms{} : Atoms{{0, from[i], strides[i]}});
+View LoopBuilder::copyRegion(const View &view, const std::vector<int64_t> &multiples) {
+  std::vector<int64_t> last(multiples.size(), 0);
+  for (const Atoms &atoms : view.dims) {
+    for (const views::Atom &atom : atoms) {
+      if (atom.dim != views::kBroadcast) {
+        last[size_t(atom.dim)] += (atom.extent - 1) * atom.stride;
+      }
+    }
   }
-  addCopy(view, to);
-  std::optional<View> result = views::reshape(View::whole(rows, {elements}), shape);
-  SPYRE_CHECK(result.has_value(), "a single dimension can be cut anywhere its size divides");
+  std::vector<int64_t> extents, shape;
+  for (size_t d = 0; d < last.size(); ++d) {
+    extents.push_back(last[d] + 1);
+    shape.push_back(roundUp(last[d] + 1, multiples[d]));
+  }
+  View source = View::whole(view.buffer, bufferShape(view.buffer));
+  View target = addBuffer(shape, elementType(view.buffer));
+  View part = target;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    source = *views::slice(source, int64_t(d), view.offset[d], extents[d], 1);
+    part = *views::slice(part, int64_t(d), 0, extents[d], 1);
+  }
+  addCopy(source, part);
+  return {target.buffer, view.dims, target.offset};
+}
+
+View LoopBuilder::slice(const View &view, int64_t dim, int64_t start, int64_t extent,
+                        int64_t step) {
+  std::optional<View> sliced = views::slice(view, dim, start, extent, step);
+  if (!sliced) {
+    sliced = views::slice(materialize(view), dim, start, extent, step);
+    SPYRE_CHECK(sliced.has_value(), "a whole dimension can be sliced");
+  }
+  return *sliced;
+}
+
+View LoopBuilder::reshape(const View &view, const std::vector<int64_t> &shape) {
+  std::optional<View> result = views::reshape(view, shape);
+  bool tooManyPieces = result && views::atomCount(*result) > kMaxViewAtoms &&
+                       views::atomCount(*result) > views::atomCount(view);
+  return result && !tooManyPieces ? *result : renumber(view, shape);
+}
+
+namespace {
+
+/// Leading dimensions of both shapes that can stay as they are: equal sizes.
+size_t commonPrefix(const std::vector<int64_t> &a, const std::vector<int64_t> &b) {
+  size_t n = 0;
+  while (n < a.size() && n < b.size() && a[n] == b[n]) {
+    ++n;
+  }
+  return n;
+}
+
+size_t commonSuffix(const std::vector<int64_t> &a, const std::vector<int64_t> &b, size_t prefix) {
+  size_t n = 0;
+  while (n + prefix < a.size() && n + prefix < b.size() &&
+         a[a.size() - 1 - n] == b[b.size() - 1 - n]) {
+    ++n;
+  }
+  return n;
+}
+
+int64_t productOf(const std::vector<int64_t> &sizes, size_t begin, size_t end) {
+  return std::accumulate(sizes.begin() + int64_t(begin), sizes.begin() + int64_t(end), int64_t(1),
+                         std::multiplies<>());
+}
+
+} // namespace
+
+View LoopBuilder::renumber(const View &view, const std::vector<int64_t> &shape) {
+  // [.. same .., changes, .. same ..]: what changes becomes one dimension of a buffer. Its layout
+  // is chosen later; a dimension that stays the same may carry the sticks.
+  std::vector<int64_t> from = view.shape();
+  const size_t prefix = commonPrefix(from, shape), suffix = commonSuffix(from, shape, prefix);
+  std::vector<int64_t> joined(from.begin(), from.begin() + int64_t(prefix));
+  joined.push_back(productOf(from, prefix, from.size() - suffix));
+  joined.insert(joined.end(), from.end() - int64_t(suffix), from.end());
+  View buffer = addBuffer(joined, elementType(view.buffer));
+  std::optional<View> written = views::reshape(buffer, from);
+  SPYRE_CHECK(written.has_value(), "one dimension can be cut anywhere its size divides");
+  addCopy(view, *written);
+  std::optional<View> result = views::reshape(buffer, shape);
+  SPYRE_CHECK(result.has_value(), "one dimension can be cut anywhere its size divides");
   return *result;
 }
 
-View LoopBuilder::addPointwise(const std::string &callee, std::vector<View> operands,
-                               const std::vector<int64_t> &shape, mlir::Type type) {
-  View result = View::whole(addTemp(shape, type), shape);
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    std::vector<Operand> list;
-    for (const View &operand : operands) {
-      list.push_back({operand.buffer, operand.dims, {}});
-    }
-    list.push_back({result.buffer, result.dims, {}});
-    if (tryAdd(callee, list, shape, 0, false, attempt == 0 ? kMaxVars : SIZE_MAX)) {
-      return result;
-    }
-    for (View &operand : operands) {
-      bool isCut = std::any_of(operand.dims.begin(), operand.dims.end(),
-                               [](const Atoms &atoms) { return atoms.size() > 1; });
-      if (isCut) {
-        operand = materialize(operand);
-      }
-    }
+//===--------------------------------------------------------------------------------------------===//
+// Operations
+//===--------------------------------------------------------------------------------------------===//
+
+View LoopBuilder::addPointwise(const std::string &callee, const std::vector<View> &operands,
+                               const std::vector<int64_t> &shape, mlir::Type type,
+                               const Constants &constants) {
+  View result = addBuffer(shape, type);
+  Request request{callee, shape, 0, {}, Operand::straight(result), constants};
+  for (const View &operand : operands) {
+    request.inputs.push_back(Operand::straight(operand));
   }
-  SPYRE_CHECK(false, "whole operands never cut a loop");
+  add(std::move(request));
+  return result;
 }
 
-View LoopBuilder::addReduction(const std::string &callee, View operand, int64_t dim) {
-  auto readsEvenly = [](const Atoms &atoms) {
-    return atoms.size() == 1 && atoms[0].dim != views::kBroadcast;
-  };
-  if (views::extentOf(operand.dims[dim]) == 1) { // nothing to reduce
-    operand.dims.erase(operand.dims.begin() + dim);
-    return operand;
-  }
-  // A kept dimension that only repeats is reduced once and repeated in the result.
-  auto repeats = [](const Atoms &atoms) {
-    return atoms.size() == 1 && atoms[0].dim == views::kBroadcast;
-  };
-  auto mixes = [&](const Atoms &atoms) {
-    return !repeats(atoms) && std::any_of(atoms.begin(), atoms.end(), [](const views::Atom &atom) {
-      return atom.dim == views::kBroadcast;
-    });
-  };
-  bool mixed = std::any_of(operand.dims.begin(), operand.dims.end(), mixes);
-  if (!readsEvenly(operand.dims[dim]) || mixed) {
+namespace {
+
+bool repeats(const Atoms &atoms) { return atoms.size() == 1 && atoms[0].dim == views::kBroadcast; }
+
+/// Repeats in a part of the dimension only.
+bool mixes(const Atoms &atoms) {
+  return !repeats(atoms) && std::any_of(atoms.begin(), atoms.end(), [](const views::Atom &atom) {
+    return atom.dim == views::kBroadcast;
+  });
+}
+
+} // namespace
+
+View LoopBuilder::addReduction(const std::string &callee, View operand, int64_t dim,
+                               mlir::Type type, const Constants &constants) {
+  const Atoms &along = operand.dims[size_t(dim)];
+  if (along.size() > 1 || repeats(along) ||
+      std::any_of(operand.dims.begin(), operand.dims.end(), mixes)) {
     operand = materialize(operand);
   }
-  Atoms reduced = operand.dims[dim];
-  operand.dims.erase(operand.dims.begin() + dim);
-  std::vector<int64_t> kept = operand.shape(), once = kept;
-  for (size_t d = 0; d < kept.size(); ++d) {
-    if (repeats(operand.dims[d])) {
-      operand.dims[d].clear();
-      once[d] = 1;
+  // A kept dimension that only repeats is reduced once and repeated in the result.
+  std::vector<int64_t> extents, kept, once;
+  Operand input{operand, {}};
+  for (size_t d = 0; d < operand.dims.size(); ++d) {
+    if (int64_t(d) != dim) {
+      const Atoms &atoms = operand.dims[d];
+      kept.push_back(views::extentOf(atoms));
+      once.push_back(repeats(atoms) ? 1 : kept.back());
+      input.dims.push_back(int64_t(d));
     }
   }
-  View result = View::whole(addTemp(once, elementType(operand.buffer)), once);
-  std::vector<int64_t> extents = once;
-  extents.push_back(views::extentOf(reduced));
-  Operand in{operand.buffer, operand.dims, {}}, out{result.buffer, result.dims, {}};
-  in.atoms.push_back(reduced);
-  out.atoms.push_back({});
-  bool added = tryAdd(callee, {in, out}, extents, 1, false);
-  SPYRE_CHECK(added, "one operand and a dense result never disagree on cuts");
+  for (size_t d = 0; d < operand.dims.size(); ++d) {
+    if (int64_t(d) != dim && repeats(operand.dims[d])) {
+      input.view.dims[d].clear();
+    }
+  }
+  View result = addBuffer(once, type);
+  extents = once;
+  extents.push_back(views::extentOf(operand.dims[size_t(dim)]));
+  input.dims.push_back(dim);
+  Operand output = Operand::straight(result);
+  output.dims.push_back(-1);
+  add({callee, extents, 1, {std::move(input)}, std::move(output), constants});
   return views::broadcast(result, kept);
 }
 
-View LoopBuilder::addMatmul(const std::string &callee, View a, View b,
+View LoopBuilder::addMatmul(const std::string &callee, const View &a, const View &b,
                             const std::vector<int64_t> &shape, mlir::Type type) {
-  size_t rank = shape.size();
+  const size_t rank = shape.size();
   // Rows, columns and the reduced dimension must each be one plain loop; a batch may be cut.
-  auto plain = [rank](const View &view) {
-    for (size_t d = rank - 2; d < rank; ++d) {
-      const Atoms &atoms = view.dims[d];
-      if (atoms.size() > 1 || (atoms.size() == 1 && atoms[0].dim == views::kBroadcast)) {
-        return false;
-      }
-    }
-    return true;
+  auto plain = [&](const View &view) {
+    return std::none_of(view.dims.end() - 2, view.dims.end(),
+                        [](const Atoms &atoms) { return isCut(atoms) || repeats(atoms); });
   };
-  if (!plain(a)) {
-    a = materialize(a);
-  }
-  if (!plain(b)) {
-    b = materialize(b);
-  }
-  View result = View::whole(addTemp(shape, type), shape);
-  Atoms k = a.dims[rank - 1];
-  int64_t reduced = views::extentOf(k);
-  // A loop dimension an operand does not have at all reads as a broadcast.
-  const Atoms absent = {{views::kBroadcast, 1, 1}};
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    Operand left{a.buffer, {}, {}}, right{b.buffer, {}, {}}, out{result.buffer, {}, {}};
-    std::vector<int64_t> extents;
-    if (rank == 3 && shape[0] != 1) {
-      extents.push_back(shape[0]);
-      left.atoms.push_back(a.dims[0]);
-      right.atoms.push_back(b.dims[0]);
-      out.atoms.push_back(result.dims[0]);
+  Operand left{plain(a) ? a : materialize(a), {}}, right{plain(b) ? b : materialize(b), {}};
+  Operand out{addBuffer(shape, type), {}};
+  std::vector<int64_t> extents;
+  auto addLoop = [&](int64_t extent, int64_t inA, int64_t inB, int64_t inC) {
+    extents.push_back(extent);
+    left.dims.push_back(inA);
+    right.dims.push_back(inB);
+    out.dims.push_back(inC);
+  };
+  const auto m = int64_t(rank) - 2, n = int64_t(rank) - 1;
+  for (int64_t batch = 0; batch < m; ++batch) {
+    if (shape[size_t(batch)] != 1) {
+      addLoop(shape[size_t(batch)], batch, batch, batch);
     }
-    extents.insert(extents.end(), {shape[rank - 2], shape[rank - 1], reduced});
-    left.atoms.insert(left.atoms.end(), {a.dims[rank - 2], absent, a.dims[rank - 1]});
-    right.atoms.insert(right.atoms.end(), {absent, b.dims[rank - 1], b.dims[rank - 2]});
-    out.atoms.insert(out.atoms.end(), {result.dims[rank - 2], result.dims[rank - 1], absent});
-    size_t m = extents.size() - 3, n = m + 1, inner = m + 2;
-    left.order = {m, inner};
-    right.order = {inner, n};
-    out.order = {m, n};
-    if (tryAdd(callee, {left, right, out}, extents, 1, true, attempt == 0 ? kMaxVars : SIZE_MAX)) {
-      return result;
-    }
-    a = materialize(a);
-    b = materialize(b);
   }
-  SPYRE_CHECK(false, "whole operands always fit");
+  addLoop(shape[size_t(m)], m, -1, m);
+  addLoop(shape[size_t(n)], -1, n, n);
+  addLoop(views::extentOf(left.view.dims[size_t(n)]), n, m, -1);
+  View result = out.view;
+  add({callee, extents, 1, {std::move(left), std::move(right)}, std::move(out), {}, true});
+  return result;
 }
 
 void LoopBuilder::addOutput(const View &view, int64_t index, const std::vector<int64_t> &shape,
                             const std::vector<int64_t> &stride) {
-  loop::BufferOp buffer = buffers[view.buffer];
+  loop::BufferOp buffer = buffers[size_t(view.buffer)];
   std::string name = fmt::format("out{}", index);
-  if (buffer.getKind() == "temp" && !buffer.getLayoutAttr() &&
-      view.isWhole(bufferShape(view.buffer))) {
+  if (buffer.getKind() == "temp" && view.isWhole(bufferShape(view.buffer))) {
     buffer.setKind("output");
     buffer.setName(uniqueName(name));
     buffer.setIndex(index);
@@ -358,8 +495,7 @@ void LoopBuilder::addOutput(const View &view, int64_t index, const std::vector<i
   }
   loop::BufferOp &fresh = declare(name, "output", shape, elementType(view.buffer), stride);
   fresh.setIndex(index);
-  View whole = View::whole(int64_t(buffers.size()) - 1, shape);
-  addCopy(view, {whole.buffer, whole.dims, {}});
+  addCopy(view, View::whole(int64_t(buffers.size()) - 1, shape));
 }
 
 } // namespace spyre

@@ -1,4 +1,13 @@
 //===- LoopBuilder.h - emits buffers and loop operations from views -------------------------===//
+//
+// An operation is asked for in its own loop dimensions; each operand is a view with, per loop
+// dimension, the dimension of the view that walks it. The builder cuts the loops where the operands
+// are cut, and copies an operand only when its reading cannot be written down:
+//
+//     cuts of two operands that do not nest, or too many of them   a fresh buffer in loop order
+//     steps that do not divide their buffer dimension              a copy of the region that is
+//                                                                  read, padded so that they do
+//===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Math.h"
@@ -18,6 +27,8 @@ namespace spyre {
 /// Buffers are declared at the top of the function, operations are appended in order.
 class LoopBuilder {
 public:
+  using Constants = std::vector<std::pair<std::string, double>>;
+
   explicit LoopBuilder(mlir::func::FuncOp function);
 
   void setLocation(mlir::Location location) { loc = location; }
@@ -27,28 +38,56 @@ public:
                    mlir::DictionaryAttr layout);
   /// One constant per value and type.
   int64_t addConstant(double value, mlir::Type type);
+  /// An intermediate that operations will write, in parts or as a whole.
+  views::View addBuffer(const std::vector<int64_t> &shape, mlir::Type type);
 
-  views::View addPointwise(const std::string &callee, std::vector<views::View> operands,
-                           const std::vector<int64_t> &shape, mlir::Type type);
+  /// Operands have the shape of the result.
+  views::View addPointwise(const std::string &callee, const std::vector<views::View> &operands,
+                           const std::vector<int64_t> &shape, mlir::Type type,
+                           const Constants &constants = {});
   /// Reduces one dimension and drops it from the view.
-  views::View addReduction(const std::string &callee, views::View operand, int64_t dim);
-  views::View addMatmul(const std::string &callee, views::View a, views::View b,
+  views::View addReduction(const std::string &callee, views::View operand, int64_t dim,
+                           mlir::Type type, const Constants &constants = {});
+  /// [.., m, k] x [.., k, n]; leading dimensions are those of \p shape.
+  views::View addMatmul(const std::string &callee, const views::View &a, const views::View &b,
                         const std::vector<int64_t> &shape, mlir::Type type);
+  /// Copies \p from, of the same shape, into the part of a buffer that \p to shows.
+  void addCopy(const views::View &from, const views::View &to);
   /// A fresh buffer with the view's elements.
   views::View materialize(const views::View &view);
-  /// A reshape no index map can express: copy to one element per stick, then renumber the rows.
-  views::View reshapeThroughRows(const views::View &view, const std::vector<int64_t> &shape);
+
+  /// Like views::reshape; what no index map can express is renumbered in a buffer of its own.
+  views::View reshape(const views::View &view, const std::vector<int64_t> &shape);
+  /// Like views::slice; joined dimensions are copied first.
+  views::View slice(const views::View &view, int64_t dim, int64_t start, int64_t extent,
+                    int64_t step);
+
   /// Makes the view the graph's result \p index, without a copy where its buffer can take the role.
   void addOutput(const views::View &view, int64_t index, const std::vector<int64_t> &shape,
                  const std::vector<int64_t> &stride);
 
+  mlir::Type elementType(int64_t buffer);
+
 private:
-  /// One operand of an operation: a buffer and, per loop dimension, the atoms it reads there.
+  /// A view in an operation: per loop dimension the dimension of the view, or -1.
   struct Operand {
-    int64_t buffer;
-    std::vector<views::Atoms> atoms;
-    /// Matmul only: the loop dimensions it has, in the order of its own dimensions.
-    std::vector<size_t> order;
+    views::View view;
+    std::vector<int64_t> dims;
+
+    static Operand straight(const views::View &view);
+    const views::Atoms &atoms(size_t loop) const;
+    /// Its loop dimensions in the order of its own dimensions.
+    std::vector<size_t> order() const;
+  };
+  struct Request {
+    std::string callee;
+    std::vector<int64_t> extents;
+    int64_t reductions = 0;
+    std::vector<Operand> inputs;
+    Operand result;
+    Constants constants = {};
+    /// Loop dimensions of extent 1 stay variables: a matmul names its roles by position.
+    bool keepUnit = false;
   };
   /// Loop variables after cutting, and which of them belong to each loop dimension.
   struct Loops {
@@ -56,26 +95,27 @@ private:
     std::vector<unsigned> firstVar;
     std::vector<int64_t> varExtents;
   };
+
   loop::BufferOp &declare(std::string name, const char *kind, const std::vector<int64_t> &shape,
                           mlir::Type type, const std::vector<int64_t> &stride);
-  int64_t addTemp(const std::vector<int64_t> &shape, mlir::Type type);
-  void addCopy(const views::View &from, const Operand &to);
   std::vector<int64_t> bufferShape(int64_t buffer);
-  mlir::Type elementType(int64_t buffer);
   std::string uniqueName(const std::string &wanted);
 
-  /// Cuts the loop dimensions at all operands' cuts; nothing when they do not nest. With \p
-  /// keepUnit loop dimensions of extent 1 stay variables.
-  static std::optional<Loops> splitLoops(const std::vector<Operand> &operands,
-                                         const std::vector<int64_t> &extents, int64_t reductions,
-                                         bool keepUnit);
+  /// Emits the operation, copying inputs until it can be written down.
+  void add(Request request);
+  /// Cuts the loop dimensions at all operands' cuts; nothing when they do not nest, or a reduced
+  /// dimension is cut.
+  static std::optional<Loops> splitLoops(const Request &request);
+  /// Replaces the input with the most cuts by a copy of it; false when none is cut.
+  bool uncutOneInput(Request &request);
+  /// Replaces an input whose steps do not divide its buffer; true when there was one.
+  bool regionOneInput(Request &request, const Loops &loops);
   /// Variables to buffer dimensions; null when a unit variable finds no unit dimension.
   mlir::AffineMap accessMap(const Operand &operand, const Loops &loops);
-  /// Appends the operation; false when the cuts do not nest, need more than \p maxVars variables,
-  /// or leave a unit variable without a dimension.
-  bool tryAdd(const std::string &callee, const std::vector<Operand> &operands,
-              const std::vector<int64_t> &extents, int64_t reductions, bool keepUnit,
-              size_t maxVars = SIZE_MAX);
+  void emit(const Request &request, const Loops &loops, const std::vector<mlir::AffineMap> &maps);
+  /// The same view of a copy of the part of the buffer it reads.
+  views::View copyRegion(const views::View &view, const std::vector<int64_t> &multiples);
+  views::View renumber(const views::View &view, const std::vector<int64_t> &shape);
 
   mlir::func::FuncOp function;
   mlir::OpBuilder builder;

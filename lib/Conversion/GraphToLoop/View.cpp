@@ -11,6 +11,7 @@ namespace spyre::views {
 View View::whole(int64_t buffer, const std::vector<int64_t> &shape) {
   View view;
   view.buffer = buffer;
+  view.offset.assign(shape.size(), 0);
   for (size_t i = 0; i < shape.size(); ++i) {
     view.dims.push_back(shape[i] == 1 ? Atoms{} : Atoms{{int64_t(i), shape[i], 1}});
   }
@@ -26,7 +27,8 @@ std::vector<int64_t> View::shape() const {
 }
 
 bool View::isWhole(const std::vector<int64_t> &bufferShape) const {
-  return dims == whole(buffer, bufferShape).dims && shape() == bufferShape;
+  View all = whole(buffer, bufferShape);
+  return dims == all.dims && offset == all.offset && shape() == bufferShape;
 }
 
 int64_t extentOf(const Atoms &atoms) {
@@ -64,8 +66,7 @@ Atoms normalize(const Atoms &atoms) {
 }
 
 View permute(const View &view, const std::vector<int64_t> &order) {
-  View result;
-  result.buffer = view.buffer;
+  View result{view.buffer, {}, view.offset};
   for (int64_t dim : order) {
     result.dims.push_back(view.dims[dim]);
   }
@@ -73,8 +74,7 @@ View permute(const View &view, const std::vector<int64_t> &order) {
 }
 
 View broadcast(const View &view, const std::vector<int64_t> &shape) {
-  View result;
-  result.buffer = view.buffer;
+  View result{view.buffer, {}, view.offset};
   size_t added = shape.size() - view.dims.size();
   for (size_t i = 0; i < shape.size(); ++i) {
     Atoms atoms = i < added ? Atoms{} : view.dims[i - added];
@@ -91,8 +91,7 @@ std::optional<View> reshape(const View &view, const std::vector<int64_t> &shape)
   for (const Atoms &atoms : view.dims) {
     pieces.insert(pieces.end(), atoms.begin(), atoms.end());
   }
-  View result;
-  result.buffer = view.buffer;
+  View result{view.buffer, {}, view.offset};
   result.dims.resize(shape.size());
   for (size_t i = shape.size(); i-- > 0;) {
     int64_t needed = shape[i];
@@ -116,6 +115,73 @@ std::optional<View> reshape(const View &view, const std::vector<int64_t> &shape)
     std::reverse(taken.begin(), taken.end());
     result.dims[i] = normalize(taken);
   }
+  return result;
+}
+
+/// Atoms of a slice; the place where it begins is added to \p offset.
+static std::optional<Atoms> sliceAtoms(const Atoms &atoms, int64_t start, int64_t extent,
+                                       int64_t step, std::vector<int64_t> &offset) {
+  if (atoms.empty()) {
+    return Atoms{};
+  }
+  const Atom &first = atoms.front();
+  const Atoms rest(atoms.begin() + 1, atoms.end());
+  const int64_t inner = extentOf(rest);
+  auto advance = [&](int64_t steps) {
+    if (first.dim != kBroadcast) {
+      offset[size_t(first.dim)] += steps * first.stride;
+    }
+  };
+  const int64_t last = start + (extent - 1) * step;
+  if (start / inner == last / inner) { // inside one entry of the first atom
+    advance(start / inner);
+    return sliceAtoms(rest, start % inner, extent, step, offset);
+  }
+  if (step == 1 && start % inner == 0 && extent % inner == 0) { // whole entries
+    advance(start / inner);
+    Atoms sliced{{first.dim, extent / inner, first.stride}};
+    sliced.insert(sliced.end(), rest.begin(), rest.end());
+    return normalize(sliced);
+  }
+  if (step % inner == 0) { // one place in every so many entries
+    advance(start / inner);
+    const int64_t every = first.dim == kBroadcast ? 1 : step / inner;
+    std::optional<Atoms> fixed = sliceAtoms(rest, start % inner, 1, 1, offset);
+    return fixed ? std::optional(normalize({{first.dim, extent, first.stride * every}}))
+                 : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<View> slice(const View &view, int64_t dim, int64_t start, int64_t extent,
+                          int64_t step) {
+  View result = view;
+  std::optional<Atoms> atoms =
+      sliceAtoms(view.dims[size_t(dim)], start, extent, step, result.offset);
+  if (!atoms) {
+    return std::nullopt;
+  }
+  result.dims[size_t(dim)] = *atoms;
+  return result;
+}
+
+View dropDim(const View &view, int64_t dim) {
+  View result = view;
+  result.dims.erase(result.dims.begin() + dim);
+  return result;
+}
+
+std::optional<View> unfold(const View &view, int64_t dim, int64_t size, int64_t step) {
+  const Atoms &atoms = view.dims[size_t(dim)];
+  const int64_t windows = (extentOf(atoms) - size) / step + 1;
+  const bool joined = atoms.size() > 1 || (atoms.size() == 1 && atoms[0].dim == kBroadcast);
+  if (joined || (windows > 1 && step < size)) {
+    return std::nullopt;
+  }
+  View result = view;
+  const Atom atom = atoms.empty() ? Atom{} : atoms[0];
+  result.dims[size_t(dim)] = normalize({{atom.dim, windows, atom.stride * step}});
+  result.dims.push_back(normalize({{atom.dim, size, atom.stride}}));
   return result;
 }
 

@@ -28,6 +28,8 @@ using Atoms = std::vector<Atom>;
 struct View {
   int64_t buffer = 0; ///< the caller's handle
   std::vector<Atoms> dims;
+  /// Per dimension of the buffer: where the view begins.
+  std::vector<int64_t> offset;
 
   static View whole(int64_t buffer, const std::vector<int64_t> &shape);
   std::vector<int64_t> shape() const;
@@ -46,6 +48,16 @@ View permute(const View &view, const std::vector<int64_t> &order);
 View broadcast(const View &view, const std::vector<int64_t> &shape);
 /// Nothing when a cut falls inside an atom whose extent it does not divide.
 std::optional<View> reshape(const View &view, const std::vector<int64_t> &shape);
+
+/// `extent` elements of dimension \p dim from \p start on, every \p step-th. Nothing when they are
+/// no even walk of buffer dimensions: a slice of joined dimensions that begins inside one.
+std::optional<View> slice(const View &view, int64_t dim, int64_t start, int64_t extent,
+                          int64_t step);
+/// Drops dimension \p dim, which has size 1.
+View dropDim(const View &view, int64_t dim);
+/// Windows of \p size elements, \p step apart, along \p dim; the elements of a window become the
+/// last dimension. Nothing when windows overlap, or the dimension is joined.
+std::optional<View> unfold(const View &view, int64_t dim, int64_t size, int64_t step);
 
 /// Segments (outermost first) of one loop dimension such that every list of atoms is cut at segment
 /// borders; nothing when the cuts do not nest.

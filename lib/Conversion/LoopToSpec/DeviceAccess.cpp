@@ -76,19 +76,19 @@ private:
       offset %= coefficient;
       outer = coefficient;
     }
-    if (outer > 1) { // a strided walk: the entries between two steps
-      if (offset != 0) {
-        return cannotExpress(dim);
-      }
-      push(outer, Coordinate::constant(0), 0);
+    if (outer > 1) { // a strided walk: the entries between two steps, of which one is meant
+      push(outer, Coordinate::constant(offset), 0);
     }
     return Status::success();
   }
 
   Status addPlain(int64_t dim, size_t slot) {
     const LinearIndex &index = access.dims[dim];
-    if (index.terms.empty()) {
-      return layout.deviceSize[slot] == 1 ? Status::success() : cannotExpress(dim);
+    if (index.terms.empty()) { // one entry of it
+      if (layout.deviceSize[slot] > 1) {
+        push(layout.deviceSize[slot], Coordinate::constant(index.offset), layout.strideMap[slot]);
+      }
+      return Status::success();
     }
     return addDigits(dim, index, layout.deviceSize[slot], 1, layout.strideMap[slot], false);
   }

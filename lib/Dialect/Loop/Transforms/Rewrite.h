@@ -73,7 +73,7 @@ public:
         to.getResult(), builder.getStrArrayAttr(vars), builder.getDenseI64ArrayAttr(extents),
         builder.getI64IntegerAttr(0),
         builder.getArrayAttr({mlir::AffineMapAttr::get(fromMap), mlir::AffineMapAttr::get(toMap)}),
-        mlir::DenseI64ArrayAttr());
+        mlir::DictionaryAttr(), mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
   }
 
   /// Layout with the given dimension order (empty: natural order).

@@ -45,6 +45,10 @@ def Loop_ComputeOp : Op<Loop_Dialect, "compute"> {
     dimensions of the buffer; accesses are linear with non-negative coefficients (views have been resolved by
     splitting variables, so no division or modulo is left). `copy` moves elements; whether it becomes
     `identity` or `ReStickifyOpHBM` follows from the layouts. `splits` gives the number of cores per variable.
+    `constants` are the numbers of the device operation, by name.
+
+    An indirect dimension is chosen by a value: `indirect` lists [input, dimension, index input]; the map of
+    the input is 0 there, and the index input, which holds integers, is read through its own map.
 
     ```mlir
     loop.compute "batchmatmul" ins(%x, %y : memref<256x512xf16>, memref<512x192xf16>)
@@ -55,10 +59,12 @@ def Loop_ComputeOp : Op<Loop_Dialect, "compute"> {
   }];
   let arguments = (ins StrAttr:$callee, Variadic<AnyMemRef>:$inputs, AnyMemRef:$output,
                        StrArrayAttr:$vars, DenseI64ArrayAttr:$extents, I64Attr:$reductions,
-                       AffineMapArrayAttr:$maps, OptionalAttr<DenseI64ArrayAttr>:$splits);
+                       AffineMapArrayAttr:$maps, OptionalAttr<DictionaryAttr>:$constants,
+                       OptionalAttr<ArrayAttr>:$indirect, OptionalAttr<DenseI64ArrayAttr>:$splits);
   let assemblyFormat = [{
     $callee `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $output `:` type($output) `)`
-    `vars` $vars `extents` $extents `reductions` $reductions `maps` $maps (`splits` $splits^)? attr-dict
+    `vars` $vars `extents` $extents `reductions` $reductions `maps` $maps (`constants` $constants^)?
+    (`indirect` $indirect^)? (`splits` $splits^)? attr-dict
   }];
   let hasVerifier = 1;
 }

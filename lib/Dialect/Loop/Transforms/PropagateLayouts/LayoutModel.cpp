@@ -1,0 +1,315 @@
+//===- LayoutModel.cpp - see LayoutModel.h --------------------------------------------------===//
+#include "LayoutModel.h"
+
+#include "spyre/Base/Math.h"
+#include "spyre/Dialect/Utils/Attributes.h"
+
+#include <algorithm>
+
+namespace spyre::loop {
+
+using solver::LayoutProblem;
+using solver::OptionSet;
+
+static mlir::MemRefType typeOf(BufferOp buffer) {
+  return llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+}
+
+int64_t stickDimOf(BufferOp buffer, int option) {
+  return option < typeOf(buffer).getRank() ? option : -1;
+}
+
+int optionOf(BufferOp buffer, int64_t stickDim) {
+  return int(stickDim < 0 ? typeOf(buffer).getRank() : stickDim);
+}
+
+int64_t bytesOf(BufferOp buffer, int64_t stickDim) {
+  const int64_t lanes = elemsPerStick(buffer);
+  int64_t sticks = 1;
+  for (int64_t d = 0; d < typeOf(buffer).getRank(); ++d) {
+    const int64_t size = typeOf(buffer).getDimSize(d);
+    sticks *= d == stickDim ? ceilDiv(size, lanes) : size;
+  }
+  return sticks * 128;
+}
+
+std::vector<int64_t> orderWithStick(int64_t rank, int64_t stick) {
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i != stick) {
+      order.push_back(i);
+    }
+  }
+  if (rank > 0) {
+    order.push_back(stick);
+  }
+  return order;
+}
+
+/// Sticks are written as a whole: what ends inside one must end where the dimension does.
+static bool writesWholeSticks(ComputeOp op, const Access &access, int64_t stickDim) {
+  if (stickDim < 0) {
+    return true;
+  }
+  int64_t end = access.dims[size_t(stickDim)].offset + 1;
+  for (const LinearIndex::Term &term : access.dims[size_t(stickDim)].terms) {
+    end += term.coefficient * (op.getExtents()[term.var] - 1);
+  }
+  BufferOp buffer = access.buffer;
+  return end % elemsPerStick(buffer) == 0 || end == typeOf(buffer).getDimSize(stickDim);
+}
+
+Lanes lanesOf(ComputeOp op, unsigned index, Lanes lanes) {
+  return op.getCallee() == kMatmul ? Lanes(matmulStickVar(op, index)) : lanes;
+}
+
+bool isLegal(ComputeOp op, unsigned index, int64_t stickDim) {
+  const Access access = accessOf(op, index);
+  const bool writes = index + 1 == operandCount(op);
+  return stickUse(access, stickDim).kind != StickUse::Kind::Illegal &&
+         (!writes || writesWholeSticks(op, access, stickDim));
+}
+
+bool fits(ComputeOp op, unsigned index, int64_t stickDim, Lanes lanes) {
+  const Access access = accessOf(op, index);
+  if (op.getCallee() == kMatmul) {
+    return followsExactly(access, stickDim, matmulStickVar(op, index));
+  }
+  return isLegal(op, index, stickDim) && isCompatible(access, stickUse(access, stickDim), lanes);
+}
+
+namespace {
+
+bool isPlainCopy(ComputeOp op) {
+  return op.getCallee() == kCopy && varsOf(accessOf(op, 0)) == varsOf(accessOf(op, 1));
+}
+
+/// What an operation can do: lanes, and the option of its result.
+struct Way {
+  Lanes lanes;
+  int64_t resultStick = -1;
+};
+
+class Builder {
+public:
+  explicit Builder(mlir::func::FuncOp function) : function(function) {}
+
+  Expected<LayoutModel> run() {
+    for (BufferOp buffer : function.getOps<BufferOp>()) {
+      SPYRE_RETURN_IF_ERROR(addTensor(buffer));
+    }
+    for (ComputeOp op : function.getOps<ComputeOp>()) {
+      SPYRE_RETURN_IF_ERROR(addOperation(op));
+    }
+    return std::move(model);
+  }
+
+private:
+  Status addTensor(BufferOp buffer) {
+    model.tensorOf[buffer] = int(model.buffers.size());
+    model.buffers.push_back(buffer);
+    LayoutProblem::Tensor tensor;
+    const int64_t rank = typeOf(buffer).getRank();
+    int64_t least = bytesOf(buffer, -1);
+    for (int64_t d = 0; d < rank; ++d) {
+      least = std::min(least, bytesOf(buffer, d));
+    }
+    for (int option = 0; option <= rank; ++option) {
+      tensor.copyCost.push_back(least + bytesOf(buffer, stickDimOf(buffer, option)));
+    }
+    if (buffer.getLayoutAttr()) {
+      SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(buffer));
+      fixed.push_back(optionOf(buffer, roles.stick()));
+    } else {
+      fixed.push_back(-1);
+    }
+    const bool isThere = buffer.getKind() == "input" || buffer.getKind() == "constant";
+    if (isThere) {
+      if (fixed.back() < 0) {
+        return error<2010>("buffer '{}' has no layout; {}s bring their own", buffer.getName().str(),
+                           buffer.getKind().str());
+      }
+      tensor.given = OptionSet(1) << fixed.back();
+    }
+    written.push_back(isThere);
+    model.problem.tensors.push_back(std::move(tensor));
+    return Status::success();
+  }
+
+  BufferOp bufferOf(ComputeOp op, unsigned index) { return accessOf(op, index).buffer; }
+  int tensorOf(ComputeOp op, unsigned index) { return model.tensorOf.lookup(bufferOf(op, index)); }
+
+  Status addOperation(ComputeOp op) {
+    const unsigned out = operandCount(op) - 1;
+    const int result = tensorOf(op, out);
+    LayoutProblem::Operation operation;
+    for (unsigned i = 0; i < out; ++i) {
+      operation.inputs.push_back(tensorOf(op, i));
+      if (!written[size_t(operation.inputs.back())]) {
+        return error<1206>("'{}' reads '{}' before anything wrote it", op.getCallee().str(),
+                           bufferOf(op, i).getName().str());
+      }
+    }
+    // A buffer that is there already is written in parts: its option is a need, too.
+    const bool inParts = written[size_t(result)];
+    if (inParts) {
+      operation.inputs.push_back(result);
+    } else {
+      operation.result = result;
+      written[size_t(result)] = true;
+    }
+    SPYRE_ASSIGN_OR_RETURN(std::vector<Way> ways, waysOf(op));
+    std::vector<Lanes> lanes;
+    for (const Way &way : ways) {
+      const int option = optionOf(bufferOf(op, out), way.resultStick);
+      if (fixed[size_t(result)] >= 0 && fixed[size_t(result)] != option) {
+        continue;
+      }
+      operation.choices.push_back(choiceOf(op, way, inParts));
+      lanes.push_back(way.lanes);
+    }
+    if (operation.choices.empty()) {
+      return error<2011>("the output of '{}' cannot be written in its given layout; let the "
+                         "compiler choose it",
+                         op.getCallee().str());
+    }
+    model.operations.push_back(op);
+    model.lanes.push_back(std::move(lanes));
+    model.problem.operations.push_back(std::move(operation));
+    return Status::success();
+  }
+
+  LayoutProblem::Choice choiceOf(ComputeOp op, const Way &way, bool inParts) {
+    const unsigned out = operandCount(op) - 1;
+    BufferOp result = bufferOf(op, out);
+    LayoutProblem::Choice choice;
+    for (unsigned i = 0; i < out; ++i) {
+      choice.needs.push_back(needOf(op, i, way.lanes));
+    }
+    if (inParts) {
+      choice.needs.push_back({OptionSet(1) << optionOf(result, way.resultStick), -1});
+      return choice;
+    }
+    choice.resultOption = optionOf(result, way.resultStick);
+    // Written once and read once.
+    choice.cost = 2 * (bytesOf(result, way.resultStick) - leastBytes(result));
+    return choice;
+  }
+
+  static int64_t leastBytes(BufferOp buffer) {
+    int64_t least = bytesOf(buffer, -1);
+    for (int64_t d = 0; d < typeOf(buffer).getRank(); ++d) {
+      least = std::min(least, bytesOf(buffer, d));
+    }
+    return least;
+  }
+
+  LayoutProblem::Need needOf(ComputeOp op, unsigned index, Lanes lanes) {
+    BufferOp buffer = bufferOf(op, index);
+    LayoutProblem::Need need;
+    const bool copies = isPlainCopy(op);
+    int64_t toLegal = -1;
+    const int tensor = model.tensorOf.lookup(buffer);
+    for (int option = 0; option <= typeOf(buffer).getRank(); ++option) {
+      const int64_t stick = stickDimOf(buffer, option);
+      if (copies ? isLegal(op, index, stick) : fitsAs(op, index, option, lanes)) {
+        need.accepts |= OptionSet(1) << option;
+      }
+      if (isLegal(op, index, stick)) {
+        const bool given = fixed[size_t(tensor)] == option;
+        const int64_t cost =
+            given ? 0 : model.problem.tensors[size_t(tensor)].copyCost[size_t(option)];
+        toLegal = toLegal < 0 ? cost : std::min(toLegal, cost);
+      }
+    }
+    if (!copies && toLegal >= 0) {
+      need.privateCost = toLegal + privateBytes(op, index, lanesOf(op, index, lanes));
+    }
+    return need;
+  }
+
+  /// A layout leaves no trace of which of two dimensions of size 1 is its stick.
+  bool fitsAs(ComputeOp op, unsigned index, int option, Lanes lanes) {
+    BufferOp buffer = bufferOf(op, index);
+    if (fixed[size_t(model.tensorOf.lookup(buffer))] == option && op.getCallee() == kMatmul) {
+      Expected<DimRoles> roles = rolesFollowing(accessOf(op, index), matmulStickVar(op, index));
+      return roles.ok() && fits(op, index, roles->stick(), lanes);
+    }
+    return fits(op, index, stickDimOf(buffer, option), lanes);
+  }
+
+  /// Read and written by a copy of what the operation reads.
+  int64_t privateBytes(ComputeOp op, unsigned index, Lanes lanes) {
+    const Access access = accessOf(op, index);
+    const int64_t width = elemsPerStick(access.buffer);
+    int64_t elements = 1, sticks = 1;
+    for (unsigned var : varsOf(access)) {
+      const int64_t extent = op.getExtents()[var];
+      elements *= extent;
+      sticks *= lanes && *lanes == var ? ceilDiv(extent, width) : extent;
+    }
+    return (ceilDiv(elements, width) + sticks) * 128;
+  }
+
+  Expected<std::vector<Way>> waysOf(ComputeOp op) {
+    if (op.getCallee() == kMatmul) {
+      return matmulWays(op);
+    }
+    std::vector<Way> ways = writtenWays(op);
+    if (isPlainCopy(op)) {
+      return ways;
+    }
+    if (op.getReductions() > 0) {
+      // Lanes along what is reduced leave one element per stick.
+      ways.push_back({unsigned(op.getExtents().size() - 1), -1});
+    }
+    ways.push_back({std::nullopt, -1});
+    return ways;
+  }
+
+  /// Along a dimension of the result, innermost first; a plain copy may also write one element per
+  /// stick.
+  static std::vector<Way> writtenWays(ComputeOp op) {
+    const unsigned out = operandCount(op) - 1;
+    const Access access = accessOf(op, out);
+    std::vector<Way> ways;
+    for (auto d = int64_t(access.dims.size()); d-- > 0;) {
+      const StickUse use = stickUse(access, d);
+      if (use.kind == StickUse::Kind::Var && isLegal(op, out, d)) {
+        ways.push_back({use.var, d});
+      }
+    }
+    if (isPlainCopy(op)) {
+      ways.push_back({std::nullopt, -1});
+    }
+    return ways;
+  }
+
+  static Expected<std::vector<Way>> matmulWays(ComputeOp op) {
+    if (op.getExtents().size() < 3 || op.getInputs().size() != 2) {
+      return error<1206>(
+          "a matmul has two inputs and at least three variables (rows, columns, reduced)");
+    }
+    const Access access = accessOf(op, 2);
+    for (auto d = int64_t(access.dims.size()); d-- > 0;) {
+      if (followsExactly(access, d, matmulStickVar(op, 2))) {
+        return std::vector<Way>{{matmulStickVar(op, 2), d}};
+      }
+    }
+    return error<1206>("the columns of a matmul must be one dimension of its output");
+  }
+
+  mlir::func::FuncOp function;
+  LayoutModel model;
+  /// Option a buffer's own layout is, or -1.
+  std::vector<int> fixed;
+  std::vector<bool> written;
+};
+
+} // namespace
+
+Expected<LayoutModel> buildLayoutModel(mlir::func::FuncOp function) {
+  return Builder(function).run();
+}
+
+} // namespace spyre::loop

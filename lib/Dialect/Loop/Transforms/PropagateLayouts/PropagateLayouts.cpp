@@ -1,0 +1,205 @@
+//===- PropagateLayouts.cpp - device layouts, and copies where sticks disagree --------------===//
+//
+// The layouts and copies that move the fewest bytes are chosen for the whole function at once
+// (LayoutModel.h, Solver/LayoutChoice.h) and written into it here: every buffer gets its layout,
+// every copy is inserted before the operation that needs it first and shared by those that follow.
+//===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/Transforms/Passes.h"
+
+#include "../Rewrite.h"
+#include "LayoutModel.h"
+
+#include <map>
+
+namespace spyre::loop {
+
+#define GEN_PASS_DEF_PROPAGATELAYOUTSPASS
+#include "spyre/Dialect/Loop/Transforms/Passes.h.inc"
+
+namespace {
+
+class Materializer {
+public:
+  Materializer(mlir::func::FuncOp function, const LayoutModel &model, DecisionTrace *trace)
+      : function(function), model(model), trace(trace), rewriter(function) {}
+
+  void run(const solver::LayoutPlan &plan) {
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      setResultLayout(i, plan.steps[i]);
+    }
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      apply(i, plan.steps[i]);
+    }
+    for (BufferOp buffer : function.getOps<BufferOp>()) {
+      if (!buffer.getLayoutAttr()) {
+        rewriter.setLayout(buffer, {}); // nobody touches it: any layout will do
+      }
+    }
+  }
+
+private:
+  void setResultLayout(size_t index, const solver::LayoutPlan::Step &step) {
+    const auto &operation = model.problem.operations[index];
+    if (operation.result < 0) {
+      return;
+    }
+    BufferOp buffer = model.buffers[size_t(operation.result)];
+    const int option = operation.choices[size_t(step.choice)].resultOption;
+    optionsOf[{operation.result, option}] = buffer;
+    if (!buffer.getLayoutAttr()) {
+      setStick(buffer, stickDimOf(buffer, option));
+    }
+  }
+
+  void setStick(BufferOp buffer, int64_t stick) {
+    auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+    rewriter.setLayout(buffer, orderWithStick(type.getRank(), stick));
+  }
+
+  void apply(size_t index, const solver::LayoutPlan::Step &step) {
+    ComputeOp op = model.operations[index];
+    for (const auto &copy : step.copies) {
+      (void)whole(copy.tensor, copy.option, op);
+    }
+    for (unsigned i = 0; i + 1 < operandCount(op); ++i) {
+      const int tensor = model.problem.operations[index].inputs[i];
+      if (step.options[i] < 0) {
+        copyPrivately(op, i, tensor, model.lanes[index][size_t(step.choice)]);
+        continue;
+      }
+      auto found = optionsOf.find({tensor, step.options[i]});
+      if (found != optionsOf.end() && found->second != model.buffers[size_t(tensor)]) {
+        rewriter.setOperand(op, i, found->second,
+                            llvm::cast<mlir::AffineMapAttr>(op.getMaps()[i]).getValue());
+      }
+    }
+  }
+
+  /// The tensor in another option; made before \p op when it is not there.
+  BufferOp whole(int tensor, int option, ComputeOp op) {
+    auto found = optionsOf.find({tensor, option});
+    if (found != optionsOf.end()) {
+      return found->second;
+    }
+    BufferOp source = model.buffers[size_t(tensor)];
+    auto type = llvm::cast<mlir::MemRefType>(source.getResult().getType());
+    std::vector<int64_t> shape = dialect::toVector(type.getShape());
+    BufferOp copy = rewriter.addTemp(source.getName().str() + "_restick", shape,
+                                     type.getElementType(), op.getLoc());
+    setStick(copy, stickDimOf(source, option));
+    mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(unsigned(shape.size()));
+    rewriter.addCopy(op, source, identity, copy, identity, shape);
+    note(copy, "stick-differs", "'{}' is needed {} by {}: {} elements are copied",
+         source.getName().str(), stickText(stickDimOf(source, option)), op.getCallee().str(),
+         bytesOf(source, stickOf(source)) / (128 / elemsPerStick(source)));
+    return optionsOf[{tensor, option}] = copy;
+  }
+
+  static std::string stickText(int64_t stick) {
+    return stick < 0 ? std::string("with one element per stick")
+                     : fmt::format("in sticks along dimension {}", stick);
+  }
+
+  static int64_t stickOf(BufferOp buffer) {
+    Expected<DimRoles> roles = dimRolesOf(buffer);
+    return roles.ok() ? roles->stick() : -1;
+  }
+
+  /// What operand \p index reads, copied into a buffer over its own variables.
+  void copyPrivately(ComputeOp op, unsigned index, int tensor, Lanes choice) {
+    const Lanes lanes = lanesOf(op, index, choice);
+    BufferOp source = legalSource(op, index, tensor);
+    OwnSpace own = ownSpace(op, index, rewriter.builder, varsOf(accessOf(op, index)));
+    auto type = llvm::cast<mlir::MemRefType>(source.getResult().getType());
+    BufferOp temp = rewriter.addTemp(source.getName().str() + "_restick", own.extents,
+                                     type.getElementType(), op.getLoc());
+    int64_t stick = -1;
+    for (size_t i = 0; i < own.vars.size(); ++i) {
+      if (lanes && own.vars[i] == *lanes) {
+        stick = int64_t(i);
+      }
+    }
+    setStick(temp, stick);
+    mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(unsigned(own.vars.size()));
+    rewriter.addCopy(op, source, own.map, temp, identity, own.extents);
+    rewriter.setOperand(op, index, temp, own.projection);
+    note(temp, "stick-differs", "operand {} of {} ('{}') must follow {}", index,
+         op.getCallee().str(), source.getName().str(), lanes ? varName(op, *lanes) : "no lanes");
+  }
+
+  /// A buffer with the operand's elements from which it can be read; the cheapest one.
+  BufferOp legalSource(ComputeOp op, unsigned index, int tensor) {
+    const auto &costs = model.problem.tensors[size_t(tensor)].copyCost;
+    int best = -1;
+    for (size_t option = 0; option < costs.size(); ++option) {
+      BufferOp buffer = model.buffers[size_t(tensor)];
+      if (!isLegal(op, index, stickDimOf(buffer, int(option)))) {
+        continue;
+      }
+      if (isThere(tensor, int(option))) {
+        auto found = optionsOf.find({tensor, int(option)});
+        return found != optionsOf.end() ? found->second : buffer;
+      }
+      best = best < 0 || costs[option] < costs[size_t(best)] ? int(option) : best;
+    }
+    SPYRE_CHECK(best >= 0, "one element per stick is always legal");
+    return whole(tensor, best, op);
+  }
+
+  bool isThere(int tensor, int option) const {
+    return optionsOf.count({tensor, option}) != 0 ||
+           (model.problem.tensors[size_t(tensor)].given >> option & 1) != 0;
+  }
+
+  static std::string varName(ComputeOp op, unsigned var) {
+    return llvm::cast<mlir::StringAttr>(op.getVars()[var]).str();
+  }
+
+  template <typename... Args>
+  void note(BufferOp buffer, const char *reason, fmt::format_string<Args...> detail,
+            Args &&...args) {
+    if (trace) {
+      trace->record("propagate-layouts", buffer.getName().str(),
+                    Decision::yes(reason, detail, std::forward<Args>(args)...));
+    }
+  }
+
+  mlir::func::FuncOp function;
+  const LayoutModel &model;
+  DecisionTrace *trace;
+  Rewriter rewriter;
+  /// Buffers that hold a tensor in an option; inputs are not listed in their own.
+  std::map<std::pair<int, int>, BufferOp> optionsOf;
+};
+
+struct PropagateLayouts : impl::PropagateLayoutsPassBase<PropagateLayouts> {
+  DecisionTrace *trace = nullptr;
+
+  Status propagate() {
+    mlir::func::FuncOp main = findMain(getOperation());
+    if (!main) {
+      return error<1202>("a loop module holds one func.func @main() with one block");
+    }
+    SPYRE_ASSIGN_OR_RETURN(LayoutModel model, buildLayoutModel(main));
+    SPYRE_ASSIGN_OR_RETURN(solver::LayoutPlan plan, solver::chooseLayouts(model.problem));
+    Materializer(main, model, trace).run(plan);
+    return Status::success();
+  }
+
+  void runOnOperation() override {
+    if (Status status = propagate(); !status.ok()) {
+      (void)dialect::report(getOperation(), status);
+      signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace) {
+  auto pass = std::make_unique<PropagateLayouts>();
+  pass->trace = trace;
+  return pass;
+}
+
+} // namespace spyre::loop
