@@ -122,4 +122,15 @@ std::vector<std::string> supportedOperations() {
   return names;
 }
 
+std::vector<std::string> computedOperations() {
+  std::vector<std::string> names;
+  for (const graph::OpRow &row : graph::opTable()) {
+    using graph::OpKind;
+    if (row.kind != OpKind::View && row.kind != OpKind::Copy && row.kind != OpKind::Fill) {
+      names.push_back(row.name);
+    }
+  }
+  return names;
+}
+
 } // namespace spyre::capi

@@ -15,6 +15,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 namespace spyre::pipelines {
 
@@ -120,6 +121,10 @@ void registerPasses() {
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
   switch (from) {
   case Phase::Graph:
+    manager.addPass(graph::createVerifyGraphPass());
+    manager.addPass(graph::createDecomposePass());
+    manager.addPass(mlir::createCSEPass());
+    // What a decomposition made is checked like what was captured.
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(createGraphToLoopPass());
     return;

@@ -143,19 +143,38 @@ private:
     return servings;
   }
 
+  /// Option of what is there that is read for the least, or -1.
+  static int cheapestReading(const Need &need, OptionSet there) {
+    int best = -1;
+    for (size_t option = 0; option < need.readCost.size(); ++option) {
+      const int64_t cost = need.readCost[option];
+      if ((there >> option & 1) != 0 && cost >= 0 &&
+          (best < 0 || cost < need.readCost[size_t(best)])) {
+        best = int(option);
+      }
+    }
+    return best;
+  }
+
   void serve(const Serving &serving, int tensor, const Need &need,
              std::vector<Serving> &more) const {
     const size_t at = size_t(place[size_t(tensor)]);
-    if (OptionSet usable = serving.there[at] & need.accepts) {
+    const LayoutProblem::Tensor &source = problem.tensors[size_t(tensor)];
+    const int reading = cheapestReading(need, serving.there[at]);
+    const int64_t present = reading < 0 ? -1 : need.readCost[size_t(reading)];
+    if (reading >= 0) {
       more.push_back(serving);
-      more.back().options.push_back(__builtin_ctz(usable));
-      return; // Reading what is there is never worse.
+      more.back().cost += present;
+      more.back().options.push_back(reading);
     }
-    const std::vector<int64_t> &costs = problem.tensors[size_t(tensor)].copyCost;
-    for (size_t option = 0; option < costs.size(); ++option) {
-      if (costs[option] >= 0 && (need.accepts >> option & 1) != 0) {
+    for (size_t option = 0; option < need.readCost.size(); ++option) {
+      const int64_t copied = copyCost(source, serving.there[at], int(option));
+      const int64_t cost = need.readCost[option];
+      // A copy pays only if it is read for less than what is there.
+      const bool useful = cost >= 0 && copied >= 0 && (present < 0 || cost < present);
+      if (useful && (serving.there[at] >> option & 1) == 0) {
         more.push_back(serving);
-        more.back().cost += costs[option];
+        more.back().cost += copied + cost;
         more.back().there[at] |= OptionSet(1) << option;
         more.back().options.push_back(int(option));
         more.back().copies.push_back({tensor, int(option)});

@@ -17,14 +17,16 @@ bool isCost(int64_t cost) { return cost >= -1 && cost <= kMaxCost; }
 
 /// Options that exist for \p tensor.
 OptionSet optionsOf(const LayoutProblem::Tensor &tensor) {
-  const size_t count = tensor.copyCost.size();
+  const size_t count = tensor.copyTo.size();
   return count >= 32 ? ~OptionSet(0) : (OptionSet(1) << count) - 1;
 }
 
 Status checkTensor(const LayoutProblem::Tensor &tensor, size_t index) {
-  const bool sound = !tensor.copyCost.empty() && tensor.copyCost.size() <= kMaxLayoutOptions &&
+  const bool sound = !tensor.copyTo.empty() && tensor.copyTo.size() <= kMaxLayoutOptions &&
+                     tensor.copyFrom.size() == tensor.copyTo.size() &&
                      (tensor.given & ~optionsOf(tensor)) == 0 &&
-                     std::all_of(tensor.copyCost.begin(), tensor.copyCost.end(), isCost);
+                     std::all_of(tensor.copyTo.begin(), tensor.copyTo.end(), isCost) &&
+                     std::all_of(tensor.copyFrom.begin(), tensor.copyFrom.end(), isCost);
   return sound ? Status::success()
                : error<3201>("tensor {}: 1 to {} options with costs up to 2^56", index,
                              kMaxLayoutOptions);
@@ -39,12 +41,13 @@ Status checkChoice(const LayoutProblem &problem, size_t index, const Choice &cho
   for (size_t i = 0; i < choice.needs.size(); ++i) {
     const Need &need = choice.needs[i];
     const auto &tensor = problem.tensors[size_t(operation.inputs[i])];
-    if (!isCost(need.privateCost) || (need.accepts & ~optionsOf(tensor)) != 0) {
-      return error<3201>("operation {}: input {} accepts options it does not have", index, i);
+    if (!isCost(need.privateCost) || need.readCost.size() != tensor.copyTo.size() ||
+        !std::all_of(need.readCost.begin(), need.readCost.end(), isCost)) {
+      return error<3201>("operation {}: input {} has not one cost per option", index, i);
     }
   }
   const int options =
-      operation.result < 0 ? 0 : int(problem.tensors[size_t(operation.result)].copyCost.size());
+      operation.result < 0 ? 0 : int(problem.tensors[size_t(operation.result)].copyTo.size());
   const bool writes = operation.result >= 0;
   if (writes ? choice.resultOption < 0 || choice.resultOption >= options
              : choice.resultOption != -1) {
@@ -54,6 +57,16 @@ Status checkChoice(const LayoutProblem &problem, size_t index, const Choice &cho
 }
 
 } // namespace
+
+int64_t copyCost(const LayoutProblem::Tensor &tensor, OptionSet there, int option) {
+  int64_t from = -1;
+  for (size_t i = 0; i < tensor.copyFrom.size(); ++i) {
+    const bool usable = (there >> i & 1) != 0 && tensor.copyFrom[i] >= 0;
+    from = usable && (from < 0 || tensor.copyFrom[i] < from) ? tensor.copyFrom[i] : from;
+  }
+  const int64_t to = tensor.copyTo[size_t(option)];
+  return from < 0 || to < 0 ? -1 : from + to;
+}
 
 Status checkProblem(const LayoutProblem &problem) {
   std::vector<bool> there;
@@ -95,13 +108,14 @@ Status checkStep(const LayoutProblem &problem, size_t index, const LayoutPlan::S
     return error<3201>("step {}: choice {} or its options do not exist", index, step.choice);
   }
   for (const LayoutPlan::Step::Copy &copy : step.copies) {
-    const auto &costs = problem.tensors.at(size_t(copy.tensor)).copyCost;
-    if (copy.option < 0 || size_t(copy.option) >= costs.size() || costs[size_t(copy.option)] < 0 ||
-        there[size_t(copy.tensor)] == 0) {
+    const LayoutProblem::Tensor &tensor = problem.tensors.at(size_t(copy.tensor));
+    const bool exists = copy.option >= 0 && size_t(copy.option) < tensor.copyTo.size();
+    const int64_t cost = exists ? copyCost(tensor, there[size_t(copy.tensor)], copy.option) : -1;
+    if (cost < 0) {
       return error<3201>("step {}: tensor {} cannot be copied to option {}", index, copy.tensor,
                          copy.option);
     }
-    total += costs[size_t(copy.option)];
+    total += cost;
     there[size_t(copy.tensor)] |= OptionSet(1) << copy.option;
   }
   const Choice &choice = operation.choices[size_t(step.choice)];
@@ -110,11 +124,15 @@ Status checkStep(const LayoutProblem &problem, size_t index, const LayoutPlan::S
     const Need &need = choice.needs[i];
     const bool isPrivate = step.options[i] < 0;
     const OptionSet bit = isPrivate ? 0 : OptionSet(1) << step.options[i];
-    if (isPrivate ? need.privateCost < 0
-                  : (bit & need.accepts & there[size_t(operation.inputs[i])]) == 0) {
+    const bool exists = isPrivate || (size_t(step.options[i]) < need.readCost.size() &&
+                                      (bit & there[size_t(operation.inputs[i])]) != 0);
+    const int64_t cost = !exists     ? -1
+                         : isPrivate ? need.privateCost
+                                     : need.readCost[size_t(step.options[i])];
+    if (cost < 0) {
       return error<3201>("step {}: input {} is not there in an option that is accepted", index, i);
     }
-    total += isPrivate ? need.privateCost : 0;
+    total += cost;
   }
   if (operation.result >= 0) {
     there[size_t(operation.result)] = OptionSet(1) << choice.resultOption;

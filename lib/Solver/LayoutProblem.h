@@ -8,4 +8,7 @@ namespace spyre::solver {
 /// Every index in range, every tensor written before it is read. Error: E3201.
 Status checkProblem(const LayoutProblem &problem);
 
+/// Cost of a copy of a tensor that is \p there into \p option, or -1.
+int64_t copyCost(const LayoutProblem::Tensor &tensor, OptionSet there, int option);
+
 } // namespace spyre::solver

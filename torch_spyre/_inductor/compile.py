@@ -204,23 +204,24 @@ class _Importer:
 
     def _add_call(self, node):
         result = node.meta.get("val")
-        if node.target is operator.getitem:
-            # One of several results; which operations have them is the compiler's concern.
-            self._values[node] = self._argument(node.args[0])
-            return
-        if isinstance(result, (list, tuple)):
-            result = next((r for r in result if isinstance(r, torch.Tensor)), None)
-        if not isinstance(result, torch.Tensor):
+        if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
+            # One of several results: a call of its own that says which.
+            self._values[node] = self._call(node.args[0], result, node.args[1])
+        elif isinstance(result, torch.Tensor):
+            self._values[node] = self._call(node, result, -1)
+        elif not isinstance(result, (list, tuple)):
             self._values[node] = result
-            return
+
+    def _call(self, node, result, index):
         name, overload = _operator_name(node.target)
-        self._values[node] = self.graph.add_call(
+        return self.graph.add_call(
             name,
             overload,
             tuple(self._argument(a) for a in node.args),
             {k: self._argument(v) for k, v in node.kwargs.items()},
             self._type(result),
             _location(node),
+            index,
         )
 
     def _add_outputs(self, results):

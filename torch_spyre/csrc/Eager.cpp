@@ -85,7 +85,7 @@ std::optional<FunctionalForm> findFunctionalForm(const c10::OperatorHandle &op) 
 }
 
 bool inTable(const std::string &name) {
-  const std::vector<std::string> &table = supportedOperations();
+  const std::vector<std::string> &table = computedOperations();
   return std::binary_search(table.begin(), table.end(), name);
 }
 
@@ -347,7 +347,7 @@ bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
 void registerEagerKernels() {
   static auto *library = new torch::Library(torch::Library::IMPL, "aten",
                                             c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  for (const std::string &name : supportedOperations()) {
+  for (const std::string &name : computedOperations()) {
     // "aten.add.Tensor" -> "aten::add", "Tensor"
     size_t dot = name.rfind('.');
     if (name.rfind("aten.", 0) != 0 || dot <= 5) {
@@ -356,7 +356,10 @@ void registerEagerKernels() {
     std::string base = name.substr(5, dot - 5), overload = name.substr(dot + 1);
     overload = overload == "default" ? "" : overload;
     auto op = c10::Dispatcher::singleton().findSchema({"aten::" + base, overload});
-    if (op && !isPlainMovement(op->schema())) {
+    // What torch composes of other operations it differentiates as such; it reaches us in pieces.
+    const bool composed =
+        op && op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+    if (op && !composed && !isPlainMovement(op->schema())) {
       library->impl((overload.empty() ? base : base + "." + overload).c_str(),
                     torch::CppFunction::makeFromBoxedFunction<&eagerKernel>());
     }

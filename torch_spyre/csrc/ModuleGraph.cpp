@@ -90,10 +90,13 @@ CallArguments tensorsOnly(const py::tuple &args) {
 
 GraphValue addCall(CapturedGraph &graph, const std::string &name, const std::string &overload,
                    const py::tuple &args, const py::dict &kwargs, CapturedType type,
-                   const std::string &location) {
+                   const std::string &location, int64_t result) {
   c10::OperatorName operatorName(name, overload == "default" ? "" : overload);
   auto op = c10::Dispatcher::singleton().findSchema(operatorName);
   CallArguments call = op ? matchArguments(op->schema(), args, kwargs) : tensorsOnly(args);
+  if (result >= 0) {
+    call.attributes.emplace_back("result", capi::Attribute(result));
+  }
   return graph.addCall(operationName(operatorName), std::move(call), std::move(type), location);
 }
 
@@ -119,7 +122,7 @@ void bindGraph(py::module_ &module) {
       .def(py::init<>())
       .def("add_input", &CapturedGraph::addInput, py::arg("name"), py::arg("type"))
       .def("add_call", &addCall, py::arg("name"), py::arg("overload"), py::arg("args"),
-           py::arg("kwargs"), py::arg("type"), py::arg("location"))
+           py::arg("kwargs"), py::arg("type"), py::arg("location"), py::arg("result") = -1)
       .def("add_output", &CapturedGraph::addOutput, py::arg("value"));
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
       .def(py::init([](const CapturedGraph &graph, const std::string &name, int64_t cores) {

@@ -36,6 +36,11 @@ const std::vector<std::string> &supportedOperations() {
   return *table;
 }
 
+const std::vector<std::string> &computedOperations() {
+  static const auto *table = new std::vector<std::string>(capi::computedOperations());
+  return *table;
+}
+
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
                                  int64_t cores) {
   auto record = std::make_shared<CompileRecord>();

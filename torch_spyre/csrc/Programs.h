@@ -33,6 +33,8 @@ int64_t configuredCores();
 
 /// The compiler's table, sorted.
 const std::vector<std::string> &supportedOperations();
+/// Those that compute: what eager calls are compiled for.
+const std::vector<std::string> &computedOperations();
 
 /// Compiles and loads; counts programs_compiled and remembers the record under \p name.
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,

@@ -50,19 +50,25 @@ private:
       int64_t rest = input(index, choice, i + 1);
       best = rest == kImpossible ? best : std::min(best, price + rest);
     };
-    if ((there[tensor] & need.accepts) != 0) {
-      consider(0);
-    }
     if (need.privateCost >= 0) {
       consider(need.privateCost);
     }
-    const auto &costs = problem.tensors[tensor].copyCost;
-    for (size_t option = 0; option < costs.size(); ++option) {
-      if (costs[option] >= 0 && (need.accepts >> option & 1) != 0) {
-        OptionSet before = there[tensor];
-        there[tensor] |= OptionSet(1) << option;
-        consider(costs[option]);
-        there[tensor] = before;
+    const auto &source = problem.tensors[tensor];
+    for (size_t option = 0; option < need.readCost.size(); ++option) {
+      if (need.readCost[option] < 0) {
+        continue;
+      }
+      if ((there[tensor] >> option & 1) != 0) {
+        consider(need.readCost[option]);
+      }
+      for (size_t from = 0; from < source.copyFrom.size(); ++from) {
+        if ((there[tensor] >> from & 1) != 0 && source.copyFrom[from] >= 0 &&
+            source.copyTo[option] >= 0) {
+          OptionSet before = there[tensor];
+          there[tensor] |= OptionSet(1) << option;
+          consider(source.copyFrom[from] + source.copyTo[option] + need.readCost[option]);
+          there[tensor] = before;
+        }
       }
     }
     return best;
@@ -90,7 +96,8 @@ LayoutProblem randomProblem(Random &random, int operations) {
     LayoutProblem::Tensor tensor;
     const int options = int(random.between(1, 3));
     for (int i = 0; i < options; ++i) {
-      tensor.copyCost.push_back(random.below(6) == 0 ? -1 : random.between(1, 20));
+      tensor.copyFrom.push_back(random.below(6) == 0 ? -1 : random.between(1, 10));
+      tensor.copyTo.push_back(random.below(6) == 0 ? -1 : random.between(1, 10));
     }
     tensor.given = isInput ? OptionSet(1) << random.below(uint64_t(options)) : 0;
     problem.tensors.push_back(tensor);
@@ -106,16 +113,18 @@ LayoutProblem randomProblem(Random &random, int operations) {
     const bool inPlace = random.below(8) == 0;
     addTensor(inPlace);
     operation.result = inPlace ? -1 : int(problem.tensors.size()) - 1;
-    const auto options = problem.tensors.back().copyCost.size();
+    const auto options = problem.tensors.back().copyTo.size();
     for (int64_t choices = random.between(1, 3); choices > 0; --choices) {
       Choice choice;
       choice.cost = random.below(3) == 0 ? random.between(0, 5) : 0;
       choice.resultOption = inPlace ? -1 : int(random.below(options));
       for (int input : operation.inputs) {
-        const auto count = problem.tensors[size_t(input)].copyCost.size();
-        OptionSet all = (OptionSet(1) << count) - 1;
-        choice.needs.push_back(
-            {OptionSet(random.next()) & all, random.below(3) == 0 ? -1 : random.between(1, 30)});
+        Need need;
+        for (size_t option = 0; option < problem.tensors[size_t(input)].copyTo.size(); ++option) {
+          need.readCost.push_back(random.below(2) == 0 ? -1 : random.between(0, 6));
+        }
+        need.privateCost = random.below(3) == 0 ? -1 : random.between(1, 30);
+        choice.needs.push_back(need);
       }
       operation.choices.push_back(choice);
     }
@@ -168,8 +177,8 @@ TEST(LayoutChoice, ANarrowSearchIsStillSoundAndNeverBetterThanTheBest) {
 TEST(LayoutChoice, SharesACopyAndPrefersTheFirstChoice) {
   // One input in option 0, read twice in option 1.
   LayoutProblem problem;
-  problem.tensors = {{{5, 7}, 1}, {{1}, 0}, {{1}, 0}};
-  const Choice asOne{0, 0, {{2, 100}}};
+  problem.tensors = {{{3, 3}, {5, 4}, 1}, {{1}, {1}, 0}, {{1}, {1}, 0}};
+  const Choice asOne{0, 0, {{{-1, 0}, 100}}};
   problem.operations = {{1, {0}, {asOne, asOne}}, {2, {0}, {asOne}}};
   Expected<LayoutPlan> plan = chooseLayouts(problem);
   ASSERT_TRUE(plan.ok());
@@ -181,8 +190,8 @@ TEST(LayoutChoice, SharesACopyAndPrefersTheFirstChoice) {
 
 TEST(LayoutChoice, RefusesMalformedProblems) {
   LayoutProblem good;
-  good.tensors = {{{5, 7}, 1}, {{1}, 0}};
-  good.operations = {{1, {0}, {{0, 0, {{2, 100}}}}}};
+  good.tensors = {{{3, 3}, {5, 7}, 1}, {{1}, {1}, 0}};
+  good.operations = {{1, {0}, {{0, 0, {{{-1, 0}, 100}}}}}};
   ASSERT_TRUE(chooseLayouts(good).ok());
   auto refused = [&](auto spoil) {
     LayoutProblem bad = good;
@@ -195,8 +204,9 @@ TEST(LayoutChoice, RefusesMalformedProblems) {
   EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].result = 0; }));
   EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].choices.clear(); }));
   EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].choices[0].resultOption = 3; }));
-  EXPECT_TRUE(refused([](LayoutProblem &p) { p.operations[0].choices[0].needs[0].accepts = 8; }));
-  EXPECT_TRUE(refused([](LayoutProblem &p) { p.tensors[0].copyCost.clear(); }));
+  EXPECT_TRUE(
+      refused([](LayoutProblem &p) { p.operations[0].choices[0].needs[0].readCost = {1}; }));
+  EXPECT_TRUE(refused([](LayoutProblem &p) { p.tensors[0].copyTo.clear(); }));
   EXPECT_TRUE(refused([](LayoutProblem &p) { p.tensors[0].given = 4; }));
 }
 

@@ -89,5 +89,8 @@ Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Art
 
 /// Framework names of all operations the compiler accepts, sorted.
 std::vector<std::string> supportedOperations();
+/// Those of them that compute, sorted: not views, copies or fills, which a framework does itself on
+/// tensors it has.
+std::vector<std::string> computedOperations();
 
 } // namespace spyre::capi

@@ -29,14 +29,16 @@ constexpr int kMaxLayoutOptions = 32;
 
 struct LayoutProblem {
   struct Tensor {
-    /// Cost of a copy of the whole tensor into each option, from any other; -1: impossible.
-    std::vector<int64_t> copyCost;
+    /// A copy of the whole tensor costs copyFrom of an option that is there and copyTo of the new
+    /// one; -1: impossible. One entry per option in both.
+    std::vector<int64_t> copyFrom, copyTo;
     /// Options it has before the first operation: one for inputs, none for results.
     OptionSet given = 0;
   };
   struct Need {
-    OptionSet accepts = 0;
-    /// Cost of a copy for this operation alone; -1: impossible.
+    /// Cost of reading the input in each of its options; -1: it cannot be used in it.
+    std::vector<int64_t> readCost;
+    /// Cost of a copy for this operation alone, and of reading it; -1: impossible.
     int64_t privateCost = -1;
   };
   struct Choice {

@@ -12,6 +12,7 @@
 #include "View.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace spyre {
 namespace {
@@ -97,103 +98,213 @@ private:
     case OpKind::Reduction:
       return reduction(call, row);
     case OpKind::Matmul:
-      return matmul(call, row);
+      return loops.addMatmul(row.deviceOp, operand(call, 0), operand(call, 1),
+                             shapeOf(call.getResult()), typeOf(call.getResult()));
     case OpKind::View:
       return view(call);
     case OpKind::Copy:
-      return loops.materialize(values[call.getOperand(0)]);
+      return copy(call);
+    case OpKind::Cat:
+      return cat(call);
+    case OpKind::Fill:
+      return fill(call);
+    case OpKind::Composite:
+      break;
     }
-    llvm_unreachable("all kinds are listed");
+    llvm_unreachable("composites are decomposed before");
+  }
+
+  const View &operand(CallOp call, unsigned index) { return values[call.getOperand(index)]; }
+
+  static mlir::Type typeOf(mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType();
+  }
+
+  static LoopBuilder::Constants constantsOf(CallOp call, const graph::OpRow &row) {
+    LoopBuilder::Constants constants;
+    for (const graph::OpConstant &constant : row.constants) {
+      constants.emplace_back(constant.name,
+                             graph::numberAttribute(call, constant.attribute, constant.otherwise));
+    }
+    return constants;
   }
 
   View pointwise(CallOp call, const graph::OpRow &row) {
     std::vector<int64_t> shape = shapeOf(call.getResult());
-    mlir::Type type =
-        llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
+    // A number has the type of the tensors it meets.
+    mlir::Type type = typeOf(call.getOperands().back());
     std::vector<View> operands;
     unsigned next = 0;
     for (int position = 0; position < row.tensorPositions; ++position) {
-      mlir::Attribute scalar = call->getDiscardableAttr(fmt::format("scalar{}", position));
-      View operand = scalar ? View::whole(loops.addConstant(numberOf(scalar), type), {})
-                            : values[call.getOperand(next++)];
-      operands.push_back(views::broadcast(operand, shape));
+      std::string name = fmt::format("scalar{}", position);
+      if (row.scalar && position + 1 == row.tensorPositions) {
+        name = row.scalar;
+      }
+      View value =
+          call->hasAttr(name)
+              ? View::whole(loops.addConstant(graph::numberAttribute(call, name.c_str(), 0), type),
+                            {})
+              : operand(call, next++);
+      operands.push_back(views::broadcast(value, shape));
     }
-    return loops.addPointwise(row.deviceOp, operands, shape, type);
-  }
-
-  static double numberOf(mlir::Attribute attribute) {
-    if (auto integer = llvm::dyn_cast<mlir::IntegerAttr>(attribute)) {
-      return double(integer.getInt());
-    }
-    return llvm::cast<mlir::FloatAttr>(attribute).getValueAsDouble();
+    return loops.addPointwise(row.deviceOp, operands, shape, typeOf(call.getResult()),
+                              constantsOf(call, row));
   }
 
   /// Several reduced dimensions become a sequence, highest first.
   View reduction(CallOp call, const graph::OpRow &row) {
-    View value = values[call.getOperand(0)];
-    mlir::Type type =
-        llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
-    int64_t rank = value.dims.size();
-    std::vector<bool> reduced(rank, true);
-    auto list = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(call->getDiscardableAttr("dim"));
-    if (list && !list.empty()) {
-      reduced.assign(rank, false);
-      for (int64_t dim : list.asArrayRef()) {
-        if (rank > 0) {
-          reduced[dim < 0 ? dim + rank : dim] = true;
-        }
+    View value = operand(call, 0);
+    const auto rank = int64_t(value.dims.size());
+    std::vector<int64_t> list = graph::listAttribute(call, "dim");
+    const bool isPair = std::string(row.deviceOp) == "exx2";
+    std::vector<bool> reduced(size_t(rank), list.empty() && !isPair);
+    if (isPair) {
+      reduced.back() = true;
+    }
+    for (int64_t dim : list) {
+      if (rank > 0) {
+        reduced[size_t(dim < 0 ? dim + rank : dim)] = true;
       }
     }
     for (int64_t dim = rank; dim-- > 0;) {
-      if (reduced[dim]) {
-        value = views::extentOf(value.dims[size_t(dim)]) == 1
-                    ? views::dropDim(value, dim)
-                    : loops.addReduction(row.deviceOp, value, dim, type);
+      if (reduced[size_t(dim)]) {
+        value = reduceOne(call, row, value, dim);
       }
     }
-    std::optional<View> result = views::reshape(value, shapeOf(call.getResult()));
-    SPYRE_CHECK(result.has_value(), "adding dimensions of size 1 never cuts an atom");
-    return *result;
+    return loops.reshape(value, shapeOf(call.getResult()));
   }
 
-  View matmul(CallOp call, const graph::OpRow &row) {
-    mlir::Type type =
-        llvm::cast<mlir::RankedTensorType>(call.getResult().getType()).getElementType();
-    return loops.addMatmul(row.deviceOp, values[call.getOperand(0)], values[call.getOperand(1)],
-                           shapeOf(call.getResult()), type);
+  View reduceOne(CallOp call, const graph::OpRow &row, const View &value, int64_t dim) {
+    const int64_t extent = views::extentOf(value.dims[size_t(dim)]);
+    const std::string op = row.deviceOp;
+    if (extent == 1 && op != "exx2") {
+      return views::dropDim(value, dim);
+    }
+    LoopBuilder::Constants constants = constantsOf(call, row);
+    if (op == "mean") {
+      constants.emplace_back("scaling_factor", 1.0 / double(extent));
+    }
+    return loops.addReduction(op, value, dim, typeOf(call.getResult()), constants);
+  }
+
+  /// A conversion to a truth value asks for what is not zero; all other pairs of types the device
+  /// copies are stored alike.
+  View copy(CallOp call) {
+    mlir::Type from = typeOf(call.getOperand(0)), to = typeOf(call.getResult());
+    std::vector<int64_t> shape = shapeOf(call.getResult());
+    if (from == to) {
+      return loops.materialize(operand(call, 0));
+    }
+    if (to.isInteger(1)) {
+      View zero = views::broadcast(View::whole(loops.addConstant(0.0, from), {}), shape);
+      return loops.addPointwise("notequal", {operand(call, 0), zero}, shape, to);
+    }
+    View result = loops.addBuffer(shape, to);
+    loops.addCopy(operand(call, 0), result);
+    return result;
+  }
+
+  View cat(CallOp call) {
+    std::vector<int64_t> shape = shapeOf(call.getResult());
+    const int64_t dim = graph::dimAttribute(call, "dim", 0, int64_t(shape.size()));
+    View result = loops.addBuffer(shape, typeOf(call.getResult()));
+    int64_t start = 0;
+    for (mlir::Value piece : call.getOperands()) {
+      const int64_t extent = shapeOf(piece)[size_t(dim)];
+      std::optional<View> part = views::slice(result, dim, start, extent, 1);
+      SPYRE_CHECK(part.has_value(), "a whole buffer can be sliced");
+      loops.addCopy(values[piece], *part);
+      start += extent;
+    }
+    return result;
+  }
+
+  /// One number, read everywhere.
+  View fill(CallOp call) {
+    const std::string name = call.getCallee().str();
+    const bool isOne = name.find("ones") != std::string::npos;
+    const char *key = name == "aten.scalar_tensor.default" ? "s" : "fill_value";
+    const double value = graph::numberAttribute(call, key, isOne ? 1.0 : 0.0);
+    return views::broadcast(View::whole(loops.addConstant(value, typeOf(call.getResult())), {}),
+                            shapeOf(call.getResult()));
   }
 
   View view(CallOp call) {
-    View value = values[call.getOperand(0)];
-    llvm::StringRef name = call.getCallee();
-    int64_t rank = value.dims.size();
-    std::vector<int64_t> order(rank);
-    for (int64_t i = 0; i < rank; ++i) {
-      order[i] = i;
-    }
+    const View &value = operand(call, 0);
+    const std::string name = call.getCallee().str();
+    const auto rank = int64_t(value.dims.size());
     if (name == "aten.permute.default") {
-      auto dims = llvm::cast<mlir::DenseI64ArrayAttr>(call->getDiscardableAttr("dims"));
-      for (int64_t i = 0; i < rank; ++i) {
-        order[i] = dims[i] < 0 ? dims[i] + rank : dims[i];
+      std::vector<int64_t> order = graph::listAttribute(call, "dims");
+      for (int64_t &dim : order) {
+        dim = dim < 0 ? dim + rank : dim;
       }
       return views::permute(value, order);
     }
     if (name == "aten.t.default" || name == "aten.transpose.int") {
-      auto dimension = [&](const char *key, int64_t fallback) {
-        auto attribute = llvm::dyn_cast_or_null<mlir::IntegerAttr>(call->getDiscardableAttr(key));
-        int64_t dim = attribute ? attribute.getInt() : fallback;
-        return dim < 0 ? dim + rank : dim;
-      };
-      if (rank > 1) {
-        std::swap(order[dimension("dim0", 0)], order[dimension("dim1", 1)]);
-      }
-      return views::permute(value, order);
+      return transpose(call, value);
+    }
+    if (name == "aten.expand.default") {
+      return views::broadcast(value, shapeOf(call.getResult()));
+    }
+    if (graph::isSlice(name)) {
+      return slice(call, value);
+    }
+    if (name == "aten.unfold.default") {
+      return unfold(call, value);
+    }
+    return loops.reshape(value, shapeOf(call.getResult()));
+  }
+
+  static View transpose(CallOp call, const View &value) {
+    const auto rank = int64_t(value.dims.size());
+    std::vector<int64_t> order(static_cast<size_t>(rank));
+    std::iota(order.begin(), order.end(), int64_t(0));
+    if (rank > 1) {
+      std::swap(order[size_t(graph::dimAttribute(call, "dim0", 0, rank))],
+                order[size_t(graph::dimAttribute(call, "dim1", 1, rank))]);
+    }
+    return views::permute(value, order);
+  }
+
+  View slice(CallOp call, const View &value) {
+    const std::string name = call.getCallee().str();
+    const int64_t dim = graph::dimAttribute(call, "dim", 0, int64_t(value.dims.size()));
+    const graph::Slice part = graph::sliceOf(call, views::extentOf(value.dims[size_t(dim)]));
+    View result = loops.slice(value, dim, part.start, part.extent, part.step);
+    const bool drops = name == "aten.select.int" || name == "aten.unbind.int";
+    return drops ? views::dropDim(result, dim) : result;
+  }
+
+  /// Windows that overlap are copied one element of the window at a time, or one window at a time,
+  /// whichever are fewer.
+  View unfold(CallOp call, const View &value) {
+    const int64_t dim = graph::dimAttribute(call, "dimension", 0, int64_t(value.dims.size()));
+    const int64_t size = graph::intAttribute(call, "size", 1);
+    const int64_t step = graph::intAttribute(call, "step", 1);
+    if (std::optional<View> windows = views::unfold(value, dim, size, step)) {
+      return *windows;
     }
     std::vector<int64_t> shape = shapeOf(call.getResult());
-    if (name == "aten.expand.default") {
-      return views::broadcast(value, shape);
+    const int64_t count = shape[size_t(dim)], last = int64_t(shape.size()) - 1;
+    View result = loops.addBuffer(shape, typeOf(call.getResult()));
+    for (int64_t i = 0; i < std::min(count, size); ++i) {
+      if (size <= count) { // element i of all windows
+        View from = loops.slice(value, dim, i, count, step);
+        loops.addCopy(from, views::dropDim(*views::slice(result, last, i, 1, 1), last));
+      } else { // window i
+        View from = loops.slice(value, dim, i * step, size, 1);
+        std::vector<int64_t> order;
+        for (int64_t d = 0; d < last; ++d) {
+          if (d != dim) {
+            order.push_back(d);
+          }
+        }
+        order.push_back(dim);
+        loops.addCopy(views::permute(from, order),
+                      views::dropDim(*views::slice(result, dim, i, 1, 1), dim));
+      }
     }
-    return loops.reshape(value, shape);
+    return result;
   }
 
   void addOutputs(mlir::func::ReturnOp op) {

@@ -454,12 +454,12 @@ View LoopBuilder::addReduction(const std::string &callee, View operand, int64_t 
 View LoopBuilder::addMatmul(const std::string &callee, const View &a, const View &b,
                             const std::vector<int64_t> &shape, mlir::Type type) {
   const size_t rank = shape.size();
-  // Rows, columns and the reduced dimension must each be one plain loop; a batch may be cut.
-  auto plain = [&](const View &view) {
-    return std::none_of(view.dims.end() - 2, view.dims.end(),
-                        [](const Atoms &atoms) { return isCut(atoms) || repeats(atoms); });
-  };
-  Operand left{plain(a) ? a : materialize(a), {}}, right{plain(b) ? b : materialize(b), {}};
+  // Columns and the reduced dimension must each be one plain loop; rows and batches may be cut.
+  auto plain = [](const Atoms &atoms) { return !isCut(atoms) && !repeats(atoms); };
+  const bool aFits = plain(a.dims[rank - 1]) && !repeats(a.dims[rank - 2]) &&
+                     std::none_of(a.dims.begin(), a.dims.end(), mixes);
+  const bool bFits = plain(b.dims[rank - 1]) && plain(b.dims[rank - 2]);
+  Operand left{aFits ? a : materialize(a), {}}, right{bFits ? b : materialize(b), {}};
   Operand out{addBuffer(shape, type), {}};
   std::vector<int64_t> extents;
   auto addLoop = [&](int64_t extent, int64_t inA, int64_t inB, int64_t inC) {

@@ -15,6 +15,16 @@ namespace {
 using loop::BufferOp;
 using loop::ComputeOp;
 
+constexpr const char *kConstantOrder[] = {"clipMin",      "clipMax",        "eps",
+                                          "softplusBeta", "softplusThresh", "scaling_factor",
+                                          "exx2scale",    "useZeroMean"};
+
+/// Place of a constant in the order of the interface.
+size_t constantRank(const std::string &name) {
+  auto found = std::find(std::begin(kConstantOrder), std::end(kConstantOrder), name);
+  return size_t(found - std::begin(kConstantOrder));
+}
+
 /// Collects operations of one bundle and gives each call tensor its segment.
 class Emitter {
 public:
@@ -129,6 +139,7 @@ private:
     }
     result.op = op.getCallee().str();
     result.isReduction = op.getReductions() > 0;
+    result.constants = constantsOf(op);
     std::vector<UnitSymbol> units(loop::operandCount(op), UnitSymbol::None);
     if (op.getCallee() == loop::kCopy) {
       SPYRE_RETURN_IF_ERROR(nameCopy(op, result, units));
@@ -146,6 +157,23 @@ private:
     }
     equalizeRanks(result.args);
     return result;
+  }
+
+  /// By name, in the order of the interface.
+  static std::vector<std::pair<std::string, double>> constantsOf(ComputeOp op) {
+    std::vector<std::pair<std::string, double>> constants;
+    mlir::DictionaryAttr given = op.getConstantsAttr();
+    if (!given) {
+      return constants;
+    }
+    for (mlir::NamedAttribute entry : given) {
+      constants.emplace_back(entry.getName().str(),
+                             llvm::cast<mlir::FloatAttr>(entry.getValue()).getValueAsDouble());
+    }
+    std::stable_sort(constants.begin(), constants.end(), [](const auto &a, const auto &b) {
+      return constantRank(a.first) < constantRank(b.first);
+    });
+    return constants;
   }
 
   /// identity or ReStickifyOpHBM; a sparse side of the latter needs the unit symbol.

@@ -154,6 +154,9 @@ struct VerifyGraph : impl::VerifyGraphPassBase<VerifyGraph> {
 
 std::unique_ptr<mlir::Pass> createVerifyGraphPass() { return std::make_unique<VerifyGraph>(); }
 
-void registerGraphPasses() { mlir::registerPass(createVerifyGraphPass); }
+void registerGraphPasses() {
+  mlir::registerPass(createVerifyGraphPass);
+  mlir::registerPass(createDecomposePass);
+}
 
 } // namespace spyre::graph

@@ -220,6 +220,13 @@ mlir::LogicalResult ComputeOp::verify() {
   if (getSplits() && int64_t(getSplits()->size()) != numVars) {
     return emitOpError("splits needs one entry per var");
   }
+  if (mlir::DictionaryAttr constants = getConstantsAttr()) {
+    for (mlir::NamedAttribute constant : constants) {
+      if (!llvm::isa<mlir::FloatAttr>(constant.getValue())) {
+        return emitOpError("constant '") << constant.getName() << "' must be a float";
+      }
+    }
+  }
   if (getMaps().size() != getInputs().size() + 1) {
     return emitOpError("one map per input and one for the output");
   }

@@ -114,4 +114,37 @@ bool isRestickify(const Access &from, const StickUse &fromUse, const StickUse &t
   return toUse.kind == StickUse::Kind::Var && varsOf(from).count(toUse.var);
 }
 
+/// True when \p var walks all of what there is of it in the buffer.
+static bool coversWhole(const Access &access, unsigned var, int64_t extent) {
+  BufferOp buffer = access.buffer;
+  auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+  for (size_t d = 0; d < access.dims.size(); ++d) {
+    int64_t outer = type.getDimSize(unsigned(d));
+    for (const LinearIndex::Term &term : access.dims[d].terms) {
+      if (term.var == var) {
+        return outer == term.coefficient * extent;
+      }
+      outer = term.coefficient;
+    }
+  }
+  return true;
+}
+
+bool isOneCopy(const CopySide &from, const CopySide &to, llvm::ArrayRef<int64_t> extents) {
+  const StickUse fromUse = stickUse(from.access, from.stickDim);
+  const StickUse toUse = stickUse(to.access, to.stickDim);
+  if (fromUse.kind == StickUse::Kind::Illegal || toUse.kind == StickUse::Kind::Illegal) {
+    return false;
+  }
+  if (!isRestickify(from.access, fromUse, toUse)) {
+    return true;
+  }
+  auto allows = [&](const Access &access, const StickUse &own, const StickUse &other) {
+    const bool padded = other.kind == StickUse::Kind::Var && !own.isVar(other.var) &&
+                        extents[other.var] % elemsPerStick(access.buffer) != 0;
+    return !padded || coversWhole(access, other.var, extents[other.var]);
+  };
+  return allows(from.access, fromUse, toUse) && allows(to.access, toUse, fromUse);
+}
+
 } // namespace spyre::loop

@@ -1,8 +1,9 @@
 //===- OpTable.h - the framework operations the compiler knows ------------------------------===//
 //
 // One row per operation: what kind of loop it becomes, how many tensor positions it has, which
-// device operation does the work, and which attributes are allowed. The graph verifier, the
-// conversion to loop IR, the eager path and the documentation all read this table.
+// device operation does the work, which element types it takes, and which attributes are allowed.
+// The graph verifier, the conversion to loop IR, the eager path and the documentation all read this
+// table.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -20,17 +21,44 @@ enum class OpKind {
   Reduction, ///< over the dimensions in attribute "dim"
   Matmul,    ///< [.., m, k] x [.., k, n]
   View,      ///< another reading of the same elements
-  Copy,      ///< a fresh tensor with the same elements
+  Copy,      ///< a fresh tensor with the same elements, perhaps in another element type
+  Cat,       ///< operands one behind the other along "dim"
+  Fill,      ///< one number everywhere
+  Composite, ///< rewritten to other rows by spyre-graph-decompose
+};
+
+/// Element types of operands and result.
+enum class TypeRule {
+  Float,   ///< f16, bf16 or f32, all the same
+  Half,    ///< f16 or bf16, all the same
+  Compare, ///< the same of operands, the result is i1
+  Logical, ///< i1
+  Where,   ///< i1, then Half
+  Any,     ///< all the same; elements are moved, not computed on
+  Cast,    ///< any pair the device converts
+  Free,    ///< decided where the row is decomposed
+};
+
+/// A number of the device operation: the value of an attribute of the call.
+struct OpConstant {
+  const char *name;
+  const char *attribute;
+  double otherwise;
 };
 
 struct OpRow {
   const char *name;
   OpKind kind;
+  /// -1: any number.
   int tensorPositions;
-  /// Device operation; empty for views and copies.
+  /// Device operation; empty where there is not one.
   const char *deviceOp;
   /// Attributes the operation may carry (besides scalar<i>).
-  std::vector<const char *> attributes;
+  std::vector<const char *> attributes = {};
+  TypeRule types = TypeRule::Float;
+  std::vector<OpConstant> constants = {};
+  /// Attribute with a number that takes the last tensor position, or null.
+  const char *scalar = nullptr;
 };
 
 /// Sorted by name.
@@ -41,5 +69,22 @@ const OpRow *findOp(const std::string &name);
 /// (element type), E1004 (rank, shape), E1005 (arity or attributes). The callee must be in the
 /// table.
 Status checkCall(CallOp call, const OpRow &row);
+
+/// Attributes of a call by the framework's rules: an integer, a number, a flag, a list, or what is
+/// given for an absent one.
+int64_t intAttribute(CallOp call, const char *name, int64_t otherwise);
+double numberAttribute(CallOp call, const char *name, double otherwise);
+bool flagAttribute(CallOp call, const char *name, bool otherwise);
+std::vector<int64_t> listAttribute(CallOp call, const char *name);
+/// A dimension, counted from the front.
+int64_t dimAttribute(CallOp call, const char *name, int64_t otherwise, int64_t rank);
+
+/// Views that take a part of one dimension.
+bool isSlice(const std::string &name);
+struct Slice {
+  int64_t start = 0, extent = 0, step = 1;
+};
+/// What of a dimension of \p size such a call takes; an extent below 1 when that is nothing.
+Slice sliceOf(CallOp call, int64_t size);
 
 } // namespace spyre::graph

@@ -10,6 +10,7 @@
 namespace spyre::graph {
 
 std::unique_ptr<mlir::Pass> createVerifyGraphPass();
+std::unique_ptr<mlir::Pass> createDecomposePass();
 
 /// The only function of a graph module, or null.
 mlir::func::FuncOp findMain(mlir::ModuleOp module);

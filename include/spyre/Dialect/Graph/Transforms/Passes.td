@@ -16,4 +16,16 @@ def VerifyGraphPass : Pass<"spyre-graph-verify", "::mlir::ModuleOp"> {
   let constructor = "::spyre::graph::createVerifyGraphPass()";
 }
 
+def DecomposePass : Pass<"spyre-graph-decompose", "::mlir::ModuleOp"> {
+  let summary = "Rewrites composite calls (softmax, norms, attention, ...) to calls that are one device operation each.";
+  let description = [{
+    Requires: spyre-graph-verify.
+    Ensures: no callee is of kind Composite. Half types stay half: nothing is computed in another type than the
+    call's own, but where the framework's definition says so.
+    Idempotent. Deterministic. Linear in calls.
+    Example: `aten._softmax(x, dim)` becomes amax, sub, exp, sum, div.
+  }];
+  let constructor = "::spyre::graph::createDecomposePass()";
+}
+
 #endif

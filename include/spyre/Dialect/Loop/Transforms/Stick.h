@@ -59,4 +59,14 @@ bool isCompatible(const Access &access, const StickUse &use, std::optional<unsig
 /// How a copy runs: element by element in place of lanes (identity) or with a change of stick.
 bool isRestickify(const Access &from, const StickUse &fromUse, const StickUse &toUse);
 
+/// One side of a copy.
+struct CopySide {
+  Access access;
+  int64_t stickDim = -1;
+};
+/// Whether one operation can do the copy. An identity always can; a restickify pads the variables
+/// that are lanes on either side to whole sticks, and where such a variable is no lane its dimension
+/// must end where the variable does: it cannot be a slice.
+bool isOneCopy(const CopySide &from, const CopySide &to, llvm::ArrayRef<int64_t> extents);
+
 } // namespace spyre::loop

@@ -84,6 +84,19 @@ bool isPlainCopy(ComputeOp op) {
   return op.getCallee() == kCopy && varsOf(accessOf(op, 0)) == varsOf(accessOf(op, 1));
 }
 
+/// Results with two values per stick, and the inputs that take them.
+bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
+
+bool holdsPairs(BufferOp buffer) {
+  for (mlir::Operation *user : buffer.getResult().getUsers()) {
+    auto op = llvm::dyn_cast<ComputeOp>(user);
+    if (op && makesPairs(op) && op.getOutput() == buffer.getResult()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// What an operation can do: lanes, and the option of its result.
 struct Way {
   Lanes lanes;
@@ -109,13 +122,13 @@ private:
     model.tensorOf[buffer] = int(model.buffers.size());
     model.buffers.push_back(buffer);
     LayoutProblem::Tensor tensor;
-    const int64_t rank = typeOf(buffer).getRank();
-    int64_t least = bytesOf(buffer, -1);
-    for (int64_t d = 0; d < rank; ++d) {
-      least = std::min(least, bytesOf(buffer, d));
+    for (int option = 0; option <= typeOf(buffer).getRank(); ++option) {
+      tensor.copyTo.push_back(bytesOf(buffer, stickDimOf(buffer, option)));
     }
-    for (int option = 0; option <= rank; ++option) {
-      tensor.copyCost.push_back(least + bytesOf(buffer, stickDimOf(buffer, option)));
+    // A stick with two values in it is no tensor of elements: only some operations can read it.
+    tensor.copyFrom = tensor.copyTo;
+    if (holdsPairs(buffer)) {
+      tensor.copyFrom.assign(tensor.copyTo.size(), -1);
     }
     if (buffer.getLayoutAttr()) {
       SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(buffer));
@@ -184,45 +197,61 @@ private:
     BufferOp result = bufferOf(op, out);
     LayoutProblem::Choice choice;
     for (unsigned i = 0; i < out; ++i) {
-      choice.needs.push_back(needOf(op, i, way.lanes));
+      choice.needs.push_back(needOf(op, i, way));
     }
     if (inParts) {
-      choice.needs.push_back({OptionSet(1) << optionOf(result, way.resultStick), -1});
+      LayoutProblem::Need target;
+      target.readCost.assign(size_t(typeOf(result).getRank()) + 1, -1);
+      target.readCost[size_t(optionOf(result, way.resultStick))] =
+          accessedBytes(op, out, way.resultStick);
+      choice.needs.push_back(std::move(target));
       return choice;
     }
     choice.resultOption = optionOf(result, way.resultStick);
-    // Written once and read once.
-    choice.cost = 2 * (bytesOf(result, way.resultStick) - leastBytes(result));
+    choice.cost = bytesOf(result, way.resultStick);
     return choice;
   }
 
-  static int64_t leastBytes(BufferOp buffer) {
-    int64_t least = bytesOf(buffer, -1);
-    for (int64_t d = 0; d < typeOf(buffer).getRank(); ++d) {
-      least = std::min(least, bytesOf(buffer, d));
+  /// Bytes of an option that an access touches.
+  int64_t accessedBytes(ComputeOp op, unsigned index, int64_t stickDim) {
+    const Access access = accessOf(op, index);
+    const int64_t width = elemsPerStick(access.buffer);
+    int64_t sticks = 1;
+    for (size_t d = 0; d < access.dims.size(); ++d) {
+      int64_t steps = 1;
+      for (const LinearIndex::Term &term : access.dims[d].terms) {
+        steps *= op.getExtents()[term.var];
+      }
+      sticks *= int64_t(d) == stickDim ? ceilDiv(steps, width) : steps;
     }
-    return least;
+    return sticks * 128;
   }
 
-  LayoutProblem::Need needOf(ComputeOp op, unsigned index, Lanes lanes) {
+  LayoutProblem::Need needOf(ComputeOp op, unsigned index, const Way &way) {
+    const Lanes lanes = way.lanes;
     BufferOp buffer = bufferOf(op, index);
     LayoutProblem::Need need;
     const bool copies = isPlainCopy(op);
     int64_t toLegal = -1;
     const int tensor = model.tensorOf.lookup(buffer);
+    const LayoutProblem::Tensor &source = model.problem.tensors[size_t(tensor)];
     for (int option = 0; option <= typeOf(buffer).getRank(); ++option) {
       const int64_t stick = stickDimOf(buffer, option);
-      if (copies ? isLegal(op, index, stick) : fitsAs(op, index, option, lanes)) {
-        need.accepts |= OptionSet(1) << option;
-      }
+      const bool accepted = copies ? isOneCopy({accessOf(op, 0), stick},
+                                               {accessOf(op, 1), way.resultStick}, op.getExtents())
+                                   : fitsAs(op, index, option, lanes);
+      need.readCost.push_back(accepted ? accessedBytes(op, index, stick) : -1);
       if (isLegal(op, index, stick)) {
         const bool given = fixed[size_t(tensor)] == option;
         const int64_t cost =
-            given ? 0 : model.problem.tensors[size_t(tensor)].copyCost[size_t(option)];
+            accessedBytes(op, index, stick) + (given ? 0 : 2 * source.copyTo[size_t(option)]);
         toLegal = toLegal < 0 ? cost : std::min(toLegal, cost);
       }
     }
-    if (!copies && toLegal >= 0) {
+    if (source.copyFrom[0] < 0) {
+      return need;
+    }
+    if (toLegal >= 0) {
       need.privateCost = toLegal + privateBytes(op, index, lanesOf(op, index, lanes));
     }
     return need;
@@ -238,17 +267,16 @@ private:
     return fits(op, index, stickDimOf(buffer, option), lanes);
   }
 
-  /// Read and written by a copy of what the operation reads.
+  /// Written by a copy of what the operation reads, and read by it.
   int64_t privateBytes(ComputeOp op, unsigned index, Lanes lanes) {
     const Access access = accessOf(op, index);
     const int64_t width = elemsPerStick(access.buffer);
-    int64_t elements = 1, sticks = 1;
+    int64_t sticks = 1;
     for (unsigned var : varsOf(access)) {
       const int64_t extent = op.getExtents()[var];
-      elements *= extent;
       sticks *= lanes && *lanes == var ? ceilDiv(extent, width) : extent;
     }
-    return (ceilDiv(elements, width) + sticks) * 128;
+    return 2 * sticks * 128;
   }
 
   Expected<std::vector<Way>> waysOf(ComputeOp op) {
@@ -258,6 +286,12 @@ private:
     std::vector<Way> ways = writtenWays(op);
     if (isPlainCopy(op)) {
       return ways;
+    }
+    if (makesPairs(op)) {
+      return std::vector<Way>{{unsigned(op.getExtents().size() - 1), -1}};
+    }
+    if (op.getCallee() == "layernormscale") { // of each pair one value
+      return std::vector<Way>{{std::nullopt, -1}};
     }
     if (op.getReductions() > 0) {
       // Lanes along what is reduced leave one element per stick.

@@ -9,6 +9,7 @@
 #include "../Rewrite.h"
 #include "LayoutModel.h"
 
+#include <algorithm>
 #include <map>
 
 namespace spyre::loop {
@@ -110,26 +111,49 @@ private:
     const Lanes lanes = lanesOf(op, index, choice);
     BufferOp source = legalSource(op, index, tensor);
     OwnSpace own = ownSpace(op, index, rewriter.builder, varsOf(accessOf(op, index)));
-    auto type = llvm::cast<mlir::MemRefType>(source.getResult().getType());
-    BufferOp temp = rewriter.addTemp(source.getName().str() + "_restick", own.extents,
-                                     type.getElementType(), op.getLoc());
-    int64_t stick = -1;
-    for (size_t i = 0; i < own.vars.size(); ++i) {
-      if (lanes && own.vars[i] == *lanes) {
-        stick = int64_t(i);
-      }
-    }
-    setStick(temp, stick);
+    auto positionOf = [&](Lanes var) {
+      auto found = var ? std::find(own.vars.begin(), own.vars.end(), *var) : own.vars.end();
+      return found == own.vars.end() ? int64_t(-1) : found - own.vars.begin();
+    };
     mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(unsigned(own.vars.size()));
-    rewriter.addCopy(op, source, own.map, temp, identity, own.extents);
+    auto copyTo = [&](BufferOp from, mlir::AffineMap map, int64_t stick) {
+      auto type = llvm::cast<mlir::MemRefType>(from.getResult().getType());
+      BufferOp temp = rewriter.addTemp(from.getName().str() + "_restick", own.extents,
+                                       type.getElementType(), op.getLoc());
+      setStick(temp, stick);
+      rewriter.addCopy(op, from, map, temp, identity, own.extents);
+      return temp;
+    };
+    // The lanes the source has; a slice is taken along them before they change.
+    const Access access = accessOf(op, index);
+    const StickUse use = stickUse(access, stickOf(source));
+    const Lanes present = use.kind == StickUse::Kind::Var ? Lanes(use.var) : std::nullopt;
+    BufferOp temp = source;
+    mlir::AffineMap map = own.map;
+    if (positionOf(present) != positionOf(lanes) && !coversAll(access, op)) {
+      temp = copyTo(temp, map, positionOf(present));
+      map = identity;
+    }
+    temp = copyTo(temp, map, positionOf(lanes));
     rewriter.setOperand(op, index, temp, own.projection);
     note(temp, "stick-differs", "operand {} of {} ('{}') must follow {}", index,
          op.getCallee().str(), source.getName().str(), lanes ? varName(op, *lanes) : "no lanes");
   }
 
+  /// True when the access reads all of its buffer: then a restickify can do it.
+  static bool coversAll(const Access &access, ComputeOp op) {
+    BufferOp buffer = access.buffer;
+    auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+    int64_t elements = 1;
+    for (unsigned var : varsOf(access)) {
+      elements *= op.getExtents()[var];
+    }
+    return elements == type.getNumElements();
+  }
+
   /// A buffer with the operand's elements from which it can be read; the cheapest one.
   BufferOp legalSource(ComputeOp op, unsigned index, int tensor) {
-    const auto &costs = model.problem.tensors[size_t(tensor)].copyCost;
+    const auto &costs = model.problem.tensors[size_t(tensor)].copyTo;
     int best = -1;
     for (size_t option = 0; option < costs.size(); ++option) {
       BufferOp buffer = model.buffers[size_t(tensor)];

@@ -1,0 +1,77 @@
+//===- Calls.h - makes calls with the result types the framework would give them -----------===//
+//
+// A decomposition is a function from a call to the value that takes its place. It is written as a
+// formula over values with the helpers here; each of them makes one call at the place and with the
+// location of the call that is replaced.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Status.h"
+#include "spyre/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spyre::graph {
+
+class Calls {
+public:
+  explicit Calls(CallOp at) : builder(at), location(at.getLoc()) {}
+
+  using Attributes = std::vector<std::pair<std::string, mlir::Attribute>>;
+  mlir::Value call(const std::string &callee, const std::vector<mlir::Value> &operands,
+                   const std::vector<int64_t> &shape, mlir::Type element,
+                   const Attributes &attributes = {});
+
+  /// Element-wise, of the type of the first operand.
+  mlir::Value unary(const std::string &callee, mlir::Value x, const Attributes &attributes = {});
+  mlir::Value binary(const std::string &callee, mlir::Value x, mlir::Value y);
+  mlir::Value scalar(const std::string &callee, mlir::Value x, double number);
+  /// A number of the type and shape of \p like.
+  mlir::Value fill(mlir::Value like, double number);
+  /// Reduces \p dim and keeps it with size 1.
+  mlir::Value reduce(const std::string &callee, mlir::Value x, int64_t dim);
+
+  mlir::Value add(mlir::Value x, mlir::Value y) { return binary("aten.add.Tensor", x, y); }
+  mlir::Value sub(mlir::Value x, mlir::Value y) { return binary("aten.sub.Tensor", x, y); }
+  mlir::Value mul(mlir::Value x, mlir::Value y) { return binary("aten.mul.Tensor", x, y); }
+  mlir::Value div(mlir::Value x, mlir::Value y) { return binary("aten.div.Tensor", x, y); }
+  mlir::Value times(mlir::Value x, double number) {
+    return number == 1.0 ? x : scalar("aten.mul.Scalar", x, number);
+  }
+
+  mlir::Value transpose(mlir::Value x, int64_t dim0, int64_t dim1);
+  mlir::Value reshape(mlir::Value x, const std::vector<int64_t> &shape);
+  mlir::Value expand(mlir::Value x, const std::vector<int64_t> &shape);
+  mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t end);
+  mlir::Value cat(const std::vector<mlir::Value> &pieces, int64_t dim);
+  mlir::Value where(mlir::Value condition, mlir::Value x, mlir::Value y);
+  /// The framework's matmul of any ranks: batches broadcast, vectors become matrices.
+  Expected<mlir::Value> matmul(mlir::Value a, mlir::Value b);
+
+  mlir::OpBuilder builder;
+
+private:
+  mlir::Location location;
+};
+
+std::vector<int64_t> shapeOf(mlir::Value value);
+mlir::Type elementOf(mlir::Value value);
+inline int64_t rankOf(mlir::Value value) { return int64_t(shapeOf(value).size()); }
+/// Shape of two operands that broadcast; nothing when they do not.
+Expected<std::vector<int64_t>> broadcastShape(const std::vector<int64_t> &a,
+                                              const std::vector<int64_t> &b);
+
+using Decomposition = std::function<Expected<mlir::Value>(CallOp, Calls &)>;
+struct NamedDecomposition {
+  const char *name;
+  Decomposition rule;
+};
+/// Arithmetic and small operations; layers of networks.
+std::vector<NamedDecomposition> mathDecompositions();
+std::vector<NamedDecomposition> networkDecompositions();
+
+} // namespace spyre::graph

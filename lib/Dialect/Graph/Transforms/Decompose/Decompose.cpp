@@ -1,0 +1,76 @@
+//===- Decompose.cpp - rewrites composite calls ---------------------------------------------===//
+#include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Dialect/Graph/Transforms/Passes.h"
+#include "spyre/Dialect/Utils/Attributes.h"
+
+#include "Calls.h"
+
+#include <map>
+
+namespace spyre::graph {
+
+#define GEN_PASS_DEF_DECOMPOSEPASS
+#include "spyre/Dialect/Graph/Transforms/Passes.h.inc"
+
+namespace {
+
+const std::map<std::string, Decomposition> &decompositions() {
+  static const std::map<std::string, Decomposition> table = [] {
+    std::map<std::string, Decomposition> all;
+    for (const auto &list : {mathDecompositions(), networkDecompositions()}) {
+      for (const NamedDecomposition &entry : list) {
+        all.emplace(entry.name, entry.rule);
+      }
+    }
+    return all;
+  }();
+  return table;
+}
+
+Status decompose(CallOp call) {
+  auto found = decompositions().find(call.getCallee().str());
+  if (found == decompositions().end()) {
+    return error<1002>("'{}' is composite and has no decomposition", call.getCallee().str());
+  }
+  Calls calls(call);
+  SPYRE_ASSIGN_OR_RETURN(mlir::Value value, found->second(call, calls));
+  if (value.getType() != call.getResult().getType()) {
+    std::string made, wanted;
+    llvm::raw_string_ostream(made) << value.getType();
+    llvm::raw_string_ostream(wanted) << call.getResult().getType();
+    return error<1004>("{}: the result is {}, not {}", call.getCallee().str(), made, wanted);
+  }
+  call.getResult().replaceAllUsesWith(value);
+  call.erase();
+  return Status::success();
+}
+
+struct Decompose : impl::DecomposePassBase<Decompose> {
+  void runOnOperation() override {
+    mlir::func::FuncOp main = findMain(getOperation());
+    if (!main) {
+      (void)dialect::report(getOperation(),
+                            error<1006>("a graph module holds one func.func @main"));
+      return signalPassFailure();
+    }
+    llvm::SmallVector<CallOp> composites;
+    for (CallOp call : main.getOps<CallOp>()) {
+      const OpRow *row = findOp(call.getCallee().str());
+      if (row && row->kind == OpKind::Composite) {
+        composites.push_back(call);
+      }
+    }
+    for (CallOp call : composites) {
+      if (Status status = decompose(call); !status.ok()) {
+        (void)dialect::report(call, status);
+        return signalPassFailure();
+      }
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createDecomposePass() { return std::make_unique<Decompose>(); }
+
+} // namespace spyre::graph

@@ -1,0 +1,170 @@
+//===- Networks.cpp - decompositions of the layers of networks ------------------------------===//
+#include "spyre/Dialect/Graph/IR/OpTable.h"
+
+#include "Calls.h"
+
+#include <cmath>
+#include <limits>
+
+namespace spyre::graph {
+
+using mlir::Value;
+
+static Expected<int64_t> reducedDim(CallOp call, const char *what) {
+  const int64_t rank = rankOf(call.getOperand(0));
+  const int64_t dim = dimAttribute(call, "dim", -1, rank);
+  if (flagAttribute(call, "half_to_float", false) || call->hasAttr("dtype")) {
+    return error<1003>("{} with a result of another type; convert before", what);
+  }
+  if (dim < 0 || dim >= rank) {
+    return error<1004>("{}: dimension {} of rank {}", what, dim, rank);
+  }
+  return dim;
+}
+
+static Expected<Value> softmax(CallOp call, Calls &calls) {
+  Value x = call.getOperand(0);
+  SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "softmax"));
+  Value shifted = calls.sub(x, calls.reduce("aten.amax.default", x, dim));
+  Value powers = calls.unary("aten.exp.default", shifted);
+  return calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, dim));
+}
+
+static Expected<Value> logSoftmax(CallOp call, Calls &calls) {
+  Value x = call.getOperand(0);
+  SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "log_softmax"));
+  Value shifted = calls.sub(x, calls.reduce("aten.amax.default", x, dim));
+  Value powers = calls.unary("aten.exp.default", shifted);
+  Value sum = calls.reduce("aten.sum.dim_IntList", powers, dim);
+  return calls.sub(shifted, calls.unary("aten.log.default", sum));
+}
+
+/// The normalised dimension is the last one; others are joined with it first.
+static Status checkNormalised(CallOp call, const char *what) {
+  const std::vector<int64_t> shape = shapeOf(call.getOperand(0));
+  const std::vector<int64_t> normalised = listAttribute(call, "normalized_shape");
+  if (normalised.size() != 1 || shape.empty() || shape.back() != normalised[0]) {
+    return error<1004>("{} over [{}] of [{}]: the device normalises the last dimension; flatten "
+                       "the others into it",
+                       what, fmt::join(normalised, ", "), fmt::join(shape, ", "));
+  }
+  return Status::success();
+}
+
+/// Operand \p index, or a number when it is absent.
+static Value weightOf(CallOp call, Calls &calls, unsigned index, double otherwise) {
+  if (index < call.getOperands().size()) {
+    return call.getOperand(index);
+  }
+  Value x = call.getOperand(0);
+  return calls.call("aten.full.default", {}, {shapeOf(x).back()}, elementOf(x),
+                    {{"fill_value", calls.builder.getF64FloatAttr(otherwise)}});
+}
+
+static Expected<Value> layerNorm(CallOp call, Calls &calls) {
+  SPYRE_RETURN_IF_ERROR(checkNormalised(call, "layer_norm"));
+  if (intAttribute(call, "result", 0) != 0) {
+    return error<1005>("layer_norm: only the normalised tensor is computed on the device, not "
+                       "its statistics");
+  }
+  Value x = call.getOperand(0);
+  mlir::OpBuilder &builder = calls.builder;
+  std::vector<int64_t> one = shapeOf(x);
+  const int64_t size = one.back();
+  one.back() = 1;
+  Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
+                          {{"exx2Scale", builder.getF64FloatAttr(1.0 / double(size))},
+                           {"useZeroMean", builder.getI64IntegerAttr(0)}});
+  Value scale = calls.unary("spyre.layernormscale.default", pair,
+                            {{"eps", builder.getF64FloatAttr(numberAttribute(call, "eps", 1e-5))}});
+  return calls.call("spyre.layernormnorm.default",
+                    {x, pair, scale, weightOf(call, calls, 1, 1), weightOf(call, calls, 2, 0)},
+                    shapeOf(x), elementOf(x));
+}
+
+/// x * rsqrt(mean(x * x) + eps) * weight
+static Expected<Value> rmsNorm(CallOp call, Calls &calls) {
+  SPYRE_RETURN_IF_ERROR(checkNormalised(call, "rms_norm"));
+  Value x = call.getOperand(0);
+  const double eps = numberAttribute(call, "eps", elementOf(x).isF32() ? 0x1p-23 : 0x1p-10);
+  Value mean = calls.reduce("aten.mean.dim", calls.mul(x, x), rankOf(x) - 1);
+  Value scale = calls.unary("aten.rsqrt.default", calls.scalar("aten.add.Scalar", mean, eps));
+  Value normalised = calls.mul(x, scale);
+  return call.getOperands().size() > 1 ? calls.mul(normalised, call.getOperand(1)) : normalised;
+}
+
+static Expected<Value> linear(CallOp call, Calls &calls) {
+  if (call.getOperands().size() < 2 || rankOf(call.getOperand(1)) != 2) {
+    return error<1004>("linear: a weight of rank 2 expected");
+  }
+  SPYRE_ASSIGN_OR_RETURN(
+      Value product, calls.matmul(call.getOperand(0), calls.transpose(call.getOperand(1), 0, 1)));
+  return call.getOperands().size() > 2 ? calls.add(product, call.getOperand(2)) : product;
+}
+
+/// Heads of keys and values are repeated for groups of query heads.
+static Value repeatHeads(Calls &calls, Value x, int64_t heads) {
+  std::vector<int64_t> shape = shapeOf(x);
+  const size_t dim = shape.size() - 3;
+  if (shape[dim] == heads) {
+    return x;
+  }
+  std::vector<int64_t> grouped = shape;
+  grouped.insert(grouped.begin() + int64_t(dim) + 1, 1);
+  std::vector<int64_t> repeated = grouped;
+  repeated[dim + 1] = heads / shape[dim];
+  std::vector<int64_t> joined = shape;
+  joined[dim] = heads;
+  return calls.reshape(calls.expand(calls.reshape(x, grouped), repeated), joined);
+}
+
+/// softmax(q kT * scale + mask) v. The scale is split between q and k, so that products stay small.
+static Expected<Value> attention(CallOp call, Calls &calls) {
+  if (numberAttribute(call, "dropout_p", 0) != 0) {
+    return error<1005>("attention with dropout; set it to 0");
+  }
+  if (flagAttribute(call, "is_causal", false)) {
+    return error<1005>("causal attention; give the mask as a tensor");
+  }
+  Value q = call.getOperand(0), k = call.getOperand(1), v = call.getOperand(2);
+  if (rankOf(q) < 3 || rankOf(k) != rankOf(q) || rankOf(v) != rankOf(q)) {
+    return error<1004>("attention: query, key and value of one rank, at least 3, expected");
+  }
+  const int64_t heads = shapeOf(q)[size_t(rankOf(q) - 3)];
+  if (shapeOf(k)[size_t(rankOf(q) - 3)] < 1 || heads % shapeOf(k)[size_t(rankOf(q) - 3)] != 0) {
+    return error<1004>("attention: {} query heads for {} key heads", heads,
+                       shapeOf(k)[size_t(rankOf(q) - 3)]);
+  }
+  const double scale =
+      std::sqrt(numberAttribute(call, "scale", 1.0 / std::sqrt(double(shapeOf(q).back()))));
+  Value keys = calls.transpose(calls.times(repeatHeads(calls, k, heads), scale), rankOf(q) - 2,
+                               rankOf(q) - 1);
+  SPYRE_ASSIGN_OR_RETURN(Value scores, calls.matmul(calls.times(q, scale), keys));
+  if (call.getOperands().size() > 3) {
+    Value mask = call.getOperand(3);
+    SPYRE_RETURN_IF_ERROR(broadcastShape(shapeOf(mask), shapeOf(scores)).status());
+    scores = elementOf(mask).isInteger(1)
+                 ? calls.where(mask, scores,
+                               calls.fill(scores, -double(std::numeric_limits<float>::max())))
+                 : calls.add(scores, mask);
+  }
+  const int64_t last = rankOf(scores) - 1;
+  Value shifted = calls.sub(scores, calls.reduce("aten.amax.default", scores, last));
+  Value powers = calls.unary("aten.exp.default", shifted);
+  Value weights = calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, last));
+  return calls.matmul(weights, repeatHeads(calls, v, heads));
+}
+
+std::vector<NamedDecomposition> networkDecompositions() {
+  return {{"aten._log_softmax.default", logSoftmax},
+          {"aten._softmax.default", softmax},
+          {"aten.layer_norm.default", layerNorm},
+          {"aten.linear.default", linear},
+          {"aten.log_softmax.int", logSoftmax},
+          {"aten.native_layer_norm.default", layerNorm},
+          {"aten.rms_norm.default", rmsNorm},
+          {"aten.scaled_dot_product_attention.default", attention},
+          {"aten.softmax.int", softmax}};
+}
+
+} // namespace spyre::graph
