@@ -164,7 +164,7 @@ Expected<WindowSymbols> findWindowSymbols(const OpSpec &spec) { return Finder(sp
 
 int64_t windowReach(const WindowStep &step, int64_t pixels, int64_t elements) {
   int64_t moved = 0, spread = 0, reach = 0;
-  if (__builtin_mul_overflow(pixels - 1, step.stride, &moved) ||
+  if (pixels < 1 || elements < 1 || __builtin_mul_overflow(pixels - 1, step.stride, &moved) ||
       __builtin_mul_overflow(elements - 1, step.dilation, &spread) ||
       __builtin_add_overflow(moved, spread, &reach) || reach == INT64_MAX) {
     return -1;

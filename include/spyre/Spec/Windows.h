@@ -50,7 +50,7 @@ struct WindowStep {
 using WindowSteps = std::array<WindowStep, 2>;
 
 /// Input elements from the first to the last that \p pixels pixels and \p elements elements of the
-/// window meet; a negative number when that leaves 64 bits.
+/// window meet; a negative number when there are none or it leaves 64 bits.
 int64_t windowReach(const WindowStep &step, int64_t pixels, int64_t elements);
 
 /// The constants of a window op; all 1 for other ops. Error: E5003.
