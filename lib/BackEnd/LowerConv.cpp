@@ -92,6 +92,16 @@ static int64_t stagingBytes(const Convolution &conv, const PhaseBuilder &builder
   return bytes;
 }
 
+/// All of \p summed in one tile, when that leaves room for pixels. Nothing of B is loaded twice
+/// then, so it needs no second copy.
+static bool takeWhole(const std::vector<size_t> &summed, std::vector<Axis> &axes, int64_t room,
+                      const std::function<int64_t()> &bytes) {
+  for (size_t axis : summed) {
+    axes[axis].tile = axes[axis].count;
+  }
+  return bytes() <= room / 4 * 3;
+}
+
 /// First what is summed, in up to half of the room, then pixels, then output channels.
 static Status chooseTiles(const Convolution &conv, PhaseBuilder &builder) {
   std::vector<Axis> &axes = builder.axes;
@@ -106,7 +116,8 @@ static Status chooseTiles(const Convolution &conv, PhaseBuilder &builder) {
   if (saturatingProduct(axes[kj].count, axes[ki].count) <= unrolled) {
     summed.push_back(ki);
   }
-  if (!fillTiles(axes, summed, summed.size(), room / 2, bytes) &&
+  if (!takeWhole(summed, axes, room, bytes) &&
+      !fillTiles(axes, summed, summed.size(), room / 2, bytes) &&
       !fillTiles(axes, summed, summed.size(), room, bytes)) {
     return error<5303>("{}: one pixel and one block of 64 weight rows need {} bytes of staging "
                        "area, the machine has {}; leave more of LX to the back end",

@@ -120,7 +120,7 @@ RandomCase randomScan(Random &random, const arch::DeviceDesc &device, bool large
     stick = isStick ? name : stick;
     sticks *= uint64_t(pieces);
   }
-  int64_t steps = large ? random.between(500, 3000) : pick(random, {1, 2, 3, 7, 16, 40, 150});
+  int64_t steps = large ? random.between(500, 1500) : pick(random, {1, 2, 3, 7, 16, 40, 150});
   spec.iterationSpace.push_back({"s", steps, 1});
   entries.push_back({steps, Coordinate::var("s")});
   for (const Entry &entry : entries) {
