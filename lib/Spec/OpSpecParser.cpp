@@ -8,6 +8,7 @@
 
 #include "OpSpecLexer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <limits>
@@ -26,6 +27,7 @@ public:
     SPYRE_RETURN_IF_ERROR(parseSequence('[', ']', [&] {
       OpSpec spec;
       SPYRE_RETURN_IF_ERROR(parseOpSpec(spec));
+      orderWindows(spec);
       specs.push_back(std::move(spec));
       return Status::success();
     }));
@@ -381,6 +383,24 @@ private:
       spec.args.push_back(std::move(arg));
       return Status::success();
     });
+  }
+
+  /// A sum has no order: of a window the symbol that the output has is the pixel.
+  static void orderWindows(OpSpec &spec) {
+    const auto inOutput = [&](const std::string &symbol) {
+      const std::vector<Coordinate> &output = spec.args.back().deviceCoordinates;
+      return std::any_of(output.begin(), output.end(),
+                         [&](const Coordinate &c) { return c.symbol == symbol; });
+    };
+    for (TensorArg &arg : spec.args) {
+      for (Coordinate &coordinate : arg.deviceCoordinates) {
+        if (coordinate.kind == Coordinate::Kind::Window && !inOutput(coordinate.symbol) &&
+            inOutput(coordinate.windowSymbol)) {
+          std::swap(coordinate.symbol, coordinate.windowSymbol);
+          std::swap(coordinate.factor, coordinate.windowFactor);
+        }
+      }
+    }
   }
 
   Status parseOpSpec(OpSpec &spec) {
