@@ -51,6 +51,10 @@ static Status checkWindow(const Kernel &kernel, size_t window) {
                        "{}; pad the input first",
                        kernel.name, *pixels, *elements, reach, names.input, *input);
   }
+  if (reach > 1 && !kernel.inputs[0].holds(names.input)) {
+    return error<5302>("{}: the input does not hold '{}', which its windows walk along",
+                       kernel.name, names.input);
+  }
   if (kernel.inputs[0].inLx && kernel.slices(names.pixel) != 1) {
     return error<5302>("{}: the input is in LX and '{}' is split, but windows need what other "
                        "cores hold; split batch or channels, or keep the input in DDR",

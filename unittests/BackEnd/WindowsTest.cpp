@@ -355,6 +355,9 @@ TEST(WindowsRefuse, TensorsWithTheWrongSticksOrDimensions) {
   SuperDsc rows = emitted(shape);
   std::erase(rows.tensors[1].dimOrder, "in");
   expectError(rows, 5302, "no rows of 'in'");
+  SuperDsc flat = emitted(shape);
+  std::erase(flat.tensors[0].dimOrder, "i");
+  expectError(flat, 5302, "the input does not hold 'i'");
   SuperDsc half = emitted(shape);
   std::erase_if(half.size, [](const auto &entry) { return entry.first == "ki"; });
   half.tensors[1].dimOrder = {"in", "out", "kj"};
