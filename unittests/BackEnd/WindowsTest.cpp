@@ -1,6 +1,7 @@
 //===- WindowsTest.cpp - convolutions and pooling against the evaluator, and what is refused ===//
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Base/Math.h"
+#include "spyre/Spec/Bundle.h"
 
 #include "ExpectSame.h"
 #include "GeneratorWindows.h"
@@ -171,10 +172,37 @@ TEST(Windows, WhatNoWindowMeetsIsNotLoaded) {
   EXPECT_EQ(card.counters.ddr_read_bytes, 5u * 2 * 4 * 128);
 }
 
+// Each core starts at the window of its first pixel, also when the launch says where that is.
+TEST(Windows, SymbolicBundlesGiveTheSame) {
+  arch::DeviceDesc device = presetDevice("tiny");
+  for (const char *op : {"conv2d", "depthwiseconv2dnative", "maxpoolfwd"}) {
+    WindowShape shape;
+    shape.op = op;
+    shape.stride = {2, 3};
+    shape.before = {1, 0};
+    shape.cores = {{"y", 2}, {"x", 2}};
+    RandomCase testCase = filled(shape, 31);
+    Expected<Artifacts> bundle = spec::generateBundle({testCase.spec}, {.symbolicArguments = true});
+    ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+    Expected<Artifacts> code = compileBundle(*bundle, device);
+    ASSERT_TRUE(code.ok()) << code.status().message();
+    Expected<program::Program> program = program::readProgram(code->at("spyreCodeDir/init.bin"));
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    for (size_t i = 0; i < program->symbols.size(); ++i) {
+      program->symbols[i].value = device.segmentBase(int64_t(i));
+    }
+    evaluator::Memory expected = testCase.memory, actual = testCase.memory;
+    ASSERT_TRUE(evaluator::evaluate({testCase.spec}, expected).ok());
+    Card card(device);
+    Status ran = card.run(*program, actual);
+    ASSERT_TRUE(ran.ok()) << ran.text();
+    EXPECT_EQ(expected.arguments, actual.arguments);
+  }
+}
+
 //===- Tensors in LX ------------------------------------------------------------------------===//
 
-/// Copies \p arg, a whole tensor with a stick, from \p from to \p to; \p cores of its dimensions as
-/// \p spec divides them.
+/// A copy of \p arg, a whole tensor with a stick, divided as \p spec divides it.
 static OpSpec copyOf(const OpSpec &spec, const TensorArg &arg) {
   OpSpec copy;
   copy.op = "identity";
