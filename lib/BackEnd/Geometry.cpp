@@ -96,6 +96,9 @@ static Status checkBox(const Kernel &kernel) {
       return error<5302>("{}: '{}' of size {} is not {} slices of equal positive size", kernel.name,
                          dim, size, slices);
     }
+    if (kernel.isWindowOp() && (dim == "i" || dim == "j")) {
+      continue; // Not walked: a pixel and an element of the window say where they are.
+    }
     if (__builtin_mul_overflow(steps, *perCore, &steps) || steps > kMaxStepsPerCore) {
       return error<5302>("{}: a core would take more than {} steps; divide the work", kernel.name,
                          kMaxStepsPerCore);
@@ -149,6 +152,12 @@ static Expected<Extent> extentOf(const Kernel &kernel, const DscTensor &tensor,
                                  const std::string &dim) {
   int64_t visited = kernel.perCore(dim);
   int64_t size = tensor.inLx ? visited : visited * kernel.slices(dim);
+  if (kernel.isWindowOp()) {
+    visited = spec::windowPerCore(*kernel.dsc, kernel.windows, dim);
+    if (visited < 1) {
+      return error<5302>("{}: the windows along '{}' leave 64 bits", kernel.name, dim);
+    }
+  }
   const int64_t *found = spec::findDim(tensor.backGap, dim);
   int64_t gap = found ? *found : 0;
   bool restickify = kernel.op.opClass == OpClass::Restickify;
@@ -301,7 +310,9 @@ static Status checkFormats(Kernel &kernel, const std::vector<size_t> &inputs) {
   }
   bool half = kernel.format == DataFormat::Sen169Fp16;
   bool single = kernel.format == DataFormat::IeeeFp32;
-  bool fits = half || (single && kernel.op.opClass != OpClass::Matmul) ||
+  bool isProduct =
+      kernel.op.opClass == OpClass::Matmul || kernel.op.opClass == OpClass::Convolution;
+  bool fits = (half && kernel.op.opClass != OpClass::Scan) || (single && !isProduct) ||
               (kernel.format == DataFormat::IeeeInt32 && kernel.op.computesIntegers());
   if (kernel.op.opClass == OpClass::Copy) {
     fits = numerics::elementBytes(kernel.format) > 0 && numerics::elemsPerStick(kernel.format) > 0;
@@ -345,7 +356,13 @@ Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &devi
   kernel.dsc = &dsc;
   kernel.device = &device;
   kernel.name = fmt::format("{}_{}", dsc.index, dsc.op.substr(0, 64));
+  SPYRE_RETURN_IF_ERROR(checkExtension(dsc.op, device));
   SPYRE_ASSIGN_OR_RETURN(kernel.op, findOp(dsc.op));
+  Expected<spec::WindowSteps> windows = spec::windowSteps(dsc);
+  if (!windows) {
+    return error<5302>("{}", windows.status().text());
+  }
+  kernel.windows = *windows;
   SPYRE_RETURN_IF_ERROR(checkBox(kernel));
   SPYRE_ASSIGN_OR_RETURN(std::vector<size_t> indices, inputIndices(kernel));
   SPYRE_RETURN_IF_ERROR(checkFormats(kernel, indices));

@@ -12,7 +12,7 @@
 
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Status.h"
-#include "spyre/Spec/SuperDsc.h"
+#include "spyre/Spec/Windows.h"
 
 #include "OpTable.h"
 
@@ -75,7 +75,12 @@ struct Kernel {
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
   std::vector<TensorMap> inputs;
   TensorMap output;
+  /// Strides and dilations of a window op (LowerConv.cpp, LowerPool.cpp).
+  spec::WindowSteps windows;
 
+  bool isWindowOp() const {
+    return op.opClass == OpClass::Convolution || op.opClass == OpClass::Window;
+  }
   int64_t lanes() const { return numerics::elemsPerStick(format); }
   int64_t perCore(const std::string &dim) const;
   int64_t slices(const std::string &dim) const;
@@ -85,7 +90,7 @@ struct Kernel {
   Status checkMaskedOnly(const std::string &dim) const;
 };
 
-/// Errors: E5301, E5302, E5304.
+/// Errors: E5301, E5302, E5304, E5307.
 Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &device);
 
 } // namespace spyre::backend

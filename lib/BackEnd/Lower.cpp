@@ -19,6 +19,12 @@ static Expected<program::Phase> lowerKernel(const Kernel &kernel, BufferTable &b
     return lowerTopK(kernel, buffers);
   case OpClass::Matmul:
     return lowerMatmul(kernel, buffers);
+  case OpClass::Convolution:
+    return lowerConvolution(kernel, buffers);
+  case OpClass::Window:
+    return lowerPool(kernel, buffers);
+  case OpClass::Scan:
+    return lowerScan(kernel, buffers);
   case OpClass::Restickify:
     return lowerRestickify(kernel, buffers);
   }

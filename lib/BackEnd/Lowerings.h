@@ -17,6 +17,12 @@ Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffe
 Expected<program::Phase> lowerReduction(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerTopK(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers);
+/// conv2d.
+Expected<program::Phase> lowerConvolution(const Kernel &kernel, BufferTable &buffers);
+/// Pooling and depthwise convolution.
+Expected<program::Phase> lowerPool(const Kernel &kernel, BufferTable &buffers);
+/// Running sums.
+Expected<program::Phase> lowerScan(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerRestickify(const Kernel &kernel, BufferTable &buffers);
 
 } // namespace spyre::backend

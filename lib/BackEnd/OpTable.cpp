@@ -64,6 +64,11 @@ static constexpr OpInfo kLowered[] = {
     {"topkvalue", OpClass::TopK, Function::None, 1},
     {"topkindex", OpClass::TopK, Function::None, 1},
     {"batchmatmul", OpClass::Matmul, Function::None, 2},
+    {"conv2d", OpClass::Convolution, Function::None, 2},
+    {"depthwiseconv2dnative", OpClass::Window, Function::Fma, 2},
+    {"maxpoolfwd", OpClass::Window, Function::Max, 1},
+    {"avgpoolfwd", OpClass::Window, Function::Sum, 1},
+    {"x_cumsum", OpClass::Scan, Function::Add, 1},
 };
 
 /// Names of the interface whose meaning is fixed [spec: codegen-and-backend 3.1, 3.2]. A name that
@@ -73,10 +78,8 @@ static constexpr std::string_view kDocumented[] = {
     "fp8todl16",      "matmul",          "qfp8ch",          "qfp8mb",     "qfp8wt"};
 
 /// Names the interface lists without saying what they compute.
-static constexpr std::string_view kNamedOnly[] = {"avgpoolfwd",
-                                                  "avgpoolnmapfwd",
+static constexpr std::string_view kNamedOnly[] = {"avgpoolnmapfwd",
                                                   "batchnormfwd",
-                                                  "conv2d",
                                                   "conv2dfp8",
                                                   "conv2dint4",
                                                   "conv2dint8",
@@ -85,10 +88,8 @@ static constexpr std::string_view kNamedOnly[] = {"avgpoolfwd",
                                                   "csqint8ch",
                                                   "csqint8mb",
                                                   "csqint8wt",
-                                                  "depthwiseconv2dnative",
                                                   "fnms",
                                                   "maskbyindex",
-                                                  "maxpoolfwd",
                                                   "quantscalepertoken",
                                                   "quantscalepertokenfp8"};
 
@@ -97,7 +98,7 @@ bool OpInfo::computesIntegers() const {
   static constexpr Function kIntegerFunctions[] = {
       Neg,   Abs,      Add,          Sub,     Mul,       Maximum, Minimum,
       Equal, NotEqual, GreaterEqual, Greater, LessEqual, Less,    Where};
-  return opClass == OpClass::Pointwise &&
+  return (opClass == OpClass::Pointwise || opClass == OpClass::Scan) &&
          std::find(std::begin(kIntegerFunctions), std::end(kIntegerFunctions), function) !=
              std::end(kIntegerFunctions);
 }
@@ -114,6 +115,17 @@ static std::string loweredNames() {
 template <size_t n>
 static bool contains(const std::string_view (&names)[n], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+Status checkExtension(const std::string &name, const arch::DeviceDesc &device) {
+  const std::vector<std::string> &known = device.extensions;
+  if (!name.starts_with("x_") || std::find(known.begin(), known.end(), name) != known.end()) {
+    return Status::success();
+  }
+  return error<5307>("operation '{}' is an extension that machine '{}' does not have (it has {}); "
+                     "use documented operations, or a machine that lists it in its extensions",
+                     name.substr(0, 64), device.name,
+                     known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
 Expected<OpInfo> findOp(const std::string &name) {

@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Status.h"
 #include "spyre/Program/Program.h"
 
@@ -21,6 +22,10 @@ enum class OpClass : uint8_t {
   NonStickReduction,
   TopK,
   Matmul,
+  Convolution,
+  /// Pooling and depthwise convolution: channels stay apart.
+  Window,
+  Scan,
 };
 
 /// How the inputs of a pointwise op become inputs of its Vector function; its constants follow.
@@ -52,6 +57,8 @@ struct OpInfo {
   }
 };
 
+/// Error: E5307 when \p name is an extension (x_) that \p device does not list.
+Status checkExtension(const std::string &name, const arch::DeviceDesc &device);
 /// Error: E5301.
 Expected<OpInfo> findOp(const std::string &name);
 

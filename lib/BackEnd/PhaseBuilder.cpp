@@ -48,17 +48,24 @@ Place PhaseBuilder::placeOf(const TensorMap &map) {
 
 Place PhaseBuilder::stage(const std::string &name, const Place &like,
                           const std::vector<size_t> &order, int64_t pointBytes) {
-  Place place;
-  place.staged = true;
-  place.splat = like.splat;
-  place.stride.assign(axes.size(), 0);
+  std::vector<int64_t> strides(axes.size(), 0);
   int64_t bytes = pointBytes;
   for (size_t a : order) {
     if (like.dependsOn(a)) {
-      place.stride[a] = bytes;
+      strides[a] = bytes;
       bytes *= axes[a].tile;
     }
   }
+  Place place = stageRoom(name, bytes);
+  place.splat = like.splat;
+  place.stride = std::move(strides);
+  return place;
+}
+
+Place PhaseBuilder::stageRoom(const std::string &name, int64_t bytes) {
+  Place place;
+  place.staged = true;
+  place.stride.assign(axes.size(), 0);
   place.buffer = buffers.staging(name, stagingNext, bytes);
   stagingNext += bytes;
   SPYRE_CHECK(stagingNext <= stagingEnd, "tiles are chosen to fit the staging area");

@@ -52,6 +52,9 @@ public:
     return stage(name, like, innerFirst(like), pointBytes);
   }
 
+  /// Room for \p bytes; the strides are the caller's to fill in.
+  Place stageRoom(const std::string &name, int64_t bytes);
+
   using Hook = std::function<void(size_t depth)>;
   /// Visits all tiles; \p order lists the tiled axes, outermost first.
   void walk(const std::vector<size_t> &order, const Hook &enter, const Hook &leave);

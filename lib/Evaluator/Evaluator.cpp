@@ -66,6 +66,12 @@ public:
 
 private:
   static Status checkRule(const OpSpec &spec) {
+    if (isWindowRule(spec.op)) {
+      return checkWindow(spec);
+    }
+    if (isScanRule(spec.op)) {
+      return checkScan(spec);
+    }
     const bool copies = spec.op == "identity" || spec.op == "ReStickifyOpHBM";
     const bool reduces = spec.isReduction && (isReductionRule(spec.op) || isTopKRule(spec.op));
     const ElementwiseRule *rule = spec.isReduction ? nullptr : findElementwise(spec.op);
@@ -150,6 +156,13 @@ private:
     const OpSpec &spec = *operation.spec;
     if (spec::isMatmul(spec)) {
       return evaluateMatmul(operation);
+    }
+    if (isWindowRule(spec.op)) {
+      return evaluateWindow(operation);
+    }
+    if (isScanRule(spec.op)) {
+      evaluateScan(operation);
+      return Status::success();
     }
     if (spec.isReduction && isTopKRule(spec.op)) {
       return evaluateTopK(operation);

@@ -61,20 +61,20 @@ std::vector<Box> reductionSlices(const Operation &operation, const std::vector<s
 float matmulPartial(const Operation &operation, Point &point, const std::vector<size_t> &reduced,
                     const Box &slice) {
   const TensorView &x = operation.views[0], &y = operation.views[1];
+  if (reduced.empty()) {
+    return numerics::fmaF32(x.load(x.offset(point)), y.load(y.offset(point)), 0);
+  }
   float sum = 0;
-  if (reduced.size() == 1) { // The usual case, without a call per product.
-    const size_t k = reduced[0];
-    point[k] = 0;
+  const size_t k = reduced.back(); // The last symbol without a call per product.
+  const std::vector<size_t> outer(reduced.begin(), reduced.end() - 1);
+  point[k] = 0;
+  forEachPoint(point, outer, slice, [&] {
     const int64_t atX = x.offset(point), atY = y.offset(point);
     for (int64_t at = slice.begin[k]; at < slice.end[k]; ++at) {
       const float a = x.load(atX + x.contribution[k][size_t(at)]);
       const float b = y.load(atY + y.contribution[k][size_t(at)]);
       sum = numerics::fmaF32(a, b, sum);
     }
-    return sum;
-  }
-  forEachPoint(point, reduced, slice, [&] {
-    sum = numerics::fmaF32(x.load(x.offset(point)), y.load(y.offset(point)), sum);
   });
   return sum;
 }

@@ -57,6 +57,8 @@ static int64_t symbolPart(const Coordinate &coordinate, int64_t at) {
     return at / coordinate.divisor;
   case Coordinate::Kind::Mod:
     return at % coordinate.divisor;
+  case Coordinate::Kind::Window:
+    return at * coordinate.factor;
   }
   return 0;
 }
@@ -113,6 +115,14 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
                            coordinate.symbol);
       }
       view.contribution[symbol][size_t(at)] += part * strides[j];
+    }
+    if (coordinate.kind == Coordinate::Kind::Window) {
+      // The sum of both parts is in range: verifyOpSpec, and neither symbol is a padded stick.
+      const size_t window = size_t(symbolIndex(spec, coordinate.windowSymbol));
+      view.uses[window] = true;
+      for (int64_t at = 0; at < extents[window]; ++at) {
+        view.contribution[window][size_t(at)] += at * coordinate.windowFactor * strides[j];
+      }
     }
   }
   return view;

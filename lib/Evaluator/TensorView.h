@@ -85,7 +85,17 @@ bool isReductionRule(const std::string &op);
 /// Whether evaluateTopK does.
 bool isTopKRule(const std::string &op);
 
+/// Whether evaluateWindow does: convolutions and pooling.
+bool isWindowRule(const std::string &op);
+/// Whether evaluateScan does.
+bool isScanRule(const std::string &op);
+/// Number of inputs, formats. Error: E1401.
+Status checkWindow(const spec::OpSpec &spec);
+Status checkScan(const spec::OpSpec &spec);
+
 /// Errors: E1401.
+Status evaluateWindow(const Operation &operation);
+void evaluateScan(const Operation &operation);
 Status evaluateMatmul(const Operation &operation);
 Status evaluateReduction(const Operation &operation);
 Status evaluateTopK(const Operation &operation);

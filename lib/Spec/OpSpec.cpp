@@ -9,6 +9,10 @@
 
 namespace spyre::spec {
 
+static std::string termText(int64_t factor, const std::string &symbol) {
+  return factor == 1 ? symbol : fmt::format("{}*{}", factor, symbol);
+}
+
 std::string Coordinate::toString() const {
   std::string text;
   switch (kind) {
@@ -22,6 +26,9 @@ std::string Coordinate::toString() const {
     break;
   case Kind::Mod:
     text = fmt::format("Mod({}, {})", symbol, divisor);
+    break;
+  case Kind::Window:
+    text = termText(factor, symbol) + " + " + termText(windowFactor, windowSymbol);
     break;
   }
   if (offset > 0) {

@@ -87,7 +87,7 @@ private:
       token.kind = Token::Kind::String;
       return lexString(token);
     }
-    if (std::string("()[]{}:,=+-/.").find(c) != std::string::npos && c != '\0') {
+    if (std::string("()[]{}:,=+-*/.").find(c) != std::string::npos && c != '\0') {
       token.kind = Token::Kind::Punctuation;
       token.text = take();
       return Status::success();

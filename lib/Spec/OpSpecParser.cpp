@@ -8,6 +8,7 @@
 
 #include "OpSpecLexer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <limits>
@@ -26,6 +27,7 @@ public:
     SPYRE_RETURN_IF_ERROR(parseSequence('[', ']', [&] {
       OpSpec spec;
       SPYRE_RETURN_IF_ERROR(parseOpSpec(spec));
+      orderWindows(spec);
       specs.push_back(std::move(spec));
       return Status::success();
     }));
@@ -33,25 +35,36 @@ public:
     return specs;
   }
 
-  /// floor(c1/64) + 2, Mod(c1, 64), c0 + 5, 7: at most one symbol, any number of integers.
+  /// floor(c1/64) + 2, Mod(c1, 64), c0 + 5, 7: at most one symbol, any number of integers. Or a
+  /// window, 2*y + ki: two symbols with factors.
   Expected<Coordinate> parseCoordinate() {
     Coordinate result;
     bool negative = acceptMark('-');
     do {
       if (peek().kind == Token::Kind::Number) {
         SPYRE_ASSIGN_OR_RETURN(int64_t value, parseUnsigned());
+        if (!negative && acceptMark('*')) {
+          SPYRE_RETURN_IF_ERROR(addWindowTerm(result, value));
+          negative = peek().kind == Token::Kind::Punctuation && peek().text == "-";
+          continue;
+        }
         // A number is at most the largest int64, so its negative exists.
         if (__builtin_add_overflow(result.offset, negative ? -value : value, &result.offset)) {
           return fault("an expression within 64 bits");
         }
       } else {
-        if (negative || result.kind != Coordinate::Kind::Constant) {
-          return fault("an integer (a coordinate has one symbol, with factor 1)");
+        if (negative || (result.kind != Coordinate::Kind::Constant &&
+                         result.kind != Coordinate::Kind::Symbol)) {
+          return fault("an integer (a coordinate has one symbol, a window two)");
         }
-        SPYRE_RETURN_IF_ERROR(parseSymbolTerm(result));
+        SPYRE_RETURN_IF_ERROR(result.kind == Coordinate::Kind::Symbol ? addWindowTerm(result, 1)
+                                                                      : parseSymbolTerm(result));
       }
       negative = peek().kind == Token::Kind::Punctuation && peek().text == "-";
     } while (acceptMark('+') || acceptMark('-'));
+    if (result.kind == Coordinate::Kind::Symbol && result.factor != 1) {
+      return fault("the second symbol of a window (a symbol alone has factor 1)");
+    }
     return result;
   }
 
@@ -222,6 +235,24 @@ private:
     return expectMark(')');
   }
 
+  /// A symbol with a factor: the first or the second of a window.
+  Status addWindowTerm(Coordinate &result, int64_t factor) {
+    SPYRE_ASSIGN_OR_RETURN(std::string name, parseName());
+    if (result.kind == Coordinate::Kind::Constant) {
+      result.kind = Coordinate::Kind::Symbol;
+      result.symbol = std::move(name);
+      result.factor = factor;
+      return Status::success();
+    }
+    if (result.kind != Coordinate::Kind::Symbol) {
+      return fault("an integer (a window has two symbols)");
+    }
+    result.kind = Coordinate::Kind::Window;
+    result.windowSymbol = std::move(name);
+    result.windowFactor = factor;
+    return Status::success();
+  }
+
   Expected<std::vector<int64_t>> parseIntegerList() {
     std::vector<int64_t> values;
     SPYRE_RETURN_IF_ERROR(parseSequence('[', ']', [&] {
@@ -352,6 +383,24 @@ private:
       spec.args.push_back(std::move(arg));
       return Status::success();
     });
+  }
+
+  /// A sum has no order: of a window the symbol that the output has is the pixel.
+  static void orderWindows(OpSpec &spec) {
+    const auto inOutput = [&](const std::string &symbol) {
+      const std::vector<Coordinate> &output = spec.args.back().deviceCoordinates;
+      return std::any_of(output.begin(), output.end(),
+                         [&](const Coordinate &c) { return c.symbol == symbol; });
+    };
+    for (TensorArg &arg : spec.args) {
+      for (Coordinate &coordinate : arg.deviceCoordinates) {
+        if (coordinate.kind == Coordinate::Kind::Window && !inOutput(coordinate.symbol) &&
+            inOutput(coordinate.windowSymbol)) {
+          std::swap(coordinate.symbol, coordinate.windowSymbol);
+          std::swap(coordinate.factor, coordinate.windowFactor);
+        }
+      }
+    }
   }
 
   Status parseOpSpec(OpSpec &spec) {

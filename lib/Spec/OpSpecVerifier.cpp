@@ -5,7 +5,7 @@
 // [spec: codegen-and-backend 1.1-1.3, 3.3]
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
-#include "spyre/Spec/OpSpec.h"
+#include "spyre/Spec/Windows.h"
 
 #include <cmath>
 #include <set>
@@ -43,7 +43,11 @@ public:
       SPYRE_RETURN_IF_ERROR(checkArg(i));
     }
     SPYRE_RETURN_IF_ERROR(checkCores());
-    return checkSymbolUse();
+    SPYRE_RETURN_IF_ERROR(checkSymbolUse());
+    if (isWindowOp(spec.op)) {
+      return findWindowSymbols(spec).status();
+    }
+    return spec.op == "x_cumsum" ? checkScan() : Status::success();
   }
 
 private:
@@ -179,6 +183,10 @@ private:
         return fault("argument {}: symbol {} appears in two outer coordinates", index,
                      coordinate.symbol);
       }
+      if (!coordinate.windowSymbol.empty() && !seen.insert(coordinate.windowSymbol).second) {
+        return fault("argument {}: symbol {} appears in two outer coordinates", index,
+                     coordinate.windowSymbol);
+      }
     }
     if (dense && !seen.count(lane.symbol) && findSymbol(lane.symbol)->range > lanes) {
       return fault("argument {}: no coordinate floor({}/{}), but {} covers more than one stick",
@@ -191,7 +199,11 @@ private:
     const Coordinate &coordinate = arg.deviceCoordinates[j];
     const Coordinate &lane = arg.deviceCoordinates.back();
     int64_t extent = 1;
-    if (coordinate.kind != Coordinate::Kind::Constant) {
+    if (coordinate.kind == Coordinate::Kind::Window) {
+      SPYRE_ASSIGN_OR_RETURN(extent, windowExtent(index, coordinate, lane));
+    } else if (!coordinate.windowSymbol.empty()) {
+      return fault("argument {}, dimension {}: a second symbol without a window", index, j);
+    } else if (coordinate.kind != Coordinate::Kind::Constant) {
       const IterationDim *dim = findSymbol(coordinate.symbol);
       const bool isStick = lane.kind == Coordinate::Kind::Mod && lane.symbol == coordinate.symbol;
       const bool isFloor = coordinate.kind == Coordinate::Kind::Floor;
@@ -211,6 +223,32 @@ private:
                    coordinate.toString(), arg.deviceSize[j]);
     }
     return Status::success();
+  }
+
+  /// How far a window walks. Only the input of a window op has one, and not in its stick.
+  Expected<int64_t> windowExtent(size_t index, const Coordinate &coordinate,
+                                 const Coordinate &lane) const {
+    const IterationDim *pixel = findSymbol(coordinate.symbol);
+    const IterationDim *element = findSymbol(coordinate.windowSymbol);
+    const bool inStick =
+        lane.kind == Coordinate::Kind::Mod &&
+        (lane.symbol == coordinate.symbol || lane.symbol == coordinate.windowSymbol);
+    if (!isWindowOp(spec.op) || index != 0 || !pixel || !element || pixel == element || inStick) {
+      return fault("argument {}: {} is a window; only the input of a convolution or pooling op has "
+                   "one, of two known symbols that are not the stick's",
+                   index, coordinate.toString().substr(0, 160));
+    }
+    const WindowStep step{coordinate.factor, coordinate.windowFactor};
+    if (step.stride < 1 || step.dilation < 1 || step.stride > kMaxWindowStep ||
+        step.dilation > kMaxWindowStep) {
+      return fault("argument {}: {} has a factor outside of 1..{}", index, coordinate.toString(),
+                   kMaxWindowStep);
+    }
+    const int64_t reach = windowReach(step, pixel->range, element->range);
+    if (reach < 1) {
+      return fault("argument {}: {} leaves 64 bits", index, coordinate.toString());
+    }
+    return reach;
   }
 
   /// Cores get whole elements, and whole sticks of a symbol that is a stick anywhere in the op.
@@ -233,9 +271,31 @@ private:
     return Status::success();
   }
 
+  /// The last symbol is the one summed along (docs/adr/0022). A core needs all of it, in order.
+  Status checkScan() const {
+    if (spec.args.size() != 2 || spec.iterationSpace.empty() || spec.isReduction) {
+      return fault("it has one input, a symbol to sum along, and is no reduction");
+    }
+    const IterationDim &scanned = spec.iterationSpace.back();
+    for (const TensorArg &arg : spec.args) {
+      const Coordinate &lane = arg.deviceCoordinates.back();
+      if (lane.kind == Coordinate::Kind::Mod && lane.symbol == scanned.symbol) {
+        return fault("it sums along {}, the last symbol, which is a stick; restickify first",
+                     scanned.symbol);
+      }
+    }
+    if (scanned.cores != 1) {
+      return fault("it sums along {}, the last symbol, which is split over {} cores; split another "
+                   "one",
+                   scanned.symbol, scanned.cores);
+    }
+    return Status::success();
+  }
+
   static bool uses(const TensorArg &arg, const std::string &symbol) {
     for (const Coordinate &coordinate : arg.deviceCoordinates) {
-      if (coordinate.kind != Coordinate::Kind::Constant && coordinate.symbol == symbol) {
+      if ((coordinate.kind != Coordinate::Kind::Constant && coordinate.symbol == symbol) ||
+          (coordinate.kind == Coordinate::Kind::Window && coordinate.windowSymbol == symbol)) {
         return true;
       }
     }

@@ -6,7 +6,7 @@
 // numbers are those of the documented formulas.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
-#include "spyre/Spec/SuperDsc.h"
+#include "spyre/Spec/Windows.h"
 
 #include "SuperDscNormalize.h"
 
@@ -506,6 +506,9 @@ Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index) {
   SPYRE_RETURN_IF_ERROR(verifyOpSpec(spec));
   if (index < 0) {
     return error<5001>("op '{}': index {} is negative; number the ops from 0", spec.op, index);
+  }
+  if (isWindowOp(spec.op)) {
+    return emitWindowOp(spec, index);
   }
   return Emitter(spec, index).run();
 }

@@ -4,7 +4,7 @@
 // every stick a core can touch lies inside the memory it names.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
-#include "spyre/Spec/SuperDsc.h"
+#include "spyre/Spec/Windows.h"
 
 #include <algorithm>
 #include <set>
@@ -20,6 +20,7 @@ public:
   Status run() {
     SPYRE_RETURN_IF_ERROR(checkSizes());
     SPYRE_RETURN_IF_ERROR(checkCoreMap());
+    SPYRE_RETURN_IF_ERROR(checkWindows());
     for (const DscLayout &layout : dsc.layouts) {
       SPYRE_RETURN_IF_ERROR(checkLayout(layout));
     }
@@ -84,6 +85,33 @@ private:
       }
       if (dsc.coreSlice[core].size() != dsc.slices.size() || !taken.insert(position).second) {
         return fault("core {} has a slice of an unknown dimension, or that of another core", core);
+      }
+    }
+    return Status::success();
+  }
+
+  /// The windows of a convolution or pooling op stay inside of the input.
+  Status checkWindows() {
+    SPYRE_ASSIGN_OR_RETURN(steps, windowSteps(dsc));
+    for (size_t i = 0; i < steps.size() && isWindowOp(dsc.op); ++i) {
+      const WindowNames &names = kWindowNames[i];
+      const int64_t *pixels = findDim(dsc.size, names.pixel);
+      const int64_t *elements = findDim(dsc.size, names.window);
+      const int64_t *input = findDim(dsc.size, names.input);
+      if (!pixels && !elements && !input) {
+        continue;
+      }
+      if (!pixels || !elements || !input || *findDim(dsc.slices, names.window) != 1 ||
+          *findDim(dsc.slices, names.input) != 1) {
+        return fault("'{}', '{}' and '{}' are one window; N_ has all or none, and the last two are "
+                     "not split",
+                     names.pixel, names.window, names.input);
+      }
+      const int64_t reach = windowReach(steps[i], *pixels, *elements);
+      if (reach < 1 || reach > *input) {
+        return fault("{} pixels and {} window elements along '{}' need {} elements of '{}', which "
+                     "has {}",
+                     *pixels, *elements, names.pixel, reach, names.input, *input);
       }
     }
     return Status::success();
@@ -228,6 +256,9 @@ private:
       if (overflow || extent < 1 || (gap < 0 && !reversed)) {
         return fault("{}: gap {} of '{}' leaves no memory", tensor.name, gap, dim);
       }
+      if (isWindowOp(dsc.op)) {
+        perCore = windowPerCore(dsc, steps, dim);
+      }
       // The padded tail of a restickify has no memory.
       perCore = std::min(perCore, extent);
       if (isStick) {
@@ -313,6 +344,7 @@ private:
 
   const SuperDsc &dsc;
   const arch::DeviceDesc &device;
+  WindowSteps steps;
 };
 
 } // namespace

@@ -32,6 +32,11 @@ TEST(DeviceDesc, SpyreHasTheDocumentedNumbers) {
   EXPECT_TRUE(desc.extensions.empty());
 }
 
+TEST(DeviceDesc, OurOwnMachinesListTheirExtensions) {
+  EXPECT_EQ(preset("openspyre").extensions, std::vector<std::string>{"x_cumsum"});
+  EXPECT_EQ(preset("tiny").extensions, preset("openspyre").extensions);
+}
+
 TEST(DeviceDesc, TinyIsSmallWithTheSameClock) {
   DeviceDesc tiny = preset("tiny");
   EXPECT_EQ(tiny.cores, 4);

@@ -37,9 +37,9 @@ TEST_P(Differential, CardEqualsEvaluatorBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, Differential,
-                         testing::Values(Setting{"openspyre", 440, false},
-                                         Setting{"tiny", 528, false},
-                                         Setting{"openspyre", 44, true}),
+                         testing::Values(Setting{"openspyre", 490, false},
+                                         Setting{"tiny", 588, false},
+                                         Setting{"openspyre", 49, true}),
                          [](const testing::TestParamInfo<Setting> &info) {
                            return std::string(info.param.device) +
                                   (info.param.large ? "Large" : "");

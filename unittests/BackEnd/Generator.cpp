@@ -1,6 +1,7 @@
 //===- Generator.cpp - see Generator.h ------------------------------------------------------===//
 #include "Generator.h"
 
+#include "GeneratorWindows.h"
 #include "spyre/Base/Math.h"
 
 #include <algorithm>
@@ -83,6 +84,7 @@ const std::vector<std::string> &generatedOps() {
     for (const PointwiseOp &op : pointwiseOps()) {
       names.emplace_back(op.name);
     }
+    names.insert(names.end(), windowCases().begin(), windowCases().end());
     return names;
   }();
   return ops;
@@ -449,7 +451,8 @@ static bool fits(const OpSpec &spec, bool large) {
 RandomCase randomSpec(const std::string &op, Random &random, const arch::DeviceDesc &device,
                       bool large) {
   while (true) {
-    RandomCase drawn = Builder(random, device, large).build(op);
+    RandomCase drawn = isWindowCase(op) ? randomWindow(op, random, device, large)
+                                        : Builder(random, device, large).build(op);
     if (fits(drawn.spec, large)) {
       return drawn;
     }

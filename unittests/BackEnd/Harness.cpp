@@ -32,6 +32,28 @@ Expected<program::Program> lowerAll(const std::vector<spec::OpSpec> &specs,
   return program;
 }
 
+static int64_t rangeOf(const spec::OpSpec &spec, const std::string &symbol) {
+  for (const spec::IterationDim &dim : spec.iterationSpace) {
+    if (dim.symbol == symbol) {
+      return dim.range;
+    }
+  }
+  return 0;
+}
+
+/// Whether any pixel and window element are at \p position.
+static bool windowMeets(const spec::OpSpec &spec, const spec::Coordinate &coordinate,
+                        int64_t position) {
+  for (int64_t at = 0; at < rangeOf(spec, coordinate.windowSymbol); ++at) {
+    int64_t rest = position - at * coordinate.windowFactor;
+    if (rest >= 0 && rest % coordinate.factor == 0 &&
+        rest / coordinate.factor < rangeOf(spec, coordinate.symbol)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Elements of the coordinate's symbol that exist at device index \p index: 0 or 1, for a stick
 /// dimension up to a whole stick.
 static int64_t dataElements(const spec::OpSpec &spec, const spec::Coordinate &coordinate,
@@ -39,6 +61,9 @@ static int64_t dataElements(const spec::OpSpec &spec, const spec::Coordinate &co
   int64_t position = index - coordinate.offset;
   if (coordinate.kind == spec::Coordinate::Kind::Constant) {
     return position == 0 ? 1 : 0;
+  }
+  if (coordinate.kind == spec::Coordinate::Kind::Window) {
+    return windowMeets(spec, coordinate, position) ? 1 : 0;
   }
   for (const spec::IterationDim &dim : spec.iterationSpace) {
     if (dim.symbol == coordinate.symbol) {

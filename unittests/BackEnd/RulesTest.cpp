@@ -59,7 +59,7 @@ TEST(Refuses, OperationsWithoutALowering) {
     dsc.op = name;
     expectError(dsc, 5301, "is known, undocumented");
   }
-  for (const char *name : {"x_argmax", "", "Add"}) {
+  for (const char *name : {"argmax", "", "Add"}) {
     dsc.op = name;
     expectError(dsc, 5301, "is unknown");
   }

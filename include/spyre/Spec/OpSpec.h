@@ -8,6 +8,7 @@
 //     c0 + 5       symbol, optional offset
 //     floor(c1/64) + 2     tile index of the stick symbol
 //     Mod(c1, 64)          lane
+//     2*y + ki             a window that walks over pixels, in the input of a window op (Windows.h)
 //
 // All tensors of an op have the same rank; dimensions a tensor lacks are added outermost with size
 // 1 and coordinate 0. The output is the last argument. Text form and parser: see writeOpSpecs.
@@ -25,12 +26,16 @@
 namespace spyre::spec {
 
 struct Coordinate {
-  enum class Kind : uint8_t { Constant, Symbol, Floor, Mod };
+  enum class Kind : uint8_t { Constant, Symbol, Floor, Mod, Window };
   Kind kind = Kind::Constant;
   std::string symbol;
   /// Elements per stick for Floor and Mod.
   int64_t divisor = 1;
   int64_t offset = 0;
+  /// Window: factor * symbol + windowFactor * windowSymbol + offset.
+  int64_t factor = 1;
+  std::string windowSymbol = {};
+  int64_t windowFactor = 1;
 
   bool operator==(const Coordinate &) const = default;
   static Coordinate constant(int64_t value) { return {Kind::Constant, "", 1, value}; }
@@ -42,6 +47,11 @@ struct Coordinate {
   }
   static Coordinate mod(std::string s, int64_t divisor) {
     return {Kind::Mod, std::move(s), divisor, 0};
+  }
+  /// Pixel \p s with its stride, element \p window of the window with its dilation.
+  static Coordinate window(std::string s, int64_t stride, std::string window, int64_t dilation,
+                           int64_t offset = 0) {
+    return {Kind::Window, std::move(s), 1, offset, stride, std::move(window), dilation};
   }
   std::string toString() const;
 };
