@@ -8,6 +8,7 @@
 #include "spyre/Spec/OpSpec.h"
 
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace spyre::spec {
@@ -136,8 +137,9 @@ private:
       return fault("argument {}: format {} has no stick of whole bytes", index,
                    numerics::formatName(arg.deviceDtype));
     }
-    if (arg.deviceSize.back() != lanes) {
-      return fault("argument {}: the last device size is {}; it must be the {} elements of a stick",
+    if (stickRank(arg) == 0) {
+      return fault("argument {}: the last device size is {}; it must be the {} elements of a "
+                   "stick, or the last sizes multiply to them",
                    index, arg.deviceSize.back(), lanes);
     }
     int64_t elements = 0;
@@ -163,16 +165,11 @@ private:
   }
 
   Status checkCoordinates(size_t index, const TensorArg &arg) const {
-    const Coordinate &lane = arg.deviceCoordinates.back();
-    const int64_t lanes = arg.deviceSize.back();
-    const bool dense = lane.kind == Coordinate::Kind::Mod;
-    if (lane.offset != 0 || (dense ? lane.divisor != lanes || !findSymbol(lane.symbol)
-                                   : lane.kind != Coordinate::Kind::Constant)) {
-      return fault("argument {}: the last coordinate is {}; it must be Mod(symbol, {}) or 0", index,
-                   lane.toString().substr(0, 160), lanes);
-    }
+    const size_t outer = arg.deviceSize.size() - stickRank(arg);
+    SPYRE_RETURN_IF_ERROR(outer + 1 == arg.deviceSize.size() ? checkLane(index, arg)
+                                                             : checkLanes(index, arg, outer));
     std::set<std::string> seen;
-    for (size_t j = 0; j + 1 < arg.deviceCoordinates.size(); ++j) {
+    for (size_t j = 0; j < outer; ++j) {
       const Coordinate &coordinate = arg.deviceCoordinates[j];
       SPYRE_RETURN_IF_ERROR(checkOuterCoordinate(index, arg, j));
       if (!coordinate.symbol.empty() && !seen.insert(coordinate.symbol).second) {
@@ -180,23 +177,60 @@ private:
                      coordinate.symbol);
       }
     }
-    if (dense && !seen.count(lane.symbol) && findSymbol(lane.symbol)->range > lanes) {
-      return fault("argument {}: no coordinate floor({}/{}), but {} covers more than one stick",
-                   index, lane.symbol, lanes, lane.symbol);
+    for (size_t j = outer; j < arg.deviceSize.size(); ++j) {
+      const std::string &symbol = arg.deviceCoordinates[j].symbol;
+      const int64_t elements = stickElements(arg, symbol);
+      if (!symbol.empty() && !seen.count(symbol) && findSymbol(symbol)->range > elements) {
+        return fault("argument {}: no coordinate floor({}/{}), but {} covers more than one stick",
+                     index, symbol, elements, symbol);
+      }
+    }
+    return Status::success();
+  }
+
+  Status checkLane(size_t index, const TensorArg &arg) const {
+    const Coordinate &lane = arg.deviceCoordinates.back();
+    const int64_t lanes = arg.deviceSize.back();
+    if (lane.offset != 0 || lane.inner != 1 ||
+        (lane.kind == Coordinate::Kind::Mod ? lane.divisor != lanes || !findSymbol(lane.symbol)
+                                            : lane.kind != Coordinate::Kind::Constant)) {
+      return fault("argument {}: the last coordinate is {}; it must be Mod(symbol, {}) or 0", index,
+                   lane.toString().substr(0, 160), lanes);
+    }
+    return Status::success();
+  }
+
+  /// A stick of several dimensions: together they must count each symbol from 0 upwards.
+  Status checkLanes(size_t index, const TensorArg &arg, size_t outer) const {
+    std::map<std::string, int64_t> counted;
+    for (size_t j = arg.deviceSize.size(); j-- > outer;) {
+      const Coordinate &lane = arg.deviceCoordinates[j];
+      if (lane.kind != Coordinate::Kind::Mod || lane.offset != 0 || !findSymbol(lane.symbol)) {
+        return fault("argument {}, dimension {}: {} is in a stick of several dimensions; it must "
+                     "be Mod of a known symbol",
+                     index, j, lane.toString().substr(0, 160));
+      }
+      int64_t &below = counted.emplace(lane.symbol, 1).first->second;
+      if (lane.inner != below || lane.divisor != arg.deviceSize[j] || lane.divisor < 2) {
+        return fault("argument {}, dimension {}: {} must be Mod of {} divided by {}, modulo the "
+                     "device size {} (at least 2)",
+                     index, j, lane.toString().substr(0, 160), lane.symbol, below,
+                     arg.deviceSize[j]);
+      }
+      below *= lane.divisor;
     }
     return Status::success();
   }
 
   Status checkOuterCoordinate(size_t index, const TensorArg &arg, size_t j) const {
     const Coordinate &coordinate = arg.deviceCoordinates[j];
-    const Coordinate &lane = arg.deviceCoordinates.back();
     int64_t extent = 1;
     if (coordinate.kind != Coordinate::Kind::Constant) {
       const IterationDim *dim = findSymbol(coordinate.symbol);
-      const bool isStick = lane.kind == Coordinate::Kind::Mod && lane.symbol == coordinate.symbol;
+      const int64_t elements = stickElements(arg, coordinate.symbol);
       const bool isFloor = coordinate.kind == Coordinate::Kind::Floor;
-      if (!dim || coordinate.kind == Coordinate::Kind::Mod || isFloor != isStick ||
-          (isFloor && coordinate.divisor != lane.divisor)) {
+      if (!dim || coordinate.kind == Coordinate::Kind::Mod || coordinate.inner != 1 ||
+          isFloor != (elements > 1) || (isFloor && coordinate.divisor != elements)) {
         return fault("argument {}, dimension {}: {} is neither a constant, a known symbol that is "
                      "not the stick's, nor the tile index of the stick",
                      index, j, coordinate.toString().substr(0, 160));
@@ -219,9 +253,8 @@ private:
       int64_t pieces = dim.range;
       const char *unit = "elements";
       for (const TensorArg &arg : spec.args) {
-        const Coordinate &lane = arg.deviceCoordinates.back();
-        if (lane.kind == Coordinate::Kind::Mod && lane.symbol == dim.symbol) {
-          pieces = std::min(pieces, ceilDiv(dim.range, lane.divisor));
+        if (const int64_t elements = stickElements(arg, dim.symbol); elements > 1) {
+          pieces = std::min(pieces, ceilDiv(dim.range, elements));
           unit = "sticks";
         }
       }

@@ -9,6 +9,27 @@
 
 namespace spyre::spec {
 
+std::optional<ConversionForm> findConversion(const std::string &op) {
+  using enum numerics::DataFormat;
+  static constexpr std::pair<const char *, ConversionForm> kForms[] = {
+      {"dl16tofp32", {Sen169Fp16, IeeeFp32, Packing::Ch}},
+      {"fp32todl16", {IeeeFp32, Sen169Fp16, Packing::Ch}},
+      {"fp8todl16", {Sen143Fp8, Sen169Fp16, Packing::Ch}},
+      {"qfp8ch", {Sen169Fp16, Sen143Fp8, Packing::Ch}},
+      {"qfp8mb", {Sen169Fp16, Sen143Fp8, Packing::Mb}},
+      {"qfp8wt", {Sen169Fp16, Sen143Fp8, Packing::Wt}},
+      {"csqint8ch", {Sen169Fp16, SenInt8, Packing::Ch}},
+      {"csqint8mb", {Sen169Fp16, SenInt8, Packing::Mb}},
+      {"csqint8wt", {Sen169Fp16, SenInt8, Packing::Wt}},
+  };
+  for (const auto &[name, form] : kForms) {
+    if (op == name) {
+      return form;
+    }
+  }
+  return std::nullopt;
+}
+
 OpClass classifyOp(const OpSpec &spec) {
   if (isMatmul(spec)) {
     return OpClass::Matmul;
@@ -16,10 +37,8 @@ OpClass classifyOp(const OpSpec &spec) {
   if (spec.op == "ReStickifyOpHBM") {
     return OpClass::Restickify;
   }
-  for (const char *name : {"dl16tofp32", "fp32todl16", "fp8todl16", "qfp8ch"}) {
-    if (spec.op == name) {
-      return OpClass::Conversion;
-    }
+  if (findConversion(spec.op)) {
+    return OpClass::Conversion;
   }
   return spec.isReduction ? OpClass::Reduction : OpClass::Pointwise;
 }
@@ -28,22 +47,27 @@ static bool isConstant(const Coordinate &coordinate) {
   return coordinate.kind == Coordinate::Kind::Constant;
 }
 
-static void placeTileIndex(TensorArg &arg) {
-  const Coordinate &lane = arg.deviceCoordinates.back();
-  if (isConstant(lane)) {
-    return;
-  }
-  const size_t outer = arg.deviceCoordinates.size() - 1;
+/// Gives the stick symbol \p symbol its tile index.
+static void placeTileIndex(TensorArg &arg, size_t outer, const std::string &symbol) {
   for (size_t j = 0; j < outer; ++j) {
-    if (arg.deviceCoordinates[j].kind == Coordinate::Kind::Floor) {
+    if (arg.deviceCoordinates[j].symbol == symbol) {
       return;
     }
   }
   for (size_t j = outer; j-- > 0;) {
     Coordinate &coordinate = arg.deviceCoordinates[j];
     if (isConstant(coordinate)) {
-      coordinate = Coordinate::floorDiv(lane.symbol, lane.divisor, coordinate.offset);
+      coordinate = Coordinate::floorDiv(symbol, stickElements(arg, symbol), coordinate.offset);
       return;
+    }
+  }
+}
+
+static void placeTileIndices(TensorArg &arg) {
+  const size_t outer = arg.deviceCoordinates.size() - stickRank(arg);
+  for (size_t j = arg.deviceCoordinates.size(); j-- > outer;) {
+    if (!isConstant(arg.deviceCoordinates[j])) {
+      placeTileIndex(arg, outer, arg.deviceCoordinates[j].symbol);
     }
   }
 }
@@ -60,7 +84,7 @@ static void reduceStick(TensorArg &arg) {
 /// The innermost dimension, when it is a constant slice with a symbol somewhere outside it.
 static std::optional<size_t> findInnerConstant(const TensorArg &arg) {
   std::optional<size_t> found;
-  for (size_t j = arg.deviceCoordinates.size() - 1; j-- > 0;) {
+  for (size_t j = arg.deviceCoordinates.size() - stickRank(arg); j-- > 0;) {
     if (!isConstant(arg.deviceCoordinates[j])) {
       return found;
     }
@@ -79,7 +103,7 @@ static void addUnitSymbol(OpSpec &spec) {
   }
   for (TensorArg &arg : spec.args) {
     std::optional<size_t> at = findInnerConstant(arg);
-    for (size_t j = 0; !at && j + 1 < arg.deviceSize.size(); ++j) {
+    for (size_t j = 0; !at && j + stickRank(arg) < arg.deviceSize.size(); ++j) {
       if (isConstant(arg.deviceCoordinates[j]) && arg.deviceSize[j] == 1) {
         at = j;
       }
@@ -97,7 +121,7 @@ OpSpec normalizeForEmission(OpSpec spec) {
     reduceStick(spec.args.front());
   }
   for (TensorArg &arg : spec.args) {
-    placeTileIndex(arg);
+    placeTileIndices(arg);
   }
   bool needsUnit = false;
   for (const TensorArg &arg : spec.args) {
