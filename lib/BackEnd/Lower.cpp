@@ -19,6 +19,8 @@ static Expected<program::Phase> lowerKernel(const Kernel &kernel, BufferTable &b
     return lowerTopK(kernel, buffers);
   case OpClass::Matmul:
     return lowerMatmul(kernel, buffers);
+  case OpClass::Conversion:
+    return lowerConversion(kernel, buffers);
   case OpClass::Restickify:
     return lowerRestickify(kernel, buffers);
   }

@@ -9,6 +9,7 @@
 #include "spyre/Spec/SuperDsc.h"
 
 #include "SuperDscNormalize.h"
+#include "SuperDscSticks.h"
 
 #include <algorithm>
 #include <limits>
@@ -56,12 +57,12 @@ public:
     SPYRE_RETURN_IF_ERROR(nameDims());
     planArgs();
     SPYRE_RETURN_IF_ERROR(addVirtualStick());
-    SPYRE_RETURN_IF_ERROR(checkStickDims());
     SPYRE_RETURN_IF_ERROR(opClass == OpClass::Matmul       ? checkMatmul()
-                          : opClass == OpClass::Conversion ? checkConversion()
                           : opClass == OpClass::Restickify ? checkRestickify()
                           : isTopK()                       ? checkTopK()
+                          : opClass == OpClass::Conversion ? Status::success()
                                                            : checkSameStick());
+    SPYRE_RETURN_IF_ERROR(checkSticks(spec));
     if (isPair() && !isStickReduction()) {
       return fault("it reduces the stick of its input into one stick per point; the output may "
                    "not have a stick symbol");
@@ -186,19 +187,6 @@ private:
     return Status::success();
   }
 
-  /// Only the quantised families have sticks of several dimensions.
-  Status checkStickDims() const {
-    for (size_t i = 0; i < args.size(); ++i) {
-      const bool allowed =
-          (isMatmulOp() && i == 1) || (opClass == OpClass::Conversion && i + 1 == args.size());
-      if (args[i].parts.size() > 1 && !allowed) {
-        return fault("argument {} has {} dimensions in its stick; one is possible here", i,
-                     args[i].parts.size());
-      }
-    }
-    return Status::success();
-  }
-
   Status checkMatmul() const {
     if (args.size() != 3 || dims.size() < 2) {
       return fault("{} arguments and {} dimensions; a matmul has two inputs, one output, and at "
@@ -214,70 +202,6 @@ private:
     if (args[1].deviceDim[size_t(k)] < 0 || args[2].deviceDim[size_t(k)] >= 0) {
       return fault("K ({}) must be a dimension of the second input and not of the output",
                    dims[size_t(k)].symbol);
-    }
-    return checkMatmulFormats(size_t(k), size_t(n));
-  }
-
-  /// In 8 bits a stick of the second input has two rows [spec: codegen-and-backend 3.3].
-  Status checkMatmulFormats(size_t k, size_t n) const {
-    using enum numerics::DataFormat;
-    const bool isFp8 = spec.op == "batchmatmulfp8", isInt8 = spec.op == "batchmatmulint8";
-    if (!isFp8 && !isInt8) {
-      return args[1].parts.size() == 1
-                 ? Status::success()
-                 : fault("the second input has two dimensions in its stick; in 16 bits it is N");
-    }
-    const numerics::DataFormat wanted = isFp8 ? Sen143Fp8 : SenInt8;
-    if (args[0].arg->deviceDtype != wanted || args[1].arg->deviceDtype != wanted ||
-        args[2].arg->deviceDtype != Sen169Fp16) {
-      return fault("formats {}, {} and {}; it multiplies {} into SEN169_FP16, convert first",
-                   numerics::formatName(args[0].arg->deviceDtype),
-                   numerics::formatName(args[1].arg->deviceDtype),
-                   numerics::formatName(args[2].arg->deviceDtype), numerics::formatName(wanted));
-    }
-    const std::vector<std::pair<size_t, int64_t>> rows{{k, 2}, {n, 64}};
-    return args[1].parts == rows
-               ? Status::success()
-               : fault("the stick of the second input must be 2 of K ({}) inside 64 of N ({}); "
-                       "quantise it with a 'wt' operation",
-                       dims[k].symbol, dims[n].symbol);
-  }
-
-  /// Formats and sticks of the packing families [spec: codegen-and-backend 3.2].
-  Status checkConversion() const {
-    const ConversionForm form = *findConversion(spec.op);
-    if (args.size() != 2) {
-      return fault("{} arguments; a conversion has one input and one output", args.size());
-    }
-    const ArgPlan &in = args[0], &out = args[1];
-    if (in.arg->deviceDtype != form.from || out.arg->deviceDtype != form.to) {
-      return fault("{} to {}; it converts {} to {}", numerics::formatName(in.arg->deviceDtype),
-                   numerics::formatName(out.arg->deviceDtype), numerics::formatName(form.from),
-                   numerics::formatName(form.to));
-    }
-    if (in.stick < 0 || out.stick != in.stick) {
-      return fault("input and output need the same stick dimension; a tensor with one value per "
-                   "stick has none, restickify or expand it");
-    }
-    const size_t dim = size_t(in.stick);
-    const auto &parts = out.parts;
-    const size_t partner = parts.size() == 2   ? parts[0].first
-                           : parts.size() == 3 ? parts[1].first
-                                               : dim;
-    std::vector<std::pair<size_t, int64_t>> wanted{{dim, out.lanes}};
-    if (form.packing == Packing::Mb) {
-      wanted = {{dim, 8}, {partner, 2}, {dim, 8}};
-    } else if (form.packing == Packing::Wt) {
-      wanted = {{partner, 2}, {dim, 64}};
-    }
-    if (parts != wanted || (form.packing != Packing::Ch && partner == dim)) {
-      return fault("the output's stick must be {}",
-                   form.packing == Packing::Ch   ? "the dimension of the input's stick alone"
-                   : form.packing == Packing::Mb ? "[8, 2, 8] with a partner dimension in between"
-                                                 : "[64, 2] with a partner dimension inside");
-    }
-    if (partner != dim && in.deviceDim[partner] < 0) {
-      return fault("the input must hold the partner dimension {}", dims[partner].symbol);
     }
     return Status::success();
   }

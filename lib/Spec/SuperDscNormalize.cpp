@@ -4,31 +4,12 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "SuperDscNormalize.h"
 
+#include "SuperDscSticks.h"
+
 #include <algorithm>
 #include <optional>
 
 namespace spyre::spec {
-
-std::optional<ConversionForm> findConversion(const std::string &op) {
-  using enum numerics::DataFormat;
-  static constexpr std::pair<const char *, ConversionForm> kForms[] = {
-      {"dl16tofp32", {Sen169Fp16, IeeeFp32, Packing::Ch}},
-      {"fp32todl16", {IeeeFp32, Sen169Fp16, Packing::Ch}},
-      {"fp8todl16", {Sen143Fp8, Sen169Fp16, Packing::Ch}},
-      {"qfp8ch", {Sen169Fp16, Sen143Fp8, Packing::Ch}},
-      {"qfp8mb", {Sen169Fp16, Sen143Fp8, Packing::Mb}},
-      {"qfp8wt", {Sen169Fp16, Sen143Fp8, Packing::Wt}},
-      {"csqint8ch", {Sen169Fp16, SenInt8, Packing::Ch}},
-      {"csqint8mb", {Sen169Fp16, SenInt8, Packing::Mb}},
-      {"csqint8wt", {Sen169Fp16, SenInt8, Packing::Wt}},
-  };
-  for (const auto &[name, form] : kForms) {
-    if (op == name) {
-      return form;
-    }
-  }
-  return std::nullopt;
-}
 
 OpClass classifyOp(const OpSpec &spec) {
   if (isMatmul(spec)) {

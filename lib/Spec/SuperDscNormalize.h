@@ -16,27 +16,12 @@
 
 #include "spyre/Spec/OpSpec.h"
 
-#include <optional>
-
 namespace spyre::spec {
 
 /// What decides between the branches of the twelve steps; nothing else depends on the op's name.
 enum class OpClass : uint8_t { Pointwise, Reduction, Matmul, Restickify, Conversion };
 
 OpClass classifyOp(const OpSpec &spec);
-
-/// How two sticks of the wider element share one of the narrower [spec: codegen-and-backend 3.2]:
-/// of one dimension by groups of 8 lanes; of a partner dimension by groups of 8; by single lanes.
-enum class Packing : uint8_t { Ch, Mb, Wt };
-
-/// What a conversion takes, gives and how it packs.
-struct ConversionForm {
-  numerics::DataFormat from, to;
-  Packing packing;
-};
-
-/// Nothing when \p op is no conversion.
-std::optional<ConversionForm> findConversion(const std::string &op);
 
 /// \p spec must pass verifyOpSpec.
 OpSpec normalizeForEmission(OpSpec spec);
