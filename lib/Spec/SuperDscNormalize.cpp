@@ -76,12 +76,29 @@ static std::optional<size_t> findInnerConstant(const TensorArg &arg) {
   return std::nullopt;
 }
 
-static void addUnitSymbol(OpSpec &spec) {
+/// A new symbol of range 1, first in the iteration space.
+static std::string prependUnit(OpSpec &spec) {
   std::string name = "_unit";
   auto taken = [&](const IterationDim &dim) { return dim.symbol == name; };
   while (std::any_of(spec.iterationSpace.begin(), spec.iterationSpace.end(), taken)) {
     name += '_';
   }
+  spec.iterationSpace.insert(spec.iterationSpace.begin(), IterationDim{name, 1, 1});
+  return name;
+}
+
+/// Step 4: a dimension of size 1 beside the stick of every tensor.
+static void addVirtualDim(OpSpec &spec) {
+  const std::string name = prependUnit(spec);
+  for (TensorArg &arg : spec.args) {
+    const auto outer = int64_t(arg.deviceSize.size() - stickRank(arg));
+    arg.deviceSize.insert(arg.deviceSize.begin() + outer, 1);
+    arg.deviceCoordinates.insert(arg.deviceCoordinates.begin() + outer, Coordinate::var(name));
+  }
+}
+
+static void addUnitSymbol(OpSpec &spec) {
+  const std::string name = prependUnit(spec);
   for (TensorArg &arg : spec.args) {
     std::optional<size_t> at = findInnerConstant(arg);
     for (size_t j = 0; !at && j + stickRank(arg) < arg.deviceSize.size(); ++j) {
@@ -94,7 +111,6 @@ static void addUnitSymbol(OpSpec &spec) {
       coordinate = Coordinate::var(name, coordinate.offset);
     }
   }
-  spec.iterationSpace.insert(spec.iterationSpace.begin(), IterationDim{name, 1, 1});
 }
 
 OpSpec normalizeForEmission(OpSpec spec) {
@@ -104,13 +120,14 @@ OpSpec normalizeForEmission(OpSpec spec) {
   for (TensorArg &arg : spec.args) {
     placeTileIndices(arg);
   }
+  // A conversion of a vector: the interface wants a dimension beside the stick.
+  if (classifyOp(spec) == OpClass::Conversion && spec.iterationSpace.size() == 1) {
+    addVirtualDim(spec);
+  }
   bool needsUnit = false;
   for (const TensorArg &arg : spec.args) {
     needsUnit = needsUnit || findInnerConstant(arg).has_value();
   }
-  // A conversion of a vector: the interface wants a dimension beside the stick.
-  needsUnit =
-      needsUnit || (classifyOp(spec) == OpClass::Conversion && spec.iterationSpace.size() == 1);
   if (needsUnit) {
     addUnitSymbol(spec);
   }
