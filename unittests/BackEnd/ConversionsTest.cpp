@@ -4,6 +4,8 @@
 #include "ExpectSame.h"
 #include "GeneratorConversions.h"
 
+#include <cstdlib>
+
 namespace spyre::backend::test {
 
 struct ConversionSetting {
@@ -17,7 +19,8 @@ class Conversions : public testing::TestWithParam<ConversionSetting> {};
 TEST_P(Conversions, CardEqualsEvaluatorBitForBit) {
   arch::DeviceDesc device = presetDevice(GetParam().device);
   Card card(device);
-  for (int round = 0; round < GetParam().rounds; ++round) {
+  const int factor = std::getenv("SPYRE_TEST_LONG") ? 10 : 1;
+  for (int round = 0; round < factor * GetParam().rounds; ++round) {
     for (const std::string &op : conversionCases()) {
       Random random(uint64_t(round) * 104729);
       RandomCase testCase = randomCase(op, random, device, GetParam().large);
