@@ -93,7 +93,7 @@ Json coordInfo(const SuperDsc &dsc, const DscTensor &tensor, const DscLayout &la
   }
   for (size_t i = parts.size(), inside = size_t(lanes); i-- > 0;) {
     inside /= size_t(parts[i]);
-    addElements(sparse ? 0 : int64_t(inside), parts[i], i);
+    addElements(sparse && i == 0 ? 0 : int64_t(inside), parts[i], i);
   }
   if (!isStick) {
     addElements(1, size, 0);

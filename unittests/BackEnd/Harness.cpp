@@ -143,7 +143,9 @@ static std::vector<uint64_t> scatteredPadding(const spec::OpSpec &spec,
 
 std::vector<uint64_t> paddingOf(const spec::OpSpec &spec, const spec::TensorArg &arg) {
   const spec::Coordinate &lane = arg.deviceCoordinates.back();
-  bool isTiled = std::any_of(arg.deviceCoordinates.begin(), arg.deviceCoordinates.end() - 1,
+  // A stick symbol without a tile index has a single, perhaps partial stick.
+  bool isTiled = lane.symbol.empty() ||
+                 std::any_of(arg.deviceCoordinates.begin(), arg.deviceCoordinates.end() - 1,
                              [&](const spec::Coordinate &c) { return c.symbol == lane.symbol; });
   if (spec::stickRank(arg) > 1 || (isPacked(spec) && !arg.isInput) || !isTiled) {
     return scatteredPadding(spec, arg);
