@@ -92,8 +92,24 @@ static Status findPair(Conversion &op) {
   return Status::success();
 }
 
+/// Sticks move, so results would overwrite elements that are still to be read.
+static Status checkNotInPlace(const Kernel &kernel) {
+  const TensorMap &in = kernel.inputs[0], &out = kernel.output;
+  for (size_t core = 0; in.inLx && out.inLx && core < in.startAddress.size(); ++core) {
+    int64_t from = in.startAddress[core], to = out.startAddress[core];
+    if (from < to + out.spanBytes() && to < from + in.spanBytes()) {
+      return error<5302>(
+          "{}: input at {} and output at {} share bytes of LX; a conversion does not "
+          "work in place, give the output another address",
+          kernel.name, from, to);
+    }
+  }
+  return Status::success();
+}
+
 static Status checkRules(const Kernel &kernel) {
   SPYRE_RETURN_IF_ERROR(kernel.checkMaskedOnly(""));
+  SPYRE_RETURN_IF_ERROR(checkNotInPlace(kernel));
   for (const auto &[dim, size] : kernel.dsc->size) {
     if (!kernel.output.holds(dim) && size > 1) {
       return error<5302>(

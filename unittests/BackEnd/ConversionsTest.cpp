@@ -381,6 +381,19 @@ TEST(RefusesConversions, OtherFormatsConstantsAndDroppedDimensions) {
   expectError(add, 5302, "convert first");
 }
 
+TEST(RefusesConversions, WorkInPlace) {
+  OpSpec spec = alongStick("dl16tofp32", DataFormat::Sen169Fp16, DataFormat::IeeeFp32, 4, 128, 1);
+  toLx(spec.args[0], 2048);
+  toLx(spec.args[1], 2048 + 1024);
+  EXPECT_TRUE(lowerSuperDscs({dscOf(spec)}, presetDevice("openspyre")).ok());
+  spec.args[1].address -= 128;
+  expectError(dscOf(spec), 5302, "does not work in place");
+  spec.args[1].address = 0; // Its 2,048 bytes end where the input begins.
+  EXPECT_TRUE(lowerSuperDscs({dscOf(spec)}, presetDevice("openspyre")).ok());
+  spec.args[1].address = 128;
+  expectError(dscOf(spec), 5302, "does not work in place");
+}
+
 TEST(RefusesConversions, AStagingAreaWithoutRoomForOnePair) {
   arch::DeviceDesc device = presetDevice("tiny");
   device.lxPlannerBytes = device.lxBytes - 4 * 128;
