@@ -212,6 +212,32 @@ TEST(ConversionChains, QuantisedOperandsAreMultipliedInLx) {
   }
 }
 
+// Each core quantises its own columns of the weights into its LX and multiplies with them there;
+// a product that takes the columns of another core is caught.
+TEST(ConversionChains, EveryCoreMultipliesWithItsOwnSliceOfTheWeights) {
+  const int64_t m = 5, n = 256, k = 128;
+  OpSpec w = weightsOf("qfp8wt", DataFormat::Sen143Fp8, k, n, 4);
+  OpSpec product = matmulOf("batchmatmulfp8", DataFormat::Sen143Fp8, m, n, k, 1, 4);
+  toLx(w.args[1], 256);
+  toLx(product.args[1], 256);
+  toArgument(product.args[0], 1);
+  toArgument(product.args[2], 2);
+  // All cores need all activations: one read, sent along the ring.
+  expectChain({w, product}, uint64_t(2 * k * n + m * k));
+  OpSpec halves = matmulOf("batchmatmulfp8", DataFormat::Sen143Fp8, m, n, k, 1, 2);
+  halves.args[0] = product.args[0];
+  halves.args[1] = product.args[1];
+  halves.args[2] = product.args[2];
+  Expected<program::Program> program = lowerAll({w, halves}, presetDevice("tiny"));
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  Random random(1);
+  evaluator::Memory memory = randomMemory(w, random), more = randomMemory(halves, random);
+  memory.arguments.resize(3);
+  memory.arguments[1] = more.arguments[1];
+  memory.arguments[2] = more.arguments[2];
+  EXPECT_FALSE(Card(presetDevice("tiny")).run(*program, memory).ok());
+}
+
 TEST(Conversions8Bit, OneStepOfTheMatrixUnitTakes128OfK) {
   arch::DeviceDesc device = presetDevice("openspyre");
   auto matrixInstructions = [&](const OpSpec &spec) {
