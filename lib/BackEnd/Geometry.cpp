@@ -29,6 +29,14 @@ const TensorMap::Dim *TensorMap::find(const std::string &name) const {
   return nullptr;
 }
 
+int64_t TensorMap::stepElements(const std::string &name) const {
+  int64_t elements = 1;
+  for (const auto &[dim, count] : stick) {
+    elements *= dim == name ? count : 1;
+  }
+  return elements;
+}
+
 int64_t TensorMap::strideBytes(const std::string &name) const {
   const Dim *dim = find(name);
   return dim ? dim->strideBytes : 0;
@@ -52,21 +60,21 @@ int64_t Kernel::slices(const std::string &dim) const {
   return count ? *count : 1;
 }
 
-Expected<StickSteps> Kernel::maskedSteps(const std::string &dim) const {
-  StickSteps steps{perCore(dim) / lanes(), 0};
+Expected<StickSteps> Kernel::maskedSteps(const std::string &dim, int64_t lanes) const {
+  StickSteps steps{perCore(dim) / lanes, 0};
   const auto *mask = spec::findDim(dsc->masking, dim);
   if (!mask || mask->second == 0) {
     return steps;
   }
   auto [first, count] = *mask;
   int64_t size = perCore(dim) * slices(dim);
-  if (first < 1 || count < 0 || count >= lanes() || first != size - count) {
+  if (first < 1 || count < 0 || count >= lanes || first != size - count) {
     return error<5302>(
         "{}: masked elements [{}, +{}) of '{}' must be a tail of less than one stick "
         "({} lanes) that ends at its size {}",
-        name, first, count, dim, lanes(), size);
+        name, first, count, dim, lanes, size);
   }
-  steps.tailLanes = lanes() - count;
+  steps.tailLanes = lanes - count;
   return steps;
 }
 
@@ -112,14 +120,19 @@ static Expected<const DscLayout *> findLayout(const Kernel &kernel, const DscTen
     if (layout.label != tensor.layout) {
       continue;
     }
-    if (layout.stickDims.size() != 1 || layout.stickSizes.size() != 1) {
-      return error<5302>("{}: {} has {} stick dimensions; only one is lowered", kernel.name,
-                         tensor.name, layout.stickDims.size());
+    size_t most = kernel.op.mixesFormats() ? 3 : 1;
+    if (layout.stickDims.empty() || layout.stickDims.size() > most ||
+        layout.stickSizes.size() != layout.stickDims.size()) {
+      return error<5302>("{}: {} has {} stick dimensions; {} possible here", kernel.name,
+                         tensor.name, layout.stickDims.size(), most == 1 ? "one is" : "1..3 are");
     }
-    int64_t lanes = numerics::elemsPerStick(tensor.format);
-    if (layout.stickSizes[0] != lanes) {
+    int64_t lanes = numerics::elemsPerStick(tensor.format), held = 1;
+    for (int64_t size : layout.stickSizes) {
+      held = size < 1 || size > lanes ? 0 : held * size;
+    }
+    if (held != lanes || lanes == 0) {
       return error<5302>("{}: the sticks of {} hold {} elements but {} has {} per stick",
-                         kernel.name, tensor.name, layout.stickSizes[0],
+                         kernel.name, tensor.name, fmt::join(layout.stickSizes, " x "),
                          numerics::formatName(tensor.format), lanes);
     }
     return &layout;
@@ -200,17 +213,22 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
   TensorMap map;
   map.index = index;
   map.inLx = tensor.inLx;
+  for (size_t i = 0; i < layout->stickDims.size(); ++i) {
+    map.stick.emplace_back(layout->stickDims[i], layout->stickSizes[i]);
+  }
   map.stickDim = layout->stickDims[0];
+  for (const std::string &dim : layout->stickDims) {
+    map.stickDim = map.stepElements(dim) > map.stepElements(map.stickDim) ? dim : map.stickDim;
+  }
   map.lanes = numerics::elemsPerStick(tensor.format);
   map.startAddress = tensor.startAddress;
   map.sliceBegin.resize(tensor.inLx ? size_t(dsc.cores) : 0);
   uint64_t wholeSticks = 1;
-  bool hasStick = false;
   int64_t strideBytes = kStickBytes;
   std::vector<std::string> seen;
   for (const std::string &dim : tensor.dimOrder) {
-    bool isStick = dim == map.stickDim;
-    hasStick |= isStick;
+    int64_t elements = map.stepElements(dim);
+    bool isStick = elements > 1;
     if (!spec::findDim(dsc.size, dim) || std::find(seen.begin(), seen.end(), dim) != seen.end()) {
       return error<5302>("{}: dimension '{}' of {} is unknown or repeated", kernel.name, dim,
                          tensor.name);
@@ -223,13 +241,13 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
     }
     SPYRE_ASSIGN_OR_RETURN(Extent extent, extentOf(kernel, tensor, dim));
     if (isStick) {
-      if (kernel.perCore(dim) % map.lanes != 0) {
+      if (kernel.perCore(dim) % elements != 0) {
         return error<5302>(
             "{}: a core takes {} elements of '{}', which are not whole sticks of {}; "
             "split another dimension",
-            kernel.name, kernel.perCore(dim), dim, map.lanes);
+            kernel.name, kernel.perCore(dim), dim, elements);
       }
-      extent = {ceilDiv(extent.memory, map.lanes), kernel.perCore(dim) / map.lanes};
+      extent = {ceilDiv(extent.memory, elements), kernel.perCore(dim) / elements};
     }
     if (extent.visited > extent.memory) {
       return error<5302>("{}: {} holds {} steps of '{}' but a core visits {}", kernel.name,
@@ -242,9 +260,13 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
       return error<5302>("{}: {} is larger than any memory", kernel.name, tensor.name);
     }
   }
-  if (!hasStick) {
-    return error<5302>("{}: {} does not list its stick dimension '{}'", kernel.name, tensor.name,
-                       map.stickDim);
+  for (const std::string &dim : layout->stickDims) {
+    bool partly = map.sparse && layout->stickDims.size() > 1;
+    if (partly || std::find(seen.begin(), seen.end(), dim) == seen.end()) {
+      return error<5302>("{}: {} does not list its stick dimension '{}'{}", kernel.name,
+                         tensor.name, dim,
+                         partly ? " as one it has; a stick of several has all of them" : "");
+    }
   }
   return map;
 }
@@ -295,9 +317,28 @@ static Status checkTopKFormats(Kernel &kernel, const DscTensor &input, const Dsc
   return Status::success();
 }
 
+/// Of operations that have other formats in than out.
+static Status checkMixedFormats(const Kernel &kernel, const std::vector<size_t> &inputs) {
+  bool fits = kernel.format == kernel.op.to;
+  std::string given;
+  for (size_t index : inputs) {
+    DataFormat format = kernel.dsc->tensors[index].format;
+    fits &= format == kernel.op.from;
+    given += fmt::format("{} ", numerics::formatName(format));
+  }
+  return fits ? Status::success()
+              : error<5302>("{}: {}to {}; it takes {} and gives {}", kernel.name, given,
+                            numerics::formatName(kernel.format),
+                            numerics::formatName(kernel.op.from),
+                            numerics::formatName(kernel.op.to));
+}
+
 static Status checkFormats(Kernel &kernel, const std::vector<size_t> &inputs) {
   const spec::SuperDsc &dsc = *kernel.dsc;
   kernel.format = dsc.tensors[size_t(dsc.output)].format;
+  if (kernel.op.mixesFormats()) {
+    return checkMixedFormats(kernel, inputs);
+  }
   if (kernel.op.opClass == OpClass::TopK) {
     return checkTopKFormats(kernel, dsc.tensors[inputs[0]], dsc.tensors[size_t(dsc.output)]);
   }

@@ -3,7 +3,8 @@
 // The address rule [spec: codegen-and-backend 2.8] is applied here and nowhere else. What comes out
 // is free of gaps, scales and labels: each tensor has, per dimension it holds, the number of steps
 // a core takes and the byte distance of one step. A step is a stick along the tensor's own stick
-// dimension and an element along all others.
+// dimension and an element along all others; a stick of several dimensions (docs/adr/0019) is one
+// step along each of them.
 //
 // Example: fp16 [96, 192] stored as three stick columns of 96 sticks, order [mb, out], stick out,
 // rows split over 4 cores: mb has 24 steps of 128 bytes, out 3 steps of 96 * 128 bytes.
@@ -37,8 +38,11 @@ struct TensorMap {
   std::string role;
   bool isOutput = false;
   bool inLx = false;
+  /// The dimension with most of the lanes.
   std::string stickDim;
   int64_t lanes = 0;
+  /// The stick from its inner to its outer part: dimension and elements.
+  std::vector<std::pair<std::string, int64_t>> stick;
   /// One value per stick: lane 0 on read, all lanes on write.
   bool sparse = false;
   std::vector<int64_t> startAddress;
@@ -51,6 +55,8 @@ struct TensorMap {
 
   const Dim *find(const std::string &name) const;
   bool holds(const std::string &name) const { return find(name) != nullptr; }
+  /// Elements of \p name in one stick, those of a step; 1 when it is not in the stick.
+  int64_t stepElements(const std::string &name) const;
   /// 0 for dimensions the tensor does not hold.
   int64_t strideBytes(const std::string &name) const;
   /// From the first to the last byte one core touches.
@@ -71,7 +77,8 @@ struct Kernel {
   OpInfo op{};
   /// "0_add"
   std::string name;
-  /// Of all tensors (but the indices of a topk); an operation that mixes formats is refused.
+  /// Of all tensors (but the indices of a topk), or of the output where the operation is one that
+  /// has different formats: conversions and 8-bit matmuls.
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
   std::vector<TensorMap> inputs;
   TensorMap output;
@@ -85,7 +92,11 @@ struct Kernel {
   int64_t perCore(const std::string &dim) const;
   int64_t slices(const std::string &dim) const;
   /// Steps of the reduced stick dimension \p dim with its masked tail. Error: E5302.
-  Expected<StickSteps> maskedSteps(const std::string &dim) const;
+  Expected<StickSteps> maskedSteps(const std::string &dim) const {
+    return maskedSteps(dim, lanes());
+  }
+  /// The same in sticks of \p lanes elements.
+  Expected<StickSteps> maskedSteps(const std::string &dim, int64_t lanes) const;
   /// Refuses masks on any dimension but \p dim. Error: E5302.
   Status checkMaskedOnly(const std::string &dim) const;
 };

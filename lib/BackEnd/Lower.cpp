@@ -25,6 +25,8 @@ static Expected<program::Phase> lowerKernel(const Kernel &kernel, BufferTable &b
     return lowerPool(kernel, buffers);
   case OpClass::Scan:
     return lowerScan(kernel, buffers);
+  case OpClass::Conversion:
+    return lowerConversion(kernel, buffers);
   case OpClass::Restickify:
     return lowerRestickify(kernel, buffers);
   }

@@ -11,9 +11,14 @@
 //     } }
 //
 // Rows of C fall into one axis of "rows" whenever B does not change with them, so a shared weight
-// is streamed once for all of them. Tiles are the cheapest of all that fit the staging area, in
-// cycles (Cost.h), with two copies of the tiles of A and B where there is room for them.
+// is streamed once for all of them. In 8 bits a K step is 128 elements and a B stick has two rows
+// of it, so a block is 64 sticks all the same (docs/adr/0019). Integers are summed in int32
+// accumulators, which become fp32 when they are finished. Tiles are the cheapest of all that fit
+// the staging area, in cycles (Cost.h), with two copies of the tiles of A and B where there is room
+// for them.
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Base/Math.h"
+
 #include "Cost.h"
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
@@ -24,6 +29,7 @@
 
 namespace spyre::backend {
 
+using numerics::DataFormat;
 using program::Instruction;
 using program::kMatmulBlock;
 using program::Opcode;
@@ -38,7 +44,10 @@ struct Matmul {
   std::string kDim, nDim;
   StickSteps kSteps;
   Split split;
-  /// Bytes between rows of B in its tensor, and where the unit finds it.
+  /// Of A and B, elements of a K step, and how many of them a stick of B has.
+  DataFormat format = DataFormat::Sen169Fp16;
+  int64_t kLanes = 0, rowsPerStick = 1;
+  /// Bytes between sticks of rows of B in its tensor, and where the unit finds it.
   int64_t bRowBytes = 0, bUnitRowBytes = 0;
 
   Place a, b, c;                  ///< the tensors
@@ -61,6 +70,26 @@ struct Work {
   double matmulCycles = 0, accCycles = 0, storeCycles = 0;
 };
 } // namespace
+
+/// In 8 bits B has two rows in a stick, in 16 bits one.
+static Status checkSticks(Matmul &mm) {
+  const Kernel &kernel = *mm.kernel;
+  const TensorMap &a = kernel.inputs[0], &b = kernel.inputs[1], &c = kernel.output;
+  mm.format = kernel.op.mixesFormats() ? kernel.op.from : kernel.format;
+  mm.kLanes = a.lanes;
+  mm.rowsPerStick = b.stepElements(a.stickDim);
+  std::vector<std::pair<std::string, int64_t>> rows{{b.stickDim, kMatmulBlock}};
+  if (kernel.op.mixesFormats()) {
+    rows.insert(rows.begin(), {a.stickDim, 2});
+  }
+  if (a.stick.size() != 1 || c.stick.size() != 1 || b.stick != rows) {
+    return error<5302>("{}: {} dimensions in the sticks of the inputs and {} in that of the "
+                       "output; k alone in input 1, n in the output, in input 2 {}",
+                       kernel.name, fmt::format("{} and {}", a.stick.size(), b.stick.size()),
+                       c.stick.size(), rows.size() == 2 ? "2 of k inside 64 of n" : "64 of n");
+  }
+  return Status::success();
+}
 
 static Status checkRules(Matmul &mm) {
   const Kernel &kernel = *mm.kernel;
@@ -85,8 +114,9 @@ static Status checkRules(Matmul &mm) {
                          kernel.name, dim, size);
     }
   }
+  SPYRE_RETURN_IF_ERROR(checkSticks(mm));
   SPYRE_RETURN_IF_ERROR(kernel.checkMaskedOnly(mm.kDim));
-  SPYRE_ASSIGN_OR_RETURN(mm.kSteps, kernel.maskedSteps(mm.kDim));
+  SPYRE_ASSIGN_OR_RETURN(mm.kSteps, kernel.maskedSteps(mm.kDim, mm.kLanes));
   return Status::success();
 }
 
@@ -204,8 +234,9 @@ static Work workOf(const Matmul &mm, const PhaseBuilder &builder) {
     cSteps *= i == mm.kAxis ? 1 : double(builder.axes[i].count);
   }
   double macs = cSteps * double(builder.axes[mm.kAxis].count * kMatmulBlock * kMatmulBlock);
-  // An accumulator has two sticks to fill and one result to round.
-  double lanes = cSteps * double(3 * kernel.lanes());
+  // An accumulator has two sticks to fill (int8: and to convert) and one result to round.
+  int64_t sticks = mm.format == DataFormat::SenInt8 ? 5 : 3;
+  double lanes = cSteps * double(sticks * kernel.lanes());
   double cBytes = kernel.output.inLx ? 0 : cSteps * double(kStickBytes);
   return {readersOf(kernel.inputs[0]), readersOf(kernel.inputs[1]), macs / timing.ptMacsPerCycle,
           lanes / timing.sfpLanesPerCycle, storeCycles(cBytes, kernel.dsc->cores, timing)};
@@ -287,13 +318,21 @@ static void stageOperands(Matmul &mm, PhaseBuilder &builder) {
   mm.cUnit = kernel.output.inLx ? mm.c : builder.stage("out.tile", mm.c, kStickBytes);
 }
 
+static void loadA(const Matmul &mm, PhaseBuilder &builder) {
+  Instruction load;
+  load.opcode = Opcode::Load;
+  std::vector<const Place *> places{&mm.a, &mm.aUnit};
+  builder.emitAs(mm.format, load, places, builder.levels(builder.axesOf(mm.a), places));
+}
+
+/// \p rows sticks of B for each n.
 static void loadRows(const Matmul &mm, PhaseBuilder &builder, int64_t rows, int32_t only) {
   Instruction load;
   load.opcode = Opcode::Load;
   load.onlyTable = only;
   std::vector<Level> nest = builder.levels({mm.nAxis}, {&mm.b, &mm.bUnit});
   nest.push_back({rows, {mm.bRowBytes, mm.bUnitRowBytes}});
-  builder.emit(load, {&mm.b, &mm.bUnit}, std::move(nest));
+  builder.emitAs(mm.format, load, {&mm.b, &mm.bUnit}, std::move(nest));
 }
 
 /// Loads the rows of B that hold data: a masked tail needs no padding rows in memory.
@@ -303,7 +342,8 @@ static void loadB(const Matmul &mm, PhaseBuilder &builder) {
     loadRows(mm, builder, whole, -1);
     return;
   }
-  loadRows(mm, builder, whole - kMatmulBlock + mm.kSteps.tailLanes, mm.split.lastSlice);
+  int64_t tail = ceilDiv(mm.kSteps.tailLanes, mm.rowsPerStick);
+  loadRows(mm, builder, whole - kMatmulBlock + tail, mm.split.lastSlice);
   if (mm.split.otherSlices >= 0) {
     loadRows(mm, builder, whole, mm.split.otherSlices);
   }
@@ -329,21 +369,40 @@ static void multiply(const Matmul &mm, PhaseBuilder &builder, int64_t first, int
   }
   std::vector<Level> nest = builder.levels(order, places);
   nest[1].count = count;
-  builder.emit(instruction, places, std::move(nest));
+  builder.emitAs(mm.format, instruction, places, std::move(nest));
 }
 
 static void multiplyTile(const Matmul &mm, PhaseBuilder &builder) {
   int64_t tail = builder.hasTail(mm.kAxis);
   int64_t whole = builder.steps(mm.kAxis) - tail;
-  multiply(mm, builder, 0, whole, kMatmulBlock, -1);
+  multiply(mm, builder, 0, whole, mm.kLanes, -1);
   multiply(mm, builder, whole, tail, mm.kSteps.tailLanes, mm.split.lastSlice);
   if (mm.split.otherSlices >= 0) {
-    multiply(mm, builder, whole, tail, kMatmulBlock, mm.split.otherSlices);
+    multiply(mm, builder, whole, tail, mm.kLanes, mm.split.otherSlices);
   }
 }
 
+/// Brings accumulators of integers to fp32, in place.
+static void convertSums(const Matmul &mm, PhaseBuilder &builder) {
+  Instruction convert;
+  convert.opcode = Opcode::Convert;
+  convert.onlyTable = mm.split.roots;
+  convert.function = program::Function::Nearest;
+  convert.toFormat = DataFormat::IeeeFp32;
+  convert.group = 1;
+  std::vector<const Place *> places{&mm.acc, &mm.acc};
+  std::vector<Level> nest = builder.levels(builder.axesOf(mm.acc), places);
+  nest.push_back({program::kMatmulAccBytes / kStickBytes, {kStickBytes, kStickBytes}});
+  builder.emitAs(DataFormat::IeeeInt32, convert, places, std::move(nest));
+}
+
 static void finishAndStore(const Matmul &mm, PhaseBuilder &builder) {
-  combineSlices(mm.split, program::Function::Sum, mm.acc, program::kMatmulAccBytes, builder);
+  bool isInteger = mm.format == DataFormat::SenInt8;
+  combineSlices(mm.split, program::Function::Sum, mm.acc, program::kMatmulAccBytes, builder,
+                isInteger);
+  if (isInteger) {
+    convertSums(mm, builder);
+  }
   Instruction finish;
   finish.opcode = Opcode::Finish;
   finish.onlyTable = mm.split.roots;
@@ -366,7 +425,7 @@ Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers)
   std::optional<Tiles> tiles = chooseTiles(mm, builder);
   if (!tiles) {
     setTiles(mm, builder, {});
-    return error<5303>("{}: one row and one block of 64 rows need {} bytes of staging area, the "
+    return error<5303>("{}: one row and one block of 64 sticks need {} bytes of staging area, the "
                        "machine has {}; leave more of LX to the back end",
                        kernel.name, stagingBytes(mm, builder, 1, 1), builder.stagingBytesLeft());
   }
@@ -379,7 +438,7 @@ Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers)
       builder.fill(mm.acc, 0, program::kMatmulAccBytes);
     }
     if (depth == PhaseBuilder::depthOf(order, mm.a) && !kernel.inputs[0].inLx) {
-      builder.load(mm.a, mm.aUnit);
+      loadA(mm, builder);
     }
     if (depth == PhaseBuilder::depthOf(order, mm.b) && !kernel.inputs[1].inLx) {
       loadB(mm, builder);

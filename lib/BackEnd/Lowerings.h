@@ -16,6 +16,7 @@ namespace spyre::backend {
 Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerReduction(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerTopK(const Kernel &kernel, BufferTable &buffers);
+Expected<program::Phase> lowerConversion(const Kernel &kernel, BufferTable &buffers);
 Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers);
 /// conv2d.
 Expected<program::Phase> lowerConvolution(const Kernel &kernel, BufferTable &buffers);

@@ -7,7 +7,21 @@
 
 namespace spyre::backend {
 
+using numerics::DataFormat;
 using program::Function;
+
+/// Row of a conversion; with constants the values are scaled and shifted first.
+static constexpr OpInfo conversion(const char *name, DataFormat from, DataFormat to,
+                                   Packing packing, std::array<const char *, 2> constants = {}) {
+  Function function = constants[0] ? Function::Fma : Function::None;
+  return {name,   OpClass::Conversion, function, 1, constants, VectorForm::InOrder, from, to,
+          packing};
+}
+
+static constexpr OpInfo narrowMatmul(const char *name, DataFormat from) {
+  return {name, OpClass::Matmul,        Function::None, 2, {}, VectorForm::InOrder,
+          from, DataFormat::Sen169Fp16, Packing::None};
+}
 
 static constexpr OpInfo kLowered[] = {
     {"abs", OpClass::Pointwise, Function::Abs, 1},
@@ -69,25 +83,35 @@ static constexpr OpInfo kLowered[] = {
     {"maxpoolfwd", OpClass::Window, Function::Max, 1},
     {"avgpoolfwd", OpClass::Window, Function::Sum, 1},
     {"x_cumsum", OpClass::Scan, Function::Add, 1},
+    narrowMatmul("batchmatmulfp8", DataFormat::Sen143Fp8),
+    narrowMatmul("batchmatmulint8", DataFormat::SenInt8),
+    conversion("dl16tofp32", DataFormat::Sen169Fp16, DataFormat::IeeeFp32, Packing::Ch),
+    conversion("fp32todl16", DataFormat::IeeeFp32, DataFormat::Sen169Fp16, Packing::Ch),
+    conversion("fp8todl16", DataFormat::Sen143Fp8, DataFormat::Sen169Fp16, Packing::Ch),
+    conversion("qfp8ch", DataFormat::Sen169Fp16, DataFormat::Sen143Fp8, Packing::Ch),
+    conversion("qfp8mb", DataFormat::Sen169Fp16, DataFormat::Sen143Fp8, Packing::Mb),
+    conversion("qfp8wt", DataFormat::Sen169Fp16, DataFormat::Sen143Fp8, Packing::Wt),
+    conversion("csqint8ch", DataFormat::Sen169Fp16, DataFormat::SenInt8, Packing::Ch,
+               {"scaleact", "shiftact"}),
+    conversion("csqint8mb", DataFormat::Sen169Fp16, DataFormat::SenInt8, Packing::Mb,
+               {"scaleact", "shiftact"}),
+    conversion("csqint8wt", DataFormat::Sen169Fp16, DataFormat::SenInt8, Packing::Wt,
+               {"scaleact", "shiftact"}),
 };
 
 /// Names of the interface whose meaning is fixed [spec: codegen-and-backend 3.1, 3.2]. A name that
 /// has a row above is lowered, whether it is here or not.
-static constexpr std::string_view kDocumented[] = {
-    "batchmatmulfp8", "batchmatmulint4", "batchmatmulint8", "dl16tofp32", "fp32todl16",
-    "fp8todl16",      "matmul",          "qfp8ch",          "qfp8mb",     "qfp8wt"};
+static constexpr std::string_view kDocumented[] = {"matmul"};
 
 /// Names the interface lists without saying what they compute.
 static constexpr std::string_view kNamedOnly[] = {"avgpoolnmapfwd",
+                                                  "batchmatmulint4",
                                                   "batchnormfwd",
                                                   "conv2dfp8",
                                                   "conv2dint4",
                                                   "conv2dint8",
                                                   "csqint4",
                                                   "csqint4wt",
-                                                  "csqint8ch",
-                                                  "csqint8mb",
-                                                  "csqint8wt",
                                                   "fnms",
                                                   "maskbyindex",
                                                   "quantscalepertoken",

@@ -26,6 +26,7 @@ enum class OpClass : uint8_t {
   /// Pooling and depthwise convolution: channels stay apart.
   Window,
   Scan,
+  Conversion,
 };
 
 /// How the inputs of a pointwise op become inputs of its Vector function; its constants follow.
@@ -39,6 +40,17 @@ enum class VectorForm : uint8_t {
   MeanOfPair,
 };
 
+/// How two sticks of the wider element share one of the narrower (docs/adr/0019).
+enum class Packing : uint8_t {
+  None,
+  /// Sticks of the same dimension, groups of 8 lanes alternating.
+  Ch,
+  /// Sticks of two elements of a partner dimension, groups of 8 lanes alternating.
+  Mb,
+  /// The same, single lanes alternating.
+  Wt,
+};
+
 struct OpInfo {
   const char *name;
   OpClass opClass;
@@ -48,7 +60,13 @@ struct OpInfo {
   /// Pointwise: names in constantInfo_, in the order the function takes them; null behind the last.
   std::array<const char *, 2> constants{};
   VectorForm form = VectorForm::InOrder;
+  /// Conversions and 8-bit matmuls.
+  numerics::DataFormat from = numerics::DataFormat::Invalid;
+  numerics::DataFormat to = numerics::DataFormat::Invalid;
+  Packing packing = Packing::None;
 
+  /// Whether input and output have different formats, `from` and `to`.
+  bool mixesFormats() const { return from != numerics::DataFormat::Invalid; }
   /// Whether the vector unit has the function on IEEE_INT32 lanes, too.
   bool computesIntegers() const;
   /// Input that holds a pair in lanes 0 and 1, or -1.

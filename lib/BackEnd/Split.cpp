@@ -96,7 +96,7 @@ Expected<Split> planSplit(const Kernel &kernel, const std::string &dim, bool has
 }
 
 void combineSlices(const Split &split, program::Function function, const Place &acc,
-                   int64_t accBytes, PhaseBuilder &builder) {
+                   int64_t accBytes, PhaseBuilder &builder, bool integers) {
   for (int32_t peers : split.peers) {
     Instruction exchange;
     exchange.opcode = Opcode::Exchange;
@@ -105,7 +105,11 @@ void combineSlices(const Split &split, program::Function function, const Place &
     std::vector<const Place *> places{&acc, &acc};
     std::vector<Level> nest = builder.levels(builder.axesOf(acc), places);
     nest.push_back({accBytes / kStickBytes, {kStickBytes, kStickBytes}});
-    builder.emit(exchange, places, std::move(nest));
+    if (integers) {
+      builder.emitAs(numerics::DataFormat::IeeeInt32, exchange, places, std::move(nest));
+    } else {
+      builder.emit(exchange, places, std::move(nest));
+    }
   }
 }
 

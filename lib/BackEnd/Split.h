@@ -36,8 +36,8 @@ Expected<Split> planSplit(const Kernel &kernel, const std::string &dim, bool has
                           PhaseBuilder &builder);
 
 /// Combines the accumulators of each cohort in its root's: those at \p acc, \p accBytes long, over
-/// the current tile.
+/// the current tile. \p integers: they are int32, not fp32.
 void combineSlices(const Split &split, program::Function function, const Place &acc,
-                   int64_t accBytes, PhaseBuilder &builder);
+                   int64_t accBytes, PhaseBuilder &builder, bool integers = false);
 
 } // namespace spyre::backend

@@ -44,7 +44,7 @@ public:
       operation.ranges.push_back(dim.range);
       operation.extents.push_back(dim.range);
     }
-    padOutputStick(operation);
+    isConversionRule(spec.op) ? padSticks(operation) : padOutputStick(operation);
     const TensorArg &output = spec.args.back();
     if (output.residency == Residency::Lx) {
       newLx = lx[output.address];
@@ -75,7 +75,7 @@ private:
     const bool copies = spec.op == "identity" || spec.op == "ReStickifyOpHBM";
     const bool reduces = spec.isReduction && (isReductionRule(spec.op) || isTopKRule(spec.op));
     const ElementwiseRule *rule = spec.isReduction ? nullptr : findElementwise(spec.op);
-    if (!copies && !reduces && !rule && !spec::isMatmul(spec)) {
+    if (!copies && !reduces && !rule && !spec::isMatmul(spec) && !isConversionRule(spec.op)) {
       return error<1401>("op '{}' has no rule in the evaluator{}", spec.op,
                          spec.isReduction ? " as a reduction" : "");
     }
@@ -86,6 +86,12 @@ private:
     }
     if (rule) {
       return checkElementwise(spec, *rule);
+    }
+    if (isConversionRule(spec.op)) {
+      return checkConversion(spec);
+    }
+    if (spec.op == "batchmatmulfp8" || spec.op == "batchmatmulint8") {
+      return checkNarrowMatmul(spec);
     }
     for (const TensorArg &arg : spec.args) {
       const bool fits = copies ? numerics::elementBytes(arg.deviceDtype) ==
@@ -98,6 +104,31 @@ private:
       }
     }
     return Status::success();
+  }
+
+  static Status checkNarrowMatmul(const OpSpec &spec) {
+    const numerics::DataFormat wanted = spec.op == "batchmatmulfp8"
+                                            ? numerics::DataFormat::Sen143Fp8
+                                            : numerics::DataFormat::SenInt8;
+    for (const TensorArg &arg : spec.args) {
+      const bool fits = arg.isInput ? arg.deviceDtype == wanted
+                                    : arg.deviceDtype == numerics::DataFormat::Sen169Fp16;
+      if (!fits) {
+        return error<1401>("op '{}' on {} has no rule; it multiplies {} into SEN169_FP16", spec.op,
+                           numerics::formatName(arg.deviceDtype), numerics::formatName(wanted));
+      }
+    }
+    return Status::success();
+  }
+
+  /// A conversion takes whole sticks on both sides.
+  static void padSticks(Operation &operation) {
+    for (size_t i = 0; i < operation.extents.size(); ++i) {
+      for (const TensorArg &arg : operation.spec->args) {
+        const int64_t elems = spec::stickElements(arg, operation.spec->iterationSpace[i].symbol);
+        operation.extents[i] = std::max(operation.extents[i], roundUp(operation.ranges[i], elems));
+      }
+    }
   }
 
   /// The lanes of the last, partly filled stick are computed like the others: whole sticks of the
@@ -169,6 +200,10 @@ private:
     }
     if (spec.isReduction) {
       return evaluateReduction(operation);
+    }
+    if (isConversionRule(spec.op)) {
+      evaluateConversion(operation);
+      return Status::success();
     }
     if (const ElementwiseRule *rule = findElementwise(spec.op)) {
       evaluateElementwise(operation, *rule);

@@ -1,9 +1,10 @@
 //===- Reductions.cpp - matmul, sums, extremes and means in the documented order ------------===//
 //
 // Order is part of the result (docs/numerics.md): a matmul adds products with one rounding each, k
-// ascending; a reduction along the stick keeps one accumulator per lane and folds the lanes in a
-// halving tree at the end; any other reduction is ascending, lane by lane. Reduced symbols are
-// walked in the order of the iteration space, the last one fastest.
+// ascending, or integers in int32 (docs/adr/0019); a reduction along the stick keeps one
+// accumulator per lane and folds the lanes in a halving tree at the end; any other reduction is
+// ascending, lane by lane. Reduced symbols are walked in the order of the iteration space, the last
+// one fastest.
 //
 // A reduced symbol that is split over cores cuts this walk into slices, each with accumulators of
 // its own; they are combined in fp32, slices ascending, before the tree, the scale of a mean and
@@ -28,9 +29,7 @@ int64_t sliceElems(const Operation &operation, size_t symbol) {
   const spec::IterationDim &dim = operation.spec->iterationSpace[symbol];
   int64_t padded = dim.range;
   for (const TensorView &view : operation.views) {
-    if (view.stick == int64_t(symbol)) {
-      padded = std::max(padded, roundUp(dim.range, view.lanes));
-    }
+    padded = std::max(padded, roundUp(dim.range, view.stickElems[symbol]));
   }
   return padded / dim.cores; // Exact: verifyOpSpec.
 }
@@ -79,6 +78,17 @@ float matmulPartial(const Operation &operation, Point &point, const std::vector<
   return sum;
 }
 
+/// Sum of products of integers; it wraps, so neither order nor slices matter.
+float integerProduct(const Operation &operation, Point &point, const std::vector<size_t> &reduced) {
+  const TensorView &x = operation.views[0], &y = operation.views[1];
+  uint32_t sum = 0;
+  forEachPoint(point, reduced, operation.ranges, [&] {
+    const int32_t a = int8_t(*x.bits(x.offset(point))), b = int8_t(*y.bits(y.offset(point)));
+    sum += uint32_t(a * b);
+  });
+  return float(int32_t(sum));
+}
+
 } // namespace
 
 Status evaluateMatmul(const Operation &operation) {
@@ -92,6 +102,10 @@ Status evaluateMatmul(const Operation &operation) {
   const std::vector<Box> slices = reductionSlices(operation, reduced, operation.ranges);
   Point point(operation.ranges.size(), 0);
   forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
+    if (operation.views[0].format == numerics::DataFormat::SenInt8) {
+      out.store(out.offset(point), integerProduct(operation, point, reduced));
+      return;
+    }
     float sum = matmulPartial(operation, point, reduced, slices.front());
     for (size_t i = 1; i < slices.size(); ++i) {
       sum = numerics::addF32(sum, matmulPartial(operation, point, reduced, slices[i]));

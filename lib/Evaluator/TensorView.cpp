@@ -19,7 +19,7 @@ float TensorView::load(int64_t offsetElems) const {
     return numerics::dl16ToFloat(element);
   }
   float element = 0;
-  std::memcpy(&element, bits(offsetElems), sizeof(element));
+  numerics::deviceToFloat(format, bits(offsetElems), &element, 1);
   return element;
 }
 
@@ -29,7 +29,7 @@ void TensorView::store(int64_t offsetElems, float value) const {
     const uint16_t rounded = numerics::floatToDl16(value);
     std::memcpy(element, &rounded, sizeof(rounded));
   } else {
-    std::memcpy(element, &value, sizeof(value));
+    numerics::floatToDevice(format, &value, element, 1);
   }
   storeBits(offsetElems, element);
 }
@@ -56,7 +56,7 @@ static int64_t symbolPart(const Coordinate &coordinate, int64_t at) {
   case Coordinate::Kind::Floor:
     return at / coordinate.divisor;
   case Coordinate::Kind::Mod:
-    return at % coordinate.divisor;
+    return at / coordinate.inner % coordinate.divisor;
   case Coordinate::Kind::Window:
     return at * coordinate.factor;
   }
@@ -80,7 +80,7 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
   view.data = data;
   view.format = arg.deviceDtype;
   view.elementBytes = numerics::elementBytes(arg.deviceDtype);
-  view.lanes = arg.deviceSize.back();
+  view.lanes = numerics::elemsPerStick(arg.deviceDtype);
   int64_t elements = 1;
   for (int64_t size : arg.deviceSize) {
     elements *= size; // In range: verifyOpSpec.
@@ -92,6 +92,7 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
   }
   const std::vector<int64_t> strides = rowMajorStrides(arg.deviceSize);
   view.uses.assign(extents.size(), false);
+  view.stickElems.assign(extents.size(), 1);
   for (int64_t extent : extents) {
     view.contribution.emplace_back(size_t(extent), 0);
   }
@@ -104,7 +105,10 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
     const size_t symbol = size_t(symbolIndex(spec, coordinate.symbol));
     view.uses[symbol] = true;
     if (coordinate.kind == Coordinate::Kind::Mod) {
-      view.stick = int64_t(symbol);
+      view.stickElems[symbol] *= coordinate.divisor;
+      const bool isMost =
+          view.stick < 0 || view.stickElems[symbol] > view.stickElems[size_t(view.stick)];
+      view.stick = isMost ? int64_t(symbol) : view.stick;
     }
     for (int64_t at = 0; at < extents[symbol]; ++at) {
       const int64_t part = symbolPart(coordinate, at);

@@ -24,8 +24,10 @@ struct TensorView {
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
   int64_t elementBytes = 0;
   int64_t lanes = 0;
-  /// Symbol of the lane coordinate, -1 for one value per stick.
+  /// Symbol with most of the lanes, -1 for one value per stick.
   int64_t stick = -1;
+  /// Elements of each symbol in one stick; 1 when it is not in the stick.
+  std::vector<int64_t> stickElems;
   int64_t baseElems = 0;
   /// contribution[symbol][value] in elements.
   std::vector<std::vector<int64_t>> contribution;
@@ -38,7 +40,7 @@ struct TensorView {
     }
     return elems;
   }
-  /// load and store are for the two formats arithmetic knows, Sen169Fp16 and IeeeFp32.
+  /// Any format with a stick; Sen169Fp16 and IeeeFp32 are the quick ones.
   float load(int64_t offsetElems) const;
   /// Rounds once. A tensor with one value per stick holds it in all lanes.
   void store(int64_t offsetElems, float value) const;
@@ -56,7 +58,8 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
 /// One operation with its arguments in memory.
 struct Operation {
   const spec::OpSpec *spec = nullptr;
-  /// Range of each symbol, and the range with the output's stick padded to whole sticks.
+  /// Range of each symbol, and the range with the output's stick (of a conversion: every symbol
+  /// that is in a stick) padded to whole sticks.
   std::vector<int64_t> ranges, extents;
   std::vector<TensorView> views;
 
@@ -92,6 +95,12 @@ bool isScanRule(const std::string &op);
 /// Number of inputs, formats. Error: E1401.
 Status checkWindow(const spec::OpSpec &spec);
 Status checkScan(const spec::OpSpec &spec);
+/// Whether evaluateConversion knows \p op.
+bool isConversionRule(const std::string &op);
+/// Formats, constants and sticks. Error: E1401.
+Status checkConversion(const spec::OpSpec &spec);
+/// \p operation must have passed the check.
+void evaluateConversion(const Operation &operation);
 
 /// Errors: E1401.
 Status evaluateWindow(const Operation &operation);

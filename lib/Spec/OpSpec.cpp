@@ -25,7 +25,8 @@ std::string Coordinate::toString() const {
     text = fmt::format("floor({}/{})", symbol, divisor);
     break;
   case Kind::Mod:
-    text = fmt::format("Mod({}, {})", symbol, divisor);
+    text = inner == 1 ? fmt::format("Mod({}, {})", symbol, divisor)
+                      : fmt::format("Mod(floor({}/{}), {})", symbol, inner, divisor);
     break;
   case Kind::Window:
     text = termText(factor, symbol) + " + " + termText(windowFactor, windowSymbol);
@@ -41,7 +42,35 @@ std::string Coordinate::toString() const {
 }
 
 bool isMatmul(const OpSpec &spec) {
-  return spec.op == "matmul" || spec.op == "batchmatmul" || spec.op == "batchmatmulfp8";
+  return spec.op == "matmul" || spec.op == "batchmatmul" || spec.op == "batchmatmulfp8" ||
+         spec.op == "batchmatmulint8";
+}
+
+size_t stickRank(const TensorArg &arg) {
+  const int64_t lanes = numerics::elemsPerStick(arg.deviceDtype);
+  int64_t elements = 1;
+  for (size_t rank = 1; rank <= arg.deviceSize.size(); ++rank) {
+    const int64_t size = arg.deviceSize[arg.deviceSize.size() - rank];
+    if (size < 1 || size > lanes / elements) {
+      return 0;
+    }
+    elements *= size;
+    if (elements == lanes) {
+      return rank;
+    }
+  }
+  return 0;
+}
+
+int64_t stickElements(const TensorArg &arg, const std::string &symbol) {
+  int64_t elements = 1;
+  for (size_t j = arg.deviceSize.size() - stickRank(arg); j < arg.deviceSize.size(); ++j) {
+    const Coordinate &coordinate = arg.deviceCoordinates[j];
+    if (coordinate.kind == Coordinate::Kind::Mod && coordinate.symbol == symbol) {
+      elements *= coordinate.divisor;
+    }
+  }
+  return elements;
 }
 
 namespace {

@@ -35,8 +35,8 @@ public:
     return specs;
   }
 
-  /// floor(c1/64) + 2, Mod(c1, 64), c0 + 5, 7: at most one symbol, any number of integers. Or a
-  /// window, 2*y + ki: two symbols with factors.
+  /// floor(c1/64) + 2, Mod(c1, 64), Mod(floor(c1/8), 8), c0 + 5, 7: at most one symbol, any number
+  /// of integers. Or a window, 2*y + ki: two symbols with factors.
   Expected<Coordinate> parseCoordinate() {
     Coordinate result;
     bool negative = acceptMark('-');
@@ -229,6 +229,12 @@ private:
     }
     const bool isFloor = name == "floor";
     SPYRE_ASSIGN_OR_RETURN(result.symbol, parseName());
+    if (!isFloor && result.symbol == "floor" && acceptMark('(')) {
+      SPYRE_ASSIGN_OR_RETURN(result.symbol, parseName());
+      SPYRE_RETURN_IF_ERROR(expectMark('/'));
+      SPYRE_ASSIGN_OR_RETURN(result.inner, parseUnsigned());
+      SPYRE_RETURN_IF_ERROR(expectMark(')'));
+    }
     SPYRE_RETURN_IF_ERROR(expectMark(isFloor ? '/' : ','));
     SPYRE_ASSIGN_OR_RETURN(result.divisor, parseUnsigned());
     result.kind = isFloor ? Coordinate::Kind::Floor : Coordinate::Kind::Mod;

@@ -8,6 +8,7 @@
 #include "spyre/Spec/Windows.h"
 
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace spyre::spec {
@@ -140,8 +141,9 @@ private:
       return fault("argument {}: format {} has no stick of whole bytes", index,
                    numerics::formatName(arg.deviceDtype));
     }
-    if (arg.deviceSize.back() != lanes) {
-      return fault("argument {}: the last device size is {}; it must be the {} elements of a stick",
+    if (stickRank(arg) == 0) {
+      return fault("argument {}: the last device size is {}; it must be the {} elements of a "
+                   "stick, or the last sizes multiply to them",
                    index, arg.deviceSize.back(), lanes);
     }
     int64_t elements = 0;
@@ -167,16 +169,11 @@ private:
   }
 
   Status checkCoordinates(size_t index, const TensorArg &arg) const {
-    const Coordinate &lane = arg.deviceCoordinates.back();
-    const int64_t lanes = arg.deviceSize.back();
-    const bool dense = lane.kind == Coordinate::Kind::Mod;
-    if (lane.offset != 0 || (dense ? lane.divisor != lanes || !findSymbol(lane.symbol)
-                                   : lane.kind != Coordinate::Kind::Constant)) {
-      return fault("argument {}: the last coordinate is {}; it must be Mod(symbol, {}) or 0", index,
-                   lane.toString().substr(0, 160), lanes);
-    }
+    const size_t outer = arg.deviceSize.size() - stickRank(arg);
+    SPYRE_RETURN_IF_ERROR(outer + 1 == arg.deviceSize.size() ? checkLane(index, arg)
+                                                             : checkLanes(index, arg, outer));
     std::set<std::string> seen;
-    for (size_t j = 0; j + 1 < arg.deviceCoordinates.size(); ++j) {
+    for (size_t j = 0; j < outer; ++j) {
       const Coordinate &coordinate = arg.deviceCoordinates[j];
       SPYRE_RETURN_IF_ERROR(checkOuterCoordinate(index, arg, j));
       if (!coordinate.symbol.empty() && !seen.insert(coordinate.symbol).second) {
@@ -188,27 +185,64 @@ private:
                      coordinate.windowSymbol);
       }
     }
-    if (dense && !seen.count(lane.symbol) && findSymbol(lane.symbol)->range > lanes) {
-      return fault("argument {}: no coordinate floor({}/{}), but {} covers more than one stick",
-                   index, lane.symbol, lanes, lane.symbol);
+    for (size_t j = outer; j < arg.deviceSize.size(); ++j) {
+      const std::string &symbol = arg.deviceCoordinates[j].symbol;
+      const int64_t elements = stickElements(arg, symbol);
+      if (!symbol.empty() && !seen.count(symbol) && findSymbol(symbol)->range > elements) {
+        return fault("argument {}: no coordinate floor({}/{}), but {} covers more than one stick",
+                     index, symbol, elements, symbol);
+      }
+    }
+    return Status::success();
+  }
+
+  Status checkLane(size_t index, const TensorArg &arg) const {
+    const Coordinate &lane = arg.deviceCoordinates.back();
+    const int64_t lanes = arg.deviceSize.back();
+    if (lane.offset != 0 || lane.inner != 1 ||
+        (lane.kind == Coordinate::Kind::Mod ? lane.divisor != lanes || !findSymbol(lane.symbol)
+                                            : lane.kind != Coordinate::Kind::Constant)) {
+      return fault("argument {}: the last coordinate is {}; it must be Mod(symbol, {}) or 0", index,
+                   lane.toString().substr(0, 160), lanes);
+    }
+    return Status::success();
+  }
+
+  /// A stick of several dimensions: together they must count each symbol from 0 upwards.
+  Status checkLanes(size_t index, const TensorArg &arg, size_t outer) const {
+    std::map<std::string, int64_t> counted;
+    for (size_t j = arg.deviceSize.size(); j-- > outer;) {
+      const Coordinate &lane = arg.deviceCoordinates[j];
+      if (lane.kind != Coordinate::Kind::Mod || lane.offset != 0 || !findSymbol(lane.symbol)) {
+        return fault("argument {}, dimension {}: {} is in a stick of several dimensions; it must "
+                     "be Mod of a known symbol",
+                     index, j, lane.toString().substr(0, 160));
+      }
+      int64_t &below = counted.emplace(lane.symbol, 1).first->second;
+      if (lane.inner != below || lane.divisor != arg.deviceSize[j] || lane.divisor < 2) {
+        return fault("argument {}, dimension {}: {} must be Mod of {} divided by {}, modulo the "
+                     "device size {} (at least 2)",
+                     index, j, lane.toString().substr(0, 160), lane.symbol, below,
+                     arg.deviceSize[j]);
+      }
+      below *= lane.divisor;
     }
     return Status::success();
   }
 
   Status checkOuterCoordinate(size_t index, const TensorArg &arg, size_t j) const {
     const Coordinate &coordinate = arg.deviceCoordinates[j];
-    const Coordinate &lane = arg.deviceCoordinates.back();
     int64_t extent = 1;
     if (coordinate.kind == Coordinate::Kind::Window) {
-      SPYRE_ASSIGN_OR_RETURN(extent, windowExtent(index, coordinate, lane));
+      SPYRE_ASSIGN_OR_RETURN(extent, windowExtent(index, arg, coordinate));
     } else if (!coordinate.windowSymbol.empty()) {
       return fault("argument {}, dimension {}: a second symbol without a window", index, j);
     } else if (coordinate.kind != Coordinate::Kind::Constant) {
       const IterationDim *dim = findSymbol(coordinate.symbol);
-      const bool isStick = lane.kind == Coordinate::Kind::Mod && lane.symbol == coordinate.symbol;
+      const int64_t elements = stickElements(arg, coordinate.symbol);
       const bool isFloor = coordinate.kind == Coordinate::Kind::Floor;
-      if (!dim || coordinate.kind == Coordinate::Kind::Mod || isFloor != isStick ||
-          (isFloor && coordinate.divisor != lane.divisor)) {
+      if (!dim || coordinate.kind == Coordinate::Kind::Mod || coordinate.inner != 1 ||
+          isFloor != (elements > 1) || (isFloor && coordinate.divisor != elements)) {
         return fault("argument {}, dimension {}: {} is neither a constant, a known symbol that is "
                      "not the stick's, nor the tile index of the stick",
                      index, j, coordinate.toString().substr(0, 160));
@@ -226,13 +260,12 @@ private:
   }
 
   /// How far a window walks. Only the input of a window op has one, and not in its stick.
-  Expected<int64_t> windowExtent(size_t index, const Coordinate &coordinate,
-                                 const Coordinate &lane) const {
+  Expected<int64_t> windowExtent(size_t index, const TensorArg &arg,
+                                 const Coordinate &coordinate) const {
     const IterationDim *pixel = findSymbol(coordinate.symbol);
     const IterationDim *element = findSymbol(coordinate.windowSymbol);
-    const bool inStick =
-        lane.kind == Coordinate::Kind::Mod &&
-        (lane.symbol == coordinate.symbol || lane.symbol == coordinate.windowSymbol);
+    const bool inStick = stickElements(arg, coordinate.symbol) > 1 ||
+                         stickElements(arg, coordinate.windowSymbol) > 1;
     if (!isWindowOp(spec.op) || index != 0 || !pixel || !element || pixel == element || inStick) {
       return fault("argument {}: {} is a window; only the input of a convolution or pooling op has "
                    "one, of two known symbols that are not the stick's",
@@ -257,9 +290,8 @@ private:
       int64_t pieces = dim.range;
       const char *unit = "elements";
       for (const TensorArg &arg : spec.args) {
-        const Coordinate &lane = arg.deviceCoordinates.back();
-        if (lane.kind == Coordinate::Kind::Mod && lane.symbol == dim.symbol) {
-          pieces = std::min(pieces, ceilDiv(dim.range, lane.divisor));
+        if (const int64_t elements = stickElements(arg, dim.symbol); elements > 1) {
+          pieces = std::min(pieces, ceilDiv(dim.range, elements));
           unit = "sticks";
         }
       }

@@ -9,6 +9,7 @@
 #include "spyre/Spec/Windows.h"
 
 #include "SuperDscNormalize.h"
+#include "SuperDscSticks.h"
 
 #include <algorithm>
 #include <limits>
@@ -34,7 +35,10 @@ struct Dim {
 struct ArgPlan {
   const TensorArg *arg = nullptr;
   int64_t lanes = 0;
-  int64_t stick = -1;                ///< dim of the lane coordinate; -1: one value per stick
+  int64_t stick = -1;        ///< dim with most of the lanes; -1: one value per stick
+  std::vector<int64_t> unit; ///< per dim: elements of it in one stick
+  /// The stick from its inner to its outer part: dim and elements.
+  std::vector<std::pair<size_t, int64_t>> parts;
   int64_t layoutStick = -1;          ///< stick of its layout, also when the tensor lacks it
   std::vector<int64_t> deviceDim;    ///< per dim: the device dimension it walks, or -1
   std::vector<int64_t> strideSticks; ///< per device dimension
@@ -56,7 +60,9 @@ public:
     SPYRE_RETURN_IF_ERROR(opClass == OpClass::Matmul       ? checkMatmul()
                           : opClass == OpClass::Restickify ? checkRestickify()
                           : isTopK()                       ? checkTopK()
+                          : opClass == OpClass::Conversion ? Status::success()
                                                            : checkSameStick());
+    SPYRE_RETURN_IF_ERROR(checkSticks(spec));
     if (isPair() && !isStickReduction()) {
       return fault("it reduces the stick of its input into one stick per point; the output may "
                    "not have a stick symbol");
@@ -120,9 +126,10 @@ private:
     for (const TensorArg &arg : spec.args) {
       ArgPlan plan;
       plan.arg = &arg;
-      plan.lanes = arg.deviceSize.back();
+      plan.lanes = numerics::elemsPerStick(arg.deviceDtype);
       plan.deviceDim.assign(dims.size(), -1);
-      const size_t outer = arg.deviceSize.size() - 1;
+      plan.unit.assign(dims.size(), 1);
+      const size_t outer = arg.deviceSize.size() - stickRank(arg);
       plan.strideSticks.assign(outer, 1);
       int64_t stride = 1;
       for (size_t j = outer; j-- > 0;) {
@@ -135,17 +142,28 @@ private:
           plan.order.push_back(size_t(dim));
         }
       }
-      const Coordinate &lane = arg.deviceCoordinates.back();
-      if (lane.kind == Coordinate::Kind::Mod) {
-        plan.stick = findDimOf(lane.symbol);
-        // One stick and no dimension that could be its tile index.
-        if (std::find(plan.order.begin(), plan.order.end(), size_t(plan.stick)) ==
-            plan.order.end()) {
-          plan.order.push_back(size_t(plan.stick));
-        }
-      }
+      planStick(plan);
       plan.ownDims = plan.order.size();
       args.push_back(std::move(plan));
+    }
+  }
+
+  void planStick(ArgPlan &plan) const {
+    const std::vector<Coordinate> &coordinates = plan.arg->deviceCoordinates;
+    for (size_t j = coordinates.size(); j-- > plan.strideSticks.size();) {
+      if (coordinates[j].kind != Coordinate::Kind::Mod) {
+        continue; // One value per stick.
+      }
+      const size_t dim = size_t(findDimOf(coordinates[j].symbol));
+      plan.parts.emplace_back(dim, coordinates[j].divisor);
+      plan.unit[dim] *= coordinates[j].divisor;
+      if (plan.stick < 0 || plan.unit[dim] > plan.unit[size_t(plan.stick)]) {
+        plan.stick = int64_t(dim);
+      }
+      // One stick and no dimension that could be its tile index.
+      if (std::find(plan.order.begin(), plan.order.end(), dim) == plan.order.end()) {
+        plan.order.push_back(dim);
+      }
     }
   }
 
@@ -164,6 +182,7 @@ private:
     dims.push_back({"", kOtherLabels[dims.size()], lanes, lanes, 1});
     for (ArgPlan &plan : args) {
       plan.deviceDim.push_back(-1);
+      plan.unit.push_back(1);
     }
     return Status::success();
   }
@@ -217,7 +236,7 @@ private:
                      dims[size_t(opStick)].symbol.empty() ? "single values"
                                                           : dims[size_t(opStick)].symbol);
       }
-      if (opClass != OpClass::Conversion && args[i].lanes != args[0].lanes) {
+      if (args[i].lanes != args[0].lanes) {
         return fault("argument {} has {} elements per stick, argument 0 has {}; convert it", i,
                      args[i].lanes, args[0].lanes);
       }
@@ -231,9 +250,8 @@ private:
       const bool chosen = opClass == OpClass::Reduction   ? i == 0
                           : opClass == OpClass::Pointwise ? i + 1 == args.size()
                                                           : true;
-      if (chosen && args[i].stick >= 0) {
-        Dim &dim = dims[size_t(args[i].stick)];
-        dim.size = roundUp(dim.size, args[i].lanes);
+      for (size_t d = 0; chosen && d < dims.size(); ++d) {
+        dims[d].size = roundUp(dims[d].size, args[i].unit[d]);
       }
     }
     for (Dim &dim : dims) {
@@ -242,13 +260,12 @@ private:
       }
     }
     for (const ArgPlan &plan : args) {
-      if (plan.stick < 0) {
-        continue;
-      }
-      const Dim &dim = dims[size_t(plan.stick)];
-      if (dim.size % (dim.slices * plan.lanes) != 0) {
-        return fault("{} cores do not get whole sticks of {} elements from {} = {}", dim.slices,
-                     plan.lanes, dim.symbol, dim.size);
+      for (size_t d = 0; d < dims.size(); ++d) {
+        const Dim &dim = dims[d];
+        if (dim.size % (dim.slices * plan.unit[d]) != 0) {
+          return fault("{} cores do not get whole sticks of {} elements from {} = {}", dim.slices,
+                       plan.unit[d], dim.symbol, dim.size);
+        }
       }
     }
     return Status::success();
@@ -310,7 +327,7 @@ private:
   int64_t memoryExtent(const ArgPlan &plan, size_t position) const {
     const size_t dim = plan.order[position];
     const int64_t deviceDim = plan.deviceDim[dim];
-    const int64_t unit = int64_t(dim) == plan.stick ? plan.lanes : 1;
+    const int64_t unit = plan.unit[dim];
     if (deviceDim < 0) {
       return unit; // One stick without a tile dimension.
     }
@@ -373,9 +390,8 @@ private:
       int64_t sticks = offsetSticks;
       for (size_t d = 0; d < dims.size() && !tensor.inLx; ++d) {
         if (plan.deviceDim[d] >= 0) {
-          const int64_t unit = int64_t(d) == plan.stick ? plan.lanes : 1;
           const int64_t slice = *findDim(dsc.coreSlice[size_t(core)], dims[d].label);
-          sticks += slice * (dims[d].size / dims[d].slices / unit) *
+          sticks += slice * (dims[d].size / dims[d].slices / plan.unit[d]) *
                     plan.strideSticks[size_t(plan.deviceDim[d])];
         }
       }
@@ -402,7 +418,15 @@ private:
 
   // Step 6, layout label: the first layout with the same stick and set of dims, or a new one.
   Expected<const DscLayout *> findLayout(const ArgPlan &plan) {
-    DscLayout layout{"", labels(plan.order), {dims[size_t(plan.layoutStick)].label}, {plan.lanes}};
+    DscLayout layout{"", labels(plan.order), {}, {}};
+    for (const auto &[dim, elements] : plan.parts) {
+      layout.stickDims.push_back(dims[dim].label);
+      layout.stickSizes.push_back(elements);
+    }
+    if (plan.parts.empty()) { // One value per stick: the stick of the op.
+      layout.stickDims.push_back(dims[size_t(plan.layoutStick)].label);
+      layout.stickSizes.push_back(plan.lanes);
+    }
     for (const DscLayout &known : dsc.layouts) {
       if (known.stickDims == layout.stickDims && known.stickSizes == layout.stickSizes &&
           known.dimOrder.size() == layout.dimOrder.size() &&

@@ -13,6 +13,7 @@ namespace spyre::spec {
 inline constexpr int64_t kMaxCores = 1024;
 constexpr int64_t kMaxSize = int64_t(1) << 47;
 constexpr size_t kMaxDims = 16;
+constexpr int64_t kMaxStickLanes = 1024;
 /// As many as an OpSpec has arguments; operands are found by comparing with each.
 constexpr size_t kMaxTensors = 64;
 /// maskingConstId_ has one byte; a constant is found by its number among all of them.

@@ -250,14 +250,13 @@ private:
 
   /// Lanes of the tensor's sticks along \p dim; 1 when it is no stick dimension.
   int64_t lanesOf(const DscTensor &tensor, const std::string &dim) const {
+    int64_t lanes = 1;
     for (const DscLayout &layout : dsc.layouts) {
       for (size_t i = 0; layout.label == tensor.layout && i < layout.stickDims.size(); ++i) {
-        if (layout.stickDims[i] == dim) {
-          return layout.stickSizes[i];
-        }
+        lanes *= layout.stickDims[i] == dim ? layout.stickSizes[i] : 1;
       }
     }
-    return 1;
+    return lanes;
   }
 
   /// core_fold, corelet_fold, row_fold, then elem_arr_<n-1> .. elem_arr_0: together they must

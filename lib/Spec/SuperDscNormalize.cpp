@@ -4,6 +4,8 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "SuperDscNormalize.h"
 
+#include "SuperDscSticks.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -16,10 +18,8 @@ OpClass classifyOp(const OpSpec &spec) {
   if (spec.op == "ReStickifyOpHBM") {
     return OpClass::Restickify;
   }
-  for (const char *name : {"dl16tofp32", "fp32todl16", "fp8todl16", "qfp8ch"}) {
-    if (spec.op == name) {
-      return OpClass::Conversion;
-    }
+  if (findConversion(spec.op)) {
+    return OpClass::Conversion;
   }
   return spec.isReduction ? OpClass::Reduction : OpClass::Pointwise;
 }
@@ -28,22 +28,27 @@ static bool isConstant(const Coordinate &coordinate) {
   return coordinate.kind == Coordinate::Kind::Constant;
 }
 
-static void placeTileIndex(TensorArg &arg) {
-  const Coordinate &lane = arg.deviceCoordinates.back();
-  if (isConstant(lane)) {
-    return;
-  }
-  const size_t outer = arg.deviceCoordinates.size() - 1;
+/// Gives the stick symbol \p symbol its tile index.
+static void placeTileIndex(TensorArg &arg, size_t outer, const std::string &symbol) {
   for (size_t j = 0; j < outer; ++j) {
-    if (arg.deviceCoordinates[j].kind == Coordinate::Kind::Floor) {
+    if (arg.deviceCoordinates[j].symbol == symbol) {
       return;
     }
   }
   for (size_t j = outer; j-- > 0;) {
     Coordinate &coordinate = arg.deviceCoordinates[j];
     if (isConstant(coordinate)) {
-      coordinate = Coordinate::floorDiv(lane.symbol, lane.divisor, coordinate.offset);
+      coordinate = Coordinate::floorDiv(symbol, stickElements(arg, symbol), coordinate.offset);
       return;
+    }
+  }
+}
+
+static void placeTileIndices(TensorArg &arg) {
+  const size_t outer = arg.deviceCoordinates.size() - stickRank(arg);
+  for (size_t j = arg.deviceCoordinates.size(); j-- > outer;) {
+    if (!isConstant(arg.deviceCoordinates[j])) {
+      placeTileIndex(arg, outer, arg.deviceCoordinates[j].symbol);
     }
   }
 }
@@ -60,7 +65,7 @@ static void reduceStick(TensorArg &arg) {
 /// The innermost dimension, when it is a constant slice with a symbol somewhere outside it.
 static std::optional<size_t> findInnerConstant(const TensorArg &arg) {
   std::optional<size_t> found;
-  for (size_t j = arg.deviceCoordinates.size() - 1; j-- > 0;) {
+  for (size_t j = arg.deviceCoordinates.size() - stickRank(arg); j-- > 0;) {
     if (!isConstant(arg.deviceCoordinates[j])) {
       return found;
     }
@@ -71,15 +76,32 @@ static std::optional<size_t> findInnerConstant(const TensorArg &arg) {
   return std::nullopt;
 }
 
-static void addUnitSymbol(OpSpec &spec) {
+/// A new symbol of range 1, first in the iteration space.
+static std::string prependUnit(OpSpec &spec) {
   std::string name = "_unit";
   auto taken = [&](const IterationDim &dim) { return dim.symbol == name; };
   while (std::any_of(spec.iterationSpace.begin(), spec.iterationSpace.end(), taken)) {
     name += '_';
   }
+  spec.iterationSpace.insert(spec.iterationSpace.begin(), IterationDim{name, 1, 1});
+  return name;
+}
+
+/// Step 4: a dimension of size 1 beside the stick of every tensor.
+static void addVirtualDim(OpSpec &spec) {
+  const std::string name = prependUnit(spec);
+  for (TensorArg &arg : spec.args) {
+    const auto outer = int64_t(arg.deviceSize.size() - stickRank(arg));
+    arg.deviceSize.insert(arg.deviceSize.begin() + outer, 1);
+    arg.deviceCoordinates.insert(arg.deviceCoordinates.begin() + outer, Coordinate::var(name));
+  }
+}
+
+static void addUnitSymbol(OpSpec &spec) {
+  const std::string name = prependUnit(spec);
   for (TensorArg &arg : spec.args) {
     std::optional<size_t> at = findInnerConstant(arg);
-    for (size_t j = 0; !at && j + 1 < arg.deviceSize.size(); ++j) {
+    for (size_t j = 0; !at && j + stickRank(arg) < arg.deviceSize.size(); ++j) {
       if (isConstant(arg.deviceCoordinates[j]) && arg.deviceSize[j] == 1) {
         at = j;
       }
@@ -89,7 +111,6 @@ static void addUnitSymbol(OpSpec &spec) {
       coordinate = Coordinate::var(name, coordinate.offset);
     }
   }
-  spec.iterationSpace.insert(spec.iterationSpace.begin(), IterationDim{name, 1, 1});
 }
 
 OpSpec normalizeForEmission(OpSpec spec) {
@@ -97,15 +118,16 @@ OpSpec normalizeForEmission(OpSpec spec) {
     reduceStick(spec.args.front());
   }
   for (TensorArg &arg : spec.args) {
-    placeTileIndex(arg);
+    placeTileIndices(arg);
+  }
+  // A conversion of a vector: the interface wants a dimension beside the stick.
+  if (classifyOp(spec) == OpClass::Conversion && spec.iterationSpace.size() == 1) {
+    addVirtualDim(spec);
   }
   bool needsUnit = false;
   for (const TensorArg &arg : spec.args) {
     needsUnit = needsUnit || findInnerConstant(arg).has_value();
   }
-  // A conversion of a vector: the interface wants a dimension beside the stick.
-  needsUnit =
-      needsUnit || (classifyOp(spec) == OpClass::Conversion && spec.iterationSpace.size() == 1);
   if (needsUnit) {
     addUnitSymbol(spec);
   }

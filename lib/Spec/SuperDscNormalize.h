@@ -10,7 +10,9 @@
 //    dimension as its tile index [spec: codegen-and-backend 2.1 step 3];
 //  * when the innermost extent is still constant, a symbol of range 1 is put first in the iteration
 //    space and takes it. Example: row 5 of [8, 192], device size [3, 8, 64]: coordinates
-//    (floor(c0/64), 5, Mod(c0, 64)) become (floor(c0/64), u + 5, Mod(c0, 64)), and u has gap 7.
+//    (floor(c0/64), 5, Mod(c0, 64)) become (floor(c0/64), u + 5, Mod(c0, 64)), and u has gap 7;
+//  * a conversion of a vector gets such a symbol beside the stick of each tensor
+//    [spec: codegen-and-backend 2.1 step 4].
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 

@@ -173,10 +173,16 @@ private:
       SPYRE_ASSIGN_OR_RETURN(JsonReader sticks, value.field("stickDimOrder_"));
       SPYRE_ASSIGN_OR_RETURN(layout.stickDims, sticks.asStringList());
       SPYRE_ASSIGN_OR_RETURN(JsonReader stickSizes, value.field("stickSize_"));
-      SPYRE_ASSIGN_OR_RETURN(layout.stickSizes, stickSizes.asIntList(1, 1024));
-      if (layout.dimOrder.size() > kMaxDims ||
+      SPYRE_ASSIGN_OR_RETURN(layout.stickSizes, stickSizes.asIntList(1, kMaxStickLanes));
+      if (layout.dimOrder.size() > kMaxDims || layout.stickDims.size() > kMaxDims ||
           layout.stickDims.size() != layout.stickSizes.size()) {
         return fault(value, "too many dimensions, or stick names and sizes of unequal number");
+      }
+      int64_t lanes = 1;
+      for (int64_t size : layout.stickSizes) {
+        if ((lanes *= size) > kMaxStickLanes) {
+          return fault(stickSizes, "more than {} elements in a stick", kMaxStickLanes);
+        }
       }
       dsc.layouts.push_back(std::move(layout));
     }

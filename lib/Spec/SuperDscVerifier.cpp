@@ -125,14 +125,15 @@ private:
                      dim.substr(0, 40));
       }
     }
-    // Quantised families interleave several dimensions in a stick.
-    std::set<std::string> sticks(layout.stickDims.begin(), layout.stickDims.end());
-    bool fits = !sticks.empty() && sticks.size() == layout.stickDims.size() &&
-                layout.stickSizes.size() == sticks.size() && lanesOf(layout) > 0 &&
-                std::includes(dims.begin(), dims.end(), sticks.begin(), sticks.end());
+    // Quantised families interleave dimensions in a stick, one of them perhaps in two parts.
+    const std::vector<std::string> &sticks = layout.stickDims;
+    bool fits = !sticks.empty() && layout.stickSizes.size() == sticks.size() && lanesOf(layout) > 0;
+    for (size_t i = 0; i < sticks.size(); ++i) {
+      fits = fits && dims.count(sticks[i]) && (i == 0 || sticks[i] != sticks[i - 1]);
+    }
     return fits ? Status::success()
-                : fault("layout {}: the stick must be one of its dimensions, or several different "
-                        "ones with a size each",
+                : fault("layout {}: the stick must be one of its dimensions, or several with a "
+                        "size each, neighbours different",
                         layout.label);
   }
 
@@ -150,12 +151,11 @@ private:
 
   /// Elements of \p dim in one stick; 1 for other dimensions.
   static int64_t lanesAlong(const DscLayout &layout, const std::string &dim) {
+    int64_t lanes = 1;
     for (size_t i = 0; i < layout.stickDims.size(); ++i) {
-      if (layout.stickDims[i] == dim) {
-        return layout.stickSizes[i];
-      }
+      lanes *= layout.stickDims[i] == dim ? layout.stickSizes[i] : 1;
     }
-    return 1;
+    return lanes;
   }
 
   static bool isStickDim(const DscLayout &layout, const std::string &dim) {

@@ -51,28 +51,56 @@ int64_t valueOr(const DimMap<int64_t> &map, const std::string &dim, int64_t fall
   return found ? *found : fallback;
 }
 
+/// Elements of \p dim in the parts of a stick, inner to outer; empty when it is not in the stick.
+std::vector<int64_t> stickParts(const DscLayout &layout, const std::string &dim) {
+  // The writer prints any struct, also one no verifier has seen.
+  constexpr int64_t kMaxLanes = 1024;
+  std::vector<int64_t> parts;
+  int64_t lanes = 1;
+  for (size_t i = 0; i < layout.stickDims.size() && i < layout.stickSizes.size(); ++i) {
+    if (layout.stickDims[i] == dim) {
+      parts.push_back(std::clamp<int64_t>(layout.stickSizes[i], 1, kMaxLanes / lanes));
+      lanes *= parts.back();
+    }
+  }
+  return parts;
+}
+
 /// How the elements of one dim are spread over cores and sticks [spec: codegen-and-backend 2.4].
 Json coordInfo(const SuperDsc &dsc, const DscTensor &tensor, const DscLayout &layout,
                const std::string &dim) {
   const int64_t scale = valueOr(tensor.scale, dim, 1);
   const int64_t size = scale == 1 ? valueOr(dsc.perCoreSize, dim, 1) : 1;
   const int64_t slices = scale == 1 ? valueOr(dsc.slices, dim, 1) : 1;
-  const bool isStick = !layout.stickDims.empty() && layout.stickDims.front() == dim;
-  const int64_t lanes = layout.stickSizes.empty() ? 1 : std::max<int64_t>(layout.stickSizes[0], 1);
+  const std::vector<int64_t> parts = stickParts(layout, dim);
+  const bool isStick = !parts.empty();
   const bool sparse = isStick && scale == -2;
+  int64_t lanes = 1;
+  for (int64_t part : parts) {
+    lanes *= part;
+  }
 
   Json functions = {affine(sparse ? lanes : size), affine(0), affine(0)};
   Json factors = {factor(sparse ? 1 : slices, "core_fold"), factor(1, "corelet_fold"),
                   factor(1, "row_fold")};
+  // Whole sticks, then the parts of one stick, outer to inner.
+  auto addElements = [&](int64_t alpha, int64_t count, size_t number) {
+    functions.push_back(affine(alpha));
+    factors.push_back(factor(count, fmt::format("elem_arr_{}", number).c_str()));
+  };
   if (isStick) {
-    functions.push_back(affine(lanes));
-    factors.push_back(factor(sparse ? 1 : std::max<int64_t>(size / lanes, 1), "elem_arr_1"));
+    addElements(lanes, sparse ? 1 : std::max<int64_t>(size / lanes, 1), parts.size());
   }
-  functions.push_back(affine(sparse ? 0 : 1));
-  factors.push_back(factor(isStick ? lanes : size, "elem_arr_0"));
+  for (size_t i = parts.size(), inside = size_t(lanes); i-- > 0;) {
+    inside /= size_t(parts[i]);
+    addElements(sparse && i == 0 ? 0 : int64_t(inside), parts[i], i);
+  }
+  if (!isStick) {
+    addElements(1, size, 0);
+  }
   return {{"spatial", 3},
           {"temporal", 0},
-          {"elemArr", isStick ? 2 : 1},
+          {"elemArr", parts.size() + 1},
           {"padding", "nopad"},
           {"folds", {{"dim_prop_func", functions}, {"dim_prop_attr", factors}}}};
 }

@@ -4,6 +4,8 @@
 #include "GeneratorWindows.h"
 #include "spyre/Base/Math.h"
 
+#include "GeneratorConversions.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -85,6 +87,7 @@ const std::vector<std::string> &generatedOps() {
       names.emplace_back(op.name);
     }
     names.insert(names.end(), windowCases().begin(), windowCases().end());
+    names.insert(names.end(), conversionCases().begin(), conversionCases().end());
     return names;
   }();
   return ops;
@@ -409,6 +412,8 @@ uint64_t anyBits(DataFormat format, Random &random) {
     return numerics::floatToDl16(anyValue(random));
   case DataFormat::IeeeFp32:
     return std::bit_cast<uint32_t>(anyValue(random));
+  case DataFormat::Sen143Fp8:
+    return numerics::floatToE4m3fn(anyValue(random));
   case DataFormat::IeeeInt32:
     return random.below(2) == 0 ? uint64_t(random.between(-3, 3)) : random.next();
   default:
@@ -451,8 +456,9 @@ static bool fits(const OpSpec &spec, bool large) {
 RandomCase randomSpec(const std::string &op, Random &random, const arch::DeviceDesc &device,
                       bool large) {
   while (true) {
-    RandomCase drawn = isWindowCase(op) ? randomWindow(op, random, device, large)
-                                        : Builder(random, device, large).build(op);
+    RandomCase drawn = isWindowCase(op)       ? randomWindow(op, random, device, large)
+                       : isConversionCase(op) ? randomConversion(op, random, device, large)
+                                              : Builder(random, device, large).build(op);
     if (fits(drawn.spec, large)) {
       return drawn;
     }

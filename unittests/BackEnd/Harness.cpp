@@ -82,7 +82,99 @@ static int64_t sparseLanes(const spec::OpSpec &spec, const spec::TensorArg &arg)
   return isPair ? 2 : 1;
 }
 
+/// In conversions that keep the stick dimension: the input's position of what the output has at
+/// \p position. Two sticks of the wide side are dealt out to the dense one in groups of 8.
+static int64_t positionInInput(const spec::OpSpec &spec, int64_t position) {
+  int64_t in = numerics::elemsPerStick(spec.args[0].deviceDtype);
+  int64_t out = numerics::elemsPerStick(spec.args[1].deviceDtype);
+  int64_t dense = std::max(in, out), wide = std::min(in, out);
+  int64_t base = position / dense * dense, at = position % dense;
+  return out == dense ? base + at / 8 % 2 * wide + at / 16 * 8 + at % 8
+                      : base + (at % wide / 8 * 2 + at / wide) * 8 + at % 8;
+}
+
+static bool isPacked(const spec::OpSpec &spec) {
+  return spec.op == "dl16tofp32" || spec.op == "fp32todl16" || spec.op == "fp8todl16" ||
+         spec.op == "qfp8ch" || spec.op == "csqint8ch";
+}
+
+namespace {
+
+/// Which elements of an argument are some point of the iteration space.
+class DataElements {
+public:
+  DataElements(const spec::OpSpec &spec, const spec::TensorArg &arg) : spec(spec), arg(arg) {
+    for (const spec::Coordinate &coordinate : arg.deviceCoordinates) {
+      size_t symbol = 0;
+      while (symbol < spec.iterationSpace.size() &&
+             spec.iterationSpace[symbol].symbol != coordinate.symbol) {
+        ++symbol;
+      }
+      symbols.push_back(symbol);
+    }
+    moved = isPacked(spec) && !arg.isInput ? symbols.back() : spec.iterationSpace.size();
+  }
+
+  /// \p element counts row-major.
+  bool contains(int64_t element) {
+    values.assign(spec.iterationSpace.size() + 1, 0);
+    for (size_t d = arg.deviceSize.size(); d-- > 0; element /= arg.deviceSize[d]) {
+      const spec::Coordinate &coordinate = arg.deviceCoordinates[d];
+      int64_t index = element % arg.deviceSize[d] - coordinate.offset;
+      bool isMod = coordinate.kind == spec::Coordinate::Kind::Mod;
+      if (index < 0 || (coordinate.symbol.empty() && index != 0)) {
+        return false;
+      }
+      values[symbols[d]] += index * (isMod ? coordinate.inner : coordinate.divisor);
+    }
+    for (size_t i = 0; i < spec.iterationSpace.size(); ++i) {
+      int64_t value = i == moved ? positionInInput(spec, values[i]) : values[i];
+      if (value >= spec.iterationSpace[i].range) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+private:
+  const spec::OpSpec &spec;
+  const spec::TensorArg &arg;
+  /// Of each device dimension; one more than there are for constants.
+  std::vector<size_t> symbols;
+  std::vector<int64_t> values;
+  size_t moved = 0;
+};
+
+} // namespace
+
+/// Element by element: for sticks whose data are not their first lanes.
+static std::vector<uint64_t> scatteredPadding(const spec::OpSpec &spec,
+                                              const spec::TensorArg &arg) {
+  int64_t bytes = numerics::elementBytes(arg.deviceDtype), elements = 1;
+  for (int64_t size : arg.deviceSize) {
+    elements *= size;
+  }
+  std::vector<uint64_t> masks(size_t(elements * bytes / 128), ~uint64_t(0));
+  DataElements data(spec, arg);
+  for (int64_t element = 0; element < elements; ++element) {
+    if (data.contains(element)) {
+      for (int64_t at = element * bytes; at < (element + 1) * bytes; ++at) {
+        masks[size_t(at / 128)] &= ~(uint64_t(1) << (at % 128 / 2));
+      }
+    }
+  }
+  return masks;
+}
+
 std::vector<uint64_t> paddingOf(const spec::OpSpec &spec, const spec::TensorArg &arg) {
+  const spec::Coordinate &lane = arg.deviceCoordinates.back();
+  // A stick symbol without a tile index has a single, perhaps partial stick.
+  bool isTiled = lane.symbol.empty() ||
+                 std::any_of(arg.deviceCoordinates.begin(), arg.deviceCoordinates.end() - 1,
+                             [&](const spec::Coordinate &c) { return c.symbol == lane.symbol; });
+  if (spec::stickRank(arg) > 1 || (isPacked(spec) && !arg.isInput) || !isTiled) {
+    return scatteredPadding(spec, arg);
+  }
   size_t outer = arg.deviceSize.size() - 1;
   int64_t sticks = 1;
   for (size_t d = 0; d < outer; ++d) {

@@ -9,6 +9,12 @@
 //     floor(c1/64) + 2     tile index of the stick symbol
 //     Mod(c1, 64)          lane
 //     2*y + ki             a window that walks over pixels, in the input of a window op (Windows.h)
+//     Mod(floor(c1/8), 8)  lane group, in the sticks of several dimensions
+//
+// The stick is the shortest run of last device dimensions whose sizes multiply to the format's
+// lanes: one dimension, but for the quantised families (docs/adr/0019), whose sticks interleave
+// two symbols. Example: int8, device size [.., 64, 2] with Mod(n, 64), Mod(k, 2), and outside of
+// it floor(n/64) and floor(k/2).
 //
 // All tensors of an op have the same rank; dimensions a tensor lacks are added outermost with size
 // 1 and coordinate 0. The output is the last argument. Text form and parser: see writeOpSpecs.
@@ -29,29 +35,31 @@ struct Coordinate {
   enum class Kind : uint8_t { Constant, Symbol, Floor, Mod, Window };
   Kind kind = Kind::Constant;
   std::string symbol;
-  /// Elements per stick for Floor and Mod.
+  /// Elements of the symbol per stick for Floor; the modulus for Mod.
   int64_t divisor = 1;
   int64_t offset = 0;
+  /// Mod only: the symbol is divided by this first.
+  int64_t inner = 1;
   /// Window: factor * symbol + windowFactor * windowSymbol + offset.
   int64_t factor = 1;
   std::string windowSymbol = {};
   int64_t windowFactor = 1;
 
   bool operator==(const Coordinate &) const = default;
-  static Coordinate constant(int64_t value) { return {Kind::Constant, "", 1, value}; }
+  static Coordinate constant(int64_t value) { return {Kind::Constant, "", 1, value, 1}; }
   static Coordinate var(std::string s, int64_t offset = 0) {
-    return {Kind::Symbol, std::move(s), 1, offset};
+    return {Kind::Symbol, std::move(s), 1, offset, 1};
   }
   static Coordinate floorDiv(std::string s, int64_t divisor, int64_t offset = 0) {
-    return {Kind::Floor, std::move(s), divisor, offset};
+    return {Kind::Floor, std::move(s), divisor, offset, 1};
   }
-  static Coordinate mod(std::string s, int64_t divisor) {
-    return {Kind::Mod, std::move(s), divisor, 0};
+  static Coordinate mod(std::string s, int64_t divisor, int64_t inner = 1) {
+    return {Kind::Mod, std::move(s), divisor, 0, inner};
   }
   /// Pixel \p s with its stride, element \p window of the window with its dilation.
   static Coordinate window(std::string s, int64_t stride, std::string window, int64_t dilation,
                            int64_t offset = 0) {
-    return {Kind::Window, std::move(s), 1, offset, stride, std::move(window), dilation};
+    return {Kind::Window, std::move(s), 1, offset, 1, stride, std::move(window), dilation};
   }
   std::string toString() const;
 };
@@ -94,6 +102,12 @@ struct OpSpec {
 };
 
 bool isMatmul(const OpSpec &spec);
+
+/// How many of the last device dimensions are the stick; 0 when their sizes do not fit the format.
+size_t stickRank(const TensorArg &arg);
+/// Elements of \p symbol in one stick of \p arg; 1 when it is not in the stick. \p arg must have a
+/// stick.
+int64_t stickElements(const TensorArg &arg, const std::string &symbol);
 
 /// Text form: a Python-like list of OpSpec(...) entries [spec: codegen-and-backend 1.4].
 std::string writeOpSpecs(const std::vector<OpSpec> &specs);

@@ -7,6 +7,7 @@
 // Address rule for a reader [spec: codegen-and-backend 2.8]: for tensor order d0 (inner) .. dk,
 // stick dim S of size w,
 //     ext(d) = 1 if scale(d) < 0, else size(d) + gap(d), divided by w (rounded up) when d == S
+//     (in a stick of several dimensions: each of them by its own elements in the stick)
 //     size(d) = N_[d] for hbm, ss_[d] for lx;  for ReStickifyOpHBM ext(d) = size(d) - gap(d)
 //     (there a negative gap means a buffer bigger than the iteration, a positive one a padded tail)
 //     strideSticks(d0) = 1, strideSticks(d_{i+1}) = strideSticks(d_i) * ext(d_i)
