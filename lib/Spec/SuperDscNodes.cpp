@@ -152,8 +152,8 @@ private:
     SPYRE_RETURN_IF_ERROR(expectInt(factorList[0], "factor_", dsc.cores, dsc.cores));
     SPYRE_ASSIGN_OR_RETURN(JsonReader data, fold.field("data_"));
     SPYRE_RETURN_IF_ERROR(data.members().status());
-    if (int64_t(data.json().size()) != dsc.cores) {
-      return fault(data, "{} start addresses for {} cores", data.json().size(), dsc.cores);
+    if (int64_t(data.size()) != dsc.cores) {
+      return fault(data, "{} start addresses for {} cores", data.size(), dsc.cores);
     }
     for (int64_t core = 0; core < dsc.cores; ++core) {
       const std::string key =

@@ -254,7 +254,7 @@ private:
 
   Status readConstants(const JsonReader &config) {
     SPYRE_ASSIGN_OR_RETURN(JsonReader object, config.field("constantInfo_"));
-    if (object.json().is_string()) {
+    if (object.isString()) {
       SPYRE_ASSIGN_OR_RETURN(std::string text, object.asString());
       return text == "{}" ? Status::success()
                           : fault(object, "the only string accepted is \"{{}}\"");
@@ -349,7 +349,7 @@ private:
 } // namespace
 
 Expected<SuperDsc> readSuperDsc(const std::string &text) {
-  Expected<Json> json = parseJson(text, kMaxJsonBytes);
+  Expected<JsonDocument> json = JsonDocument::parse(text, kMaxJsonBytes);
   if (!json) {
     return recode<5002>(json.status());
   }
