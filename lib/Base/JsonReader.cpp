@@ -207,11 +207,19 @@ Expected<std::vector<std::pair<std::string, JsonReader>>> JsonReader::members() 
 template <typename Known>
 Status JsonReader::refuseOthers(const Known &known) const {
   SPYRE_ASSIGN_OR_RETURN(JsonMembers all, eachMember());
+  auto expected = known.begin(); // Writers mostly keep the order in which we list the fields.
   for (auto [key, value] : all) {
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
+    auto found = std::find(expected, known.end(), key);
+    if (found == known.end()) {
+      found = std::find(known.begin(), expected, key);
+      if (found != expected) {
+        expected = std::next(found);
+        continue;
+      }
       return error<9103>("{}: unknown field \"{}\"; known fields: {}", path(),
                          shortenForMessage(key), fmt::join(known, ", "));
     }
+    expected = std::next(found);
   }
   return Status::success();
 }

@@ -110,7 +110,8 @@ private:
   uint32_t index = 0;
 };
 
-/// for (JsonReader element : *reader.eachElement())
+/// SPYRE_ASSIGN_OR_RETURN(JsonElements list, reader.eachElement());
+/// for (const JsonReader &element : list) ...
 class JsonElements {
 public:
   class Iterator {
@@ -133,7 +134,8 @@ private:
   JsonReader list;
 };
 
-/// for (auto [key, value] : *reader.eachMember())
+/// SPYRE_ASSIGN_OR_RETURN(JsonMembers fields, reader.eachMember());
+/// for (const auto [key, value] : fields) ...
 class JsonMembers {
 public:
   class Iterator {
