@@ -173,6 +173,7 @@ program::Phase overlapPhase(program::Phase phase, int32_t index,
   }
   phase.overlap = true;
   phase.instructions.clear();
+  phase.instructions.reserve(instructionsIn(doubled));
   flatten(doubled, phase.instructions);
   return phase;
 }

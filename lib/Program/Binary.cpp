@@ -34,9 +34,11 @@ class ByteWriter {
 public:
   template <typename T>
   void put(T value) {
+    char number[sizeof(T)];
     for (size_t i = 0; i < sizeof(T); ++i) {
-      bytes.push_back(char(uint64_t(value) >> (8 * i)));
+      number[i] = char(uint64_t(value) >> (8 * i));
     }
+    bytes.append(number, sizeof(T));
   }
   template <typename Numbers>
   void putAll(const Numbers &numbers) {
