@@ -144,7 +144,7 @@ void BufferTable::findLivesAcrossPrograms() {
 }
 
 void BufferTable::makeNamesUnique() {
-  std::set<std::string> taken;
+  std::set<std::string_view> taken; // of names that are final
   for (Entry &entry : entries) {
     Buffer &buffer = entry.buffer;
     if (buffer.liveIn || buffer.liveOut) {
@@ -161,6 +161,7 @@ std::vector<Buffer> BufferTable::finish() {
   findLivesAcrossPrograms();
   makeNamesUnique();
   std::vector<Buffer> buffers;
+  buffers.reserve(entries.size());
   for (Entry &entry : entries) {
     buffers.push_back(std::move(entry.buffer));
   }

@@ -172,8 +172,30 @@ static void putBuffer(ByteWriter &out, const Buffer &buffer) {
 
 uint64_t symbolValueOffset(size_t index) { return kHeaderBytes + kSymbolValueBytes * index; }
 
+/// At least as many as the program has: one allocation, also when it is filled up to whole sticks.
+static size_t roomFor(const Program &program) {
+  size_t bytes = kHeaderBytes + 4096;
+  for (const Symbol &symbol : program.symbols) {
+    bytes += kSymbolValueBytes + kNameHeaderBytes + symbol.name.size() + 8;
+  }
+  for (const Buffer &buffer : program.buffers) {
+    bytes += kBufferBytes + buffer.name.size() + 8 + buffer.coreOffset.size() * sizeof(int64_t);
+  }
+  for (const Phase &phase : program.phases) {
+    bytes += kPhaseHeaderBytes + phase.name.size() + 8;
+    for (const std::vector<int64_t> &table : phase.coreTables) {
+      bytes += kTableHeaderBytes + table.size() * sizeof(int64_t);
+    }
+    for (const Instruction &instruction : phase.instructions) {
+      bytes += kInstructionBytes + instruction.operandCount * kOperandBytes;
+    }
+  }
+  return bytes;
+}
+
 std::string writeProgram(const Program &program) {
   ByteWriter out;
+  out.bytes.reserve(roomFor(program));
   out.bytes += kMagic;
   out.put(kFormatVersion);
   out.put(uint64_t(0));

@@ -129,8 +129,9 @@ Status checkBuffers(const Program &program, const arch::DeviceDesc &device) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const std::string &name = program.buffers[i].name;
     SPYRE_RETURN_IF_ERROR(checkName("buffer", i, name, seen));
-    SPYRE_RETURN_IF_ERROR(
-        checkBuffer(program, i, device).withContext(fmt::format("buffer {} '{}': ", i, name)));
+    if (Status status = checkBuffer(program, i, device); !status.ok()) {
+      return status.withContext(fmt::format("buffer {} '{}': ", i, name));
+    }
   }
   return Status::success();
 }
