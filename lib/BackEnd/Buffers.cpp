@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <unordered_set>
 
 namespace spyre::backend {
 
@@ -170,7 +170,8 @@ void BufferTable::findInPlace() {
 }
 
 void BufferTable::makeNamesUnique() {
-  std::set<std::string_view> taken; // of names that are final
+  std::unordered_set<std::string_view> taken; // of names that are final
+  taken.reserve(entries.size());
   for (Entry &entry : entries) {
     Buffer &buffer = entry.buffer;
     if (buffer.liveIn || buffer.liveOut) {

@@ -172,8 +172,9 @@ static void putBuffer(ByteWriter &out, const Buffer &buffer) {
 
 uint64_t symbolValueOffset(size_t index) { return kHeaderBytes + kSymbolValueBytes * index; }
 
-/// At least as many as the program has: one allocation, also when it is filled up to whole sticks.
+/// Mostly more than the bytes of the program, so that they are not copied while they grow.
 static size_t roomFor(const Program &program) {
+  constexpr size_t kUsualOperands = 3;
   size_t bytes = kHeaderBytes + 4096;
   for (const Symbol &symbol : program.symbols) {
     bytes += kSymbolValueBytes + kNameHeaderBytes + symbol.name.size() + 8;
@@ -186,9 +187,7 @@ static size_t roomFor(const Program &program) {
     for (const std::vector<int64_t> &table : phase.coreTables) {
       bytes += kTableHeaderBytes + table.size() * sizeof(int64_t);
     }
-    for (const Instruction &instruction : phase.instructions) {
-      bytes += kInstructionBytes + instruction.operandCount * kOperandBytes;
-    }
+    bytes += phase.instructions.size() * (kInstructionBytes + kUsualOperands * kOperandBytes);
   }
   return bytes;
 }
