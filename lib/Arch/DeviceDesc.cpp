@@ -160,7 +160,7 @@ static Status checkTogether(const DeviceDesc &desc) {
 }
 
 static Status readDesc(const std::string &text, DeviceDesc &desc) {
-  SPYRE_ASSIGN_OR_RETURN(Json json, parseJson(text, kMaxTextBytes));
+  SPYRE_ASSIGN_OR_RETURN(JsonDocument json, JsonDocument::parse(text, kMaxTextBytes));
   JsonReader root(json);
   std::vector<std::string> known = {"version", "name", "extensions", "timing"};
   for (const IntField &field : kIntFields) {

@@ -42,23 +42,39 @@ public:
 private:
   struct Entry {
     program::Buffer buffer;
-    /// A tensor in LX, and whether this program wrote it.
-    bool resident = false, written = false;
-
+    /// Of a tensor in LX: number of its place, else -1.
+    int32_t place = -1;
+  };
+  /// Where tensors in LX are. Its buffers are its lives, one after the other, so only the newest
+  /// one can still be meant; programs have few places and many lives.
+  struct LxPlace {
+    int64_t base = 0, bytes = 0;
+    std::vector<int64_t> coreOffset;
     /// End of the addresses it covers on any core.
-    int64_t end() const;
-    bool overlaps(const program::Buffer &other, int64_t otherEnd) const;
+    int64_t end = 0;
+    /// By this program.
+    bool written = false;
+    int32_t newest = -1;
+
+    static LxPlace of(const TensorMap &map);
+    bool overlaps(const LxPlace &other) const { return base < other.end && other.base < end; }
+    bool isSame(const LxPlace &other) const;
+    bool holds(const LxPlace &other) const;
   };
 
   int32_t add(program::Buffer buffer, const std::string &suffix);
   Location residentTensor(const TensorMap &map);
-  const Entry *newestUserOf(const Entry &place) const;
+  int32_t beginLife(const LxPlace &wanted, int32_t known, const TensorMap &map);
+  int32_t newestUserOf(const LxPlace &wanted) const;
+  bool isLastUser(const LxPlace &place) const;
   void findLivesAcrossPrograms();
+  void findInPlace();
   void makeNamesUnique();
 
   std::string phaseName;
   int32_t phase = -1;
   std::vector<Entry> entries;
+  std::vector<LxPlace> places;
 };
 
 } // namespace spyre::backend

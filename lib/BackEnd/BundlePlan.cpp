@@ -17,7 +17,7 @@ constexpr int64_t kMaxStartAddresses = int64_t(1) << 24;
 
 class Planner {
 public:
-  Planner(const spec::BundleContents &contents, const arch::DeviceDesc &machine)
+  Planner(spec::BundleContents &contents, const arch::DeviceDesc &machine)
       : contents(contents), machine(machine) {
     plan.arguments = contents.bundle.arguments;
     plan.nonTerminal = contents.bundle.nonTerminal;
@@ -31,9 +31,16 @@ public:
 
   Expected<BundlePlan> run() {
     SPYRE_ASSIGN_OR_RETURN(std::vector<BundleCall> calls, spec::expandBundle(contents.bundle));
+    std::map<std::string_view, size_t> uses;
+    for (const BundleCall &call : calls) {
+      ++uses[call.execute->file];
+    }
     for (const BundleCall &call : calls) {
       const std::string &file = call.execute->file;
-      Status added = addOperation(call, contents.operations.at(file));
+      SuperDsc &read = contents.operations.at(file);
+      // The last one takes it: mostly there is one, and a bundle may have thousands.
+      const bool isLast = --uses[file] == 0;
+      Status added = addOperation(call, isLast ? std::move(read) : read);
       if (!added.ok()) {
         return added.withContext(file + ": ");
       }
@@ -42,15 +49,15 @@ public:
   }
 
 private:
-  Status addOperation(const BundleCall &call, const SuperDsc &written) {
-    startAddresses += written.cores * int64_t(written.tensors.size());
+  Status addOperation(const BundleCall &call, SuperDsc dsc) {
+    startAddresses += dsc.cores * int64_t(dsc.tensors.size());
     if (startAddresses > kMaxStartAddresses) {
       return error<5311>("the operations of the unrolled bundle have more than {} start addresses; "
                          "split the bundle",
                          kMaxStartAddresses);
     }
-    SPYRE_RETURN_IF_ERROR(verifySuperDsc(written, machine));
-    SuperDsc dsc = written;
+    SPYRE_RETURN_IF_ERROR(verifySuperDsc(dsc, machine));
+    bool isAsWritten = plan.arguments.empty();
     SPYRE_ASSIGN_OR_RETURN(auto addressOfId, resolve(call));
     for (DscTensor &tensor : dsc.tensors) {
       SPYRE_RETURN_IF_ERROR(refuseIndirect(dsc, tensor));
@@ -66,9 +73,12 @@ private:
         }
         start = found->second;
       }
+      isAsWritten &= !tensor.symbolic;
       tensor.symbolic = false;
     }
-    SPYRE_RETURN_IF_ERROR(verifySuperDsc(dsc, plan.device));
+    if (!isAsWritten) {
+      SPYRE_RETURN_IF_ERROR(verifySuperDsc(dsc, plan.device));
+    }
     plan.operations.push_back(std::move(dsc));
     return Status::success();
   }
@@ -115,7 +125,7 @@ private:
     return plan.device.segmentBase(plan.firstArgumentSegment + operand.arguments[0]) + offset;
   }
 
-  const spec::BundleContents &contents;
+  spec::BundleContents &contents;
   const arch::DeviceDesc &machine;
   BundlePlan plan;
   int64_t startAddresses = 0;

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <map>
+#include <queue>
 
 namespace spyre::backend {
 
@@ -276,22 +277,42 @@ static bool isTile(const program::Buffer &buffer, int32_t phase, const arch::Dev
          buffer.base >= device.lxStagingBegin();
 }
 
-/// First byte behind everything that is in LX during the phase.
-static int64_t freeLx(int32_t phase, const std::vector<program::Buffer> &buffers,
-                      const arch::DeviceDesc &device) {
-  int64_t end = device.lxStagingBegin();
+/// In one sweep over the phases: a search per phase would make long programs quadratic.
+std::vector<int64_t> lxEnds(const std::vector<program::Buffer> &buffers, size_t phases,
+                            const arch::DeviceDesc &device) {
+  struct Use {
+    int32_t first, last;
+    int64_t end;
+  };
+  std::vector<Use> uses;
   for (const program::Buffer &buffer : buffers) {
-    if (buffer.space != program::Space::Lx || buffer.firstPhase > phase ||
-        buffer.lastPhase < phase) {
-      continue;
+    if (buffer.space == program::Space::Lx) {
+      int64_t offset = 0;
+      for (int64_t core : buffer.coreOffset) {
+        offset = std::max(offset, core);
+      }
+      uses.push_back({buffer.firstPhase, buffer.lastPhase, buffer.base + offset + buffer.bytes});
     }
-    int64_t offset = 0;
-    for (int64_t core : buffer.coreOffset) {
-      offset = std::max(offset, core);
-    }
-    end = std::max(end, buffer.base + offset + buffer.bytes);
   }
-  return end;
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const Use &a, const Use &b) { return a.first < b.first; });
+  // The largest end is on top; one whose life is over is dropped when it gets there.
+  const auto isLower = [](const Use &a, const Use &b) { return a.end < b.end; };
+  std::priority_queue<Use, std::vector<Use>, decltype(isLower)> alive(isLower);
+  std::vector<int64_t> ends(phases, device.lxStagingBegin());
+  auto next = uses.begin();
+  for (size_t phase = 0; phase < phases; ++phase) {
+    for (; next != uses.end() && size_t(next->first) <= phase; ++next) {
+      alive.push(*next);
+    }
+    while (!alive.empty() && size_t(alive.top().last) < phase) {
+      alive.pop();
+    }
+    if (!alive.empty()) {
+      ends[phase] = std::max(ends[phase], alive.top().end);
+    }
+  }
+  return ends;
 }
 
 static void collectTiles(const std::vector<Node> &tree, std::map<int32_t, bool> &touched,
@@ -323,7 +344,7 @@ static std::vector<TileStudy> candidates(const std::vector<Node> &tree, int32_t 
   return studies;
 }
 
-std::vector<Node> doubleBuffers(const std::vector<Node> &tree, int32_t index,
+std::vector<Node> doubleBuffers(const std::vector<Node> &tree, int32_t index, int64_t lxEnd,
                                 std::vector<program::Buffer> &buffers,
                                 const arch::DeviceDesc &device) {
   std::vector<TileStudy> studies = candidates(tree, index, buffers, device);
@@ -337,7 +358,7 @@ std::vector<Node> doubleBuffers(const std::vector<Node> &tree, int32_t index,
   size_t mostInstructions = std::max(kShortProgram, kMostGrowth * instructionsIn(tree));
   Begins begins;
   std::map<int32_t, std::pair<TileMask, int32_t>> copies;
-  int64_t next = freeLx(index, buffers, device);
+  int64_t next = lxEnd;
   for (const TileStudy *study : order) {
     program::Buffer copy = buffers[size_t(study->tile)];
     if (copies.size() == kMostTiles || next + copy.bytes > device.lxBytes) {

@@ -18,9 +18,13 @@
 
 namespace spyre::backend {
 
-/// Gives tiles of phase \p index second copies, the most useful ones first, as long as LX has room
-/// and the program stays short.
-std::vector<Node> doubleBuffers(const std::vector<Node> &tree, int32_t index,
+/// By phase: the first byte behind everything that is in LX during it.
+std::vector<int64_t> lxEnds(const std::vector<program::Buffer> &buffers, size_t phases,
+                            const arch::DeviceDesc &device);
+
+/// Gives tiles of phase \p index second copies from \p lxEnd on, the most useful ones first, as
+/// long as LX has room and the program stays short.
+std::vector<Node> doubleBuffers(const std::vector<Node> &tree, int32_t index, int64_t lxEnd,
                                 std::vector<program::Buffer> &buffers,
                                 const arch::DeviceDesc &device);
 

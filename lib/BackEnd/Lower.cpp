@@ -1,6 +1,7 @@
 //===- Lower.cpp - SuperDSCs to the phases of a program -------------------------------------===//
 #include "spyre/BackEnd/BackEnd.h"
 
+#include "DoubleBuffer.h"
 #include "Lowerings.h"
 #include "Overlap.h"
 #include "PhaseCache.h"
@@ -52,9 +53,10 @@ Expected<program::Program> lowerSuperDscs(const std::vector<spec::SuperDsc> &ope
     lowered.push_back(index);
   }
   program.buffers = buffers.finish();
+  const std::vector<int64_t> ends = lxEnds(program.buffers, program.phases.size(), device);
   for (int32_t index : lowered) {
     program::Phase &phase = program.phases[size_t(index)];
-    phase = overlapPhase(std::move(phase), index, program.buffers, device);
+    phase = overlapPhase(std::move(phase), index, ends[size_t(index)], program.buffers, device);
   }
   cache.repeat(operations, program);
   return program;

@@ -202,7 +202,9 @@ static int64_t stagingBytes(const Matmul &mm, const PhaseBuilder &builder, int64
 /// Tiled axes, outermost first, k last.
 static std::vector<size_t> loopOrder(const Matmul &mm, const PhaseBuilder &builder,
                                      bool rowsOutside) {
-  std::vector<size_t> order = mm.batchAxes;
+  std::vector<size_t> order;
+  order.reserve(mm.batchAxes.size() + mm.rowAxes.size() + 2);
+  order.insert(order.end(), mm.batchAxes.begin(), mm.batchAxes.end());
   if (!rowsOutside) {
     order.push_back(mm.nAxis);
   }
@@ -287,11 +289,16 @@ static std::optional<Tiles> chooseTiles(const Matmul &mm, PhaseBuilder &builder)
     rows *= builder.axes[mm.rowAxes[i]].count;
   }
   std::optional<Tiles> best;
+  const std::vector<int64_t> nTiles = tileCandidates(builder.axes[mm.nAxis].count);
+  const std::vector<int64_t> kTiles = tileCandidates(builder.axes[mm.kAxis].count);
   for (int64_t row : tileCandidates(rows)) {
-    for (int64_t n : tileCandidates(builder.axes[mm.nAxis].count)) {
-      for (int64_t k : tileCandidates(builder.axes[mm.kAxis].count)) {
+    for (int64_t n : nTiles) {
+      for (int64_t k : kTiles) {
+        setTiles(mm, builder, {row, n, k, false, 0});
+        if (stagingBytes(mm, builder, 1, 1) > builder.stagingBytesLeft()) {
+          break; // A larger k needs no less.
+        }
         for (bool rowsOutside : {false, true}) {
-          setTiles(mm, builder, {row, n, k, rowsOutside, 0});
           std::optional<double> cycles =
               cyclesOfTiles(mm, builder, work, loopOrder(mm, builder, rowsOutside));
           if (cycles && (!best || *cycles < best->cycles)) {

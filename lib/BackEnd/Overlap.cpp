@@ -152,7 +152,7 @@ static bool isChain(const std::vector<Node> &tree) {
   return tree.empty() || !tree[0].isLoop();
 }
 
-program::Phase overlapPhase(program::Phase phase, int32_t index,
+program::Phase overlapPhase(program::Phase phase, int32_t index, int64_t lxEnd,
                             std::vector<program::Buffer> &buffers, const arch::DeviceDesc &device) {
   addMulticast(phase, buffers, device);
   std::vector<Node> tree = treeOf(phase.instructions);
@@ -160,7 +160,7 @@ program::Phase overlapPhase(program::Phase phase, int32_t index,
     return phase;
   }
   size_t bufferCount = buffers.size();
-  std::vector<Node> doubled = doubleBuffers(tree, index, buffers, device);
+  std::vector<Node> doubled = doubleBuffers(tree, index, lxEnd, buffers, device);
   if (!addTokens(doubled, buffers)) {
     buffers.resize(bufferCount);
     doubled = std::move(tree);
@@ -173,6 +173,7 @@ program::Phase overlapPhase(program::Phase phase, int32_t index,
   }
   phase.overlap = true;
   phase.instructions.clear();
+  phase.instructions.reserve(instructionsIn(doubled));
   flatten(doubled, phase.instructions);
   return phase;
 }

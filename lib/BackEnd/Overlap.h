@@ -25,8 +25,9 @@
 namespace spyre::backend {
 
 /// The same phase, number \p index of the program, overlapped where that is possible. Second copies
-/// of tiles are added to \p buffers, behind everything else the phase has in LX.
-program::Phase overlapPhase(program::Phase phase, int32_t index,
+/// of tiles are added to \p buffers, behind everything else the phase has in LX, which ends at
+/// \p lxEnd (lxEnds() of the buffers).
+program::Phase overlapPhase(program::Phase phase, int32_t index, int64_t lxEnd,
                             std::vector<program::Buffer> &buffers, const arch::DeviceDesc &device);
 
 } // namespace spyre::backend

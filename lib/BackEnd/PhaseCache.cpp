@@ -59,15 +59,21 @@ int32_t PhaseCache::find(const SuperDsc &dsc, int32_t phase) {
   if (!isCacheable(dsc)) {
     return -1;
   }
-  SuperDsc wanted = withoutAddresses(dsc, segmentBytes);
-  auto &candidates = known[hashOf(wanted)];
-  for (const auto &[candidate, original] : candidates) {
-    if (candidate == wanted) {
-      repetitions.push_back({phase, original});
-      return original;
+  std::vector<Candidate> &candidates = known[hashOf(dsc)];
+  std::optional<SuperDsc> wanted;
+  for (Candidate &candidate : candidates) {
+    if (!wanted) {
+      wanted = withoutAddresses(dsc, segmentBytes);
+    }
+    if (!candidate.bare) {
+      candidate.bare = withoutAddresses(*candidate.dsc, segmentBytes);
+    }
+    if (*candidate.bare == *wanted) {
+      repetitions.push_back({phase, candidate.phase});
+      return candidate.phase;
     }
   }
-  candidates.push_back({std::move(wanted), phase});
+  candidates.push_back({&dsc, phase, std::move(wanted)});
   return -1;
 }
 

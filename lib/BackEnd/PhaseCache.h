@@ -11,6 +11,7 @@
 #include "spyre/Spec/SuperDsc.h"
 
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace spyre::backend {
@@ -20,7 +21,7 @@ public:
   explicit PhaseCache(int64_t segmentBytes) : segmentBytes(segmentBytes) {}
 
   /// Number of the earlier operation that \p dsc, number \p phase, repeats, or -1; then it is
-  /// remembered for those that follow.
+  /// remembered for those that follow and must outlive the cache.
   int32_t find(const spec::SuperDsc &dsc, int32_t phase);
 
   /// Name of the phase of a repeated operation.
@@ -33,9 +34,15 @@ private:
   struct Repetition {
     int32_t phase = 0, original = 0;
   };
+  struct Candidate {
+    const spec::SuperDsc *dsc = nullptr;
+    int32_t phase = 0;
+    /// Without number and addresses; made when a second operation has the same hash.
+    std::optional<spec::SuperDsc> bare;
+  };
   int64_t segmentBytes;
-  /// Operations without number and addresses, by hash.
-  std::map<uint64_t, std::vector<std::pair<spec::SuperDsc, int32_t>>> known;
+  /// By hash.
+  std::map<uint64_t, std::vector<Candidate>> known;
   std::vector<Repetition> repetitions;
 };
 

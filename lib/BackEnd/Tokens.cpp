@@ -207,6 +207,11 @@ static void appendNodes(std::vector<Node> &body, const std::vector<Instruction> 
 /// \p body with the control of its \p notes; that of a loop stands outside of it.
 static std::vector<Node> withControl(std::vector<Node> body, const std::vector<Annotated> &notes) {
   std::vector<Node> result;
+  size_t count = body.size();
+  for (const Annotated &note : notes) {
+    count += note.before.size() + note.after.size();
+  }
+  result.reserve(count);
   for (size_t i = 0; i < body.size(); ++i) {
     appendNodes(result, notes[i].before);
     body[i].body = withControl(std::move(body[i].body), notes[i].body);
@@ -224,13 +229,18 @@ bool addTokens(std::vector<Node> &tree, const std::vector<program::Buffer> &buff
   Node phase;
   phase.instruction.opcode = Opcode::Loop;
   phase.body = std::move(tree);
-  Annotated root = annotate(phase, buffers, resources, count);
+  std::vector<Annotated> notes;
+  notes.push_back(annotate(phase, buffers, resources, count));
+  Annotated &root = notes.front();
   std::vector<Holding> holdings = joinResources(root);
   bool enough = holdings.size() <= program::kMaxTokens;
   for (size_t token = 0; enough && token < holdings.size(); ++token) {
     placeToken(root, holdings[token], token);
   }
-  tree = withControl({std::move(phase)}, {root});
+  // Not {phase}: the elements of an initializer list are copied, with all that is in them.
+  std::vector<Node> wrapped;
+  wrapped.push_back(std::move(phase));
+  tree = withControl(std::move(wrapped), notes);
   // Take the loop away that was put around: credits, the phase, drains.
   auto around = std::find_if(tree.begin(), tree.end(), [](const Node &n) { return n.isLoop(); });
   std::vector<Node> inside = std::move(around->body);

@@ -1,4 +1,4 @@
-//===- Json.cpp - a strict JSON reader on top of nlohmann-json ------------------------------===//
+//===- Json.cpp - strict parsing into nlohmann-json's tree ----------------------------------===//
 //
 // The library's own tree builder keeps the last of two equal keys, knows no nesting limit and
 // searches an object for each key it adds. StrictBuilder receives the parser's events instead: it
@@ -6,26 +6,21 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Json.h"
 
+#include "JsonTree.h"
+
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <string_view>
 
 namespace spyre {
 
-static constexpr size_t kMaxNesting = 128;
-/// Values and keys are quoted in messages; a hostile document must not make a message of megabytes.
-static constexpr size_t kMaxQuotedBytes = 80;
-
-static std::string shorten(const std::string &text) {
+std::string shortenForMessage(std::string_view text) {
   if (text.size() <= kMaxQuotedBytes) {
-    return text;
+    return std::string(text);
   }
   size_t end = kMaxQuotedBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
     --end; // Do not cut inside a UTF-8 sequence.
   }
-  return text.substr(0, end) + "...";
+  return std::string(text.substr(0, end)) + "...";
 }
 
 /// A duplicate key of \p object, or nullptr.
@@ -64,8 +59,8 @@ public:
   bool end_object() override {
     const auto &object = containers.back()->get_ref<const Json::object_t &>();
     if (const std::string *duplicate = findDuplicateKey(object)) {
-      return refuse(
-          fmt::format("the key \"{}\" appears twice in one object; keep one", shorten(*duplicate)));
+      return refuse(fmt::format("the key \"{}\" appears twice in one object; keep one",
+                                shortenForMessage(*duplicate)));
     }
     containers.pop_back();
     return true;
@@ -117,8 +112,8 @@ private:
   }
 
   bool open(Json &&container) {
-    if (containers.size() >= kMaxNesting) {
-      return refuse(fmt::format("nesting is deeper than {} levels", kMaxNesting));
+    if (containers.size() >= kMaxJsonNesting) {
+      return refuse(fmt::format("nesting is deeper than {} levels", kMaxJsonNesting));
     }
     containers.push_back(insert(std::move(container)));
     return true;
@@ -146,167 +141,6 @@ Expected<Json> parseJson(const std::string &text, uint64_t limitBytes) {
     return error<9101>("{}", builder.fault());
   }
   return builder.takeRoot();
-}
-
-//===--------------------------------------------------------------------------------------------===//
-// JsonReader
-//===--------------------------------------------------------------------------------------------===//
-
-static std::string fieldPath(const std::string &path, const std::string &key) {
-  return fmt::format("{}.{}", path, shorten(key));
-}
-
-static std::string elementPath(const std::string &path, size_t index) {
-  return fmt::format("{}[{}]", path, index);
-}
-
-static Status wrongType(const JsonReader &reader, const char *expected) {
-  return error<9103>(
-      "{}: expected {}, found {} {}", reader.path(), expected, reader.json().type_name(),
-      reader.json().is_structured()
-          ? std::string("value")
-          : shorten(reader.json().dump(-1, ' ', false, Json::error_handler_t::replace)));
-}
-
-static Expected<int64_t> checkRange(const JsonReader &reader, int64_t value, int64_t low,
-                                    int64_t high) {
-  if (value < low || value > high) {
-    return error<9103>("{}: {} is outside [{}, {}]", reader.path(), value, low, high);
-  }
-  return value;
-}
-
-bool JsonReader::has(const std::string &key) const {
-  return jsonValue->is_object() && jsonValue->contains(key);
-}
-
-Expected<JsonReader> JsonReader::field(const std::string &key) const {
-  if (!jsonValue->is_object()) {
-    return wrongType(*this, "an object");
-  }
-  auto found = jsonValue->find(key);
-  if (found == jsonValue->end()) {
-    return error<9102>("{}: the field \"{}\" is missing", jsonPath, shorten(key));
-  }
-  return JsonReader(*found, fieldPath(jsonPath, key));
-}
-
-Expected<JsonReader> JsonReader::element(size_t index) const {
-  if (!jsonValue->is_array()) {
-    return wrongType(*this, "an array");
-  }
-  if (index >= jsonValue->size()) {
-    return error<9102>("{}: element {} is missing, the array has {}", jsonPath, index,
-                       jsonValue->size());
-  }
-  return JsonReader((*jsonValue)[index], elementPath(jsonPath, index));
-}
-
-Expected<std::vector<JsonReader>> JsonReader::elements() const {
-  if (!jsonValue->is_array()) {
-    return wrongType(*this, "an array");
-  }
-  std::vector<JsonReader> readers;
-  readers.reserve(jsonValue->size());
-  for (size_t i = 0; i < jsonValue->size(); ++i) {
-    readers.emplace_back((*jsonValue)[i], elementPath(jsonPath, i));
-  }
-  return readers;
-}
-
-Expected<std::vector<std::pair<std::string, JsonReader>>> JsonReader::members() const {
-  if (!jsonValue->is_object()) {
-    return wrongType(*this, "an object");
-  }
-  std::vector<std::pair<std::string, JsonReader>> readers;
-  readers.reserve(jsonValue->size());
-  for (const auto &[key, value] : jsonValue->get_ref<const Json::object_t &>()) {
-    readers.emplace_back(key, JsonReader(value, fieldPath(jsonPath, key)));
-  }
-  return readers;
-}
-
-Expected<int64_t> JsonReader::asInt(int64_t low, int64_t high) const {
-  if (jsonValue->is_number_unsigned()) {
-    uint64_t value = jsonValue->get_ref<const Json::number_unsigned_t &>();
-    if (value > uint64_t(INT64_MAX)) {
-      return error<9103>("{}: {} does not fit 64 bits with sign", jsonPath, value);
-    }
-    return checkRange(*this, int64_t(value), low, high);
-  }
-  if (jsonValue->is_number_integer()) {
-    return checkRange(*this, jsonValue->get_ref<const Json::number_integer_t &>(), low, high);
-  }
-  return wrongType(*this, "an integer");
-}
-
-Expected<int64_t> JsonReader::asDecimalString(int64_t low, int64_t high) const {
-  if (!jsonValue->is_string()) {
-    return wrongType(*this, "a decimal number in a string");
-  }
-  const auto &text = jsonValue->get_ref<const std::string &>();
-  int64_t value = 0;
-  auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size()) {
-    return wrongType(*this, "a decimal number in a string");
-  }
-  return checkRange(*this, value, low, high);
-}
-
-Expected<double> JsonReader::asNumber() const {
-  if (!jsonValue->is_number()) {
-    return wrongType(*this, "a number");
-  }
-  return jsonValue->get<double>();
-}
-
-Expected<bool> JsonReader::asBool() const {
-  if (!jsonValue->is_boolean()) {
-    return wrongType(*this, "true or false");
-  }
-  return jsonValue->get<bool>();
-}
-
-Expected<std::string> JsonReader::asString() const {
-  if (!jsonValue->is_string()) {
-    return wrongType(*this, "a string");
-  }
-  return jsonValue->get_ref<const std::string &>();
-}
-
-Expected<std::vector<int64_t>> JsonReader::asIntList(int64_t low, int64_t high) const {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> readers, elements());
-  std::vector<int64_t> values;
-  values.reserve(readers.size());
-  for (const JsonReader &reader : readers) {
-    SPYRE_ASSIGN_OR_RETURN(int64_t value, reader.asInt(low, high));
-    values.push_back(value);
-  }
-  return values;
-}
-
-Expected<std::vector<std::string>> JsonReader::asStringList() const {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> readers, elements());
-  std::vector<std::string> values;
-  values.reserve(readers.size());
-  for (const JsonReader &reader : readers) {
-    SPYRE_ASSIGN_OR_RETURN(std::string value, reader.asString());
-    values.push_back(std::move(value));
-  }
-  return values;
-}
-
-Status JsonReader::onlyFields(const std::vector<std::string> &known) const {
-  if (!jsonValue->is_object()) {
-    return wrongType(*this, "an object");
-  }
-  for (const auto &[key, value] : jsonValue->get_ref<const Json::object_t &>()) {
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      return error<9103>("{}: unknown field \"{}\"; known fields: {}", jsonPath, shorten(key),
-                         fmt::join(known, ", "));
-    }
-  }
-  return Status::success();
 }
 
 } // namespace spyre

@@ -34,9 +34,11 @@ class ByteWriter {
 public:
   template <typename T>
   void put(T value) {
+    char number[sizeof(T)];
     for (size_t i = 0; i < sizeof(T); ++i) {
-      bytes.push_back(char(uint64_t(value) >> (8 * i)));
+      number[i] = char(uint64_t(value) >> (8 * i));
     }
+    bytes.append(number, sizeof(T));
   }
   template <typename Numbers>
   void putAll(const Numbers &numbers) {
@@ -170,8 +172,29 @@ static void putBuffer(ByteWriter &out, const Buffer &buffer) {
 
 uint64_t symbolValueOffset(size_t index) { return kHeaderBytes + kSymbolValueBytes * index; }
 
+/// Mostly more than the bytes of the program, so that they are not copied while they grow.
+static size_t roomFor(const Program &program) {
+  constexpr size_t kUsualOperands = 3;
+  size_t bytes = kHeaderBytes + 4096;
+  for (const Symbol &symbol : program.symbols) {
+    bytes += kSymbolValueBytes + kNameHeaderBytes + symbol.name.size() + 8;
+  }
+  for (const Buffer &buffer : program.buffers) {
+    bytes += kBufferBytes + buffer.name.size() + 8 + buffer.coreOffset.size() * sizeof(int64_t);
+  }
+  for (const Phase &phase : program.phases) {
+    bytes += kPhaseHeaderBytes + phase.name.size() + 8;
+    for (const std::vector<int64_t> &table : phase.coreTables) {
+      bytes += kTableHeaderBytes + table.size() * sizeof(int64_t);
+    }
+    bytes += phase.instructions.size() * (kInstructionBytes + kUsualOperands * kOperandBytes);
+  }
+  return bytes;
+}
+
 std::string writeProgram(const Program &program) {
   ByteWriter out;
+  out.bytes.reserve(roomFor(program));
   out.bytes += kMagic;
   out.put(kFormatVersion);
   out.put(uint64_t(0));

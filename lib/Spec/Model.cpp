@@ -44,7 +44,7 @@ Json numberValue(double value) {
 }
 
 Expected<double> readNumberValue(const JsonReader &value) {
-  if (!value.json().is_string()) {
+  if (!value.isString()) {
     return value.asNumber();
   }
   SPYRE_ASSIGN_OR_RETURN(std::string text, value.asString());
@@ -208,7 +208,7 @@ std::string writeModel(const Model &model) {
 }
 
 Expected<Model> readModel(const std::string &text) {
-  Expected<Json> json = parseJson(text, kMaxJsonBytes);
+  Expected<JsonDocument> json = JsonDocument::parse(text, kMaxJsonBytes);
   if (!json) {
     return recode<6001>(json.status());
   }

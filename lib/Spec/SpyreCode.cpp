@@ -175,12 +175,12 @@ Expected<std::string> readComputeOnHost(const Command &command, ProgramCorrectio
     return fault(input, "ihandle '{}' not found in pinned buffer map", inputName.substr(0, 40));
   }
   SPYRE_ASSIGN_OR_RETURN(JsonReader shape, command.property("ishape"));
-  if (!shape.json().is_array()) {
+  if (!shape.isArray()) {
     return fault(shape, "ComputeOnHost 'ishape' must be an array");
   }
   SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> sizes, shape.elements());
   for (const JsonReader &size : sizes) {
-    if (!size.json().is_string()) {
+    if (!size.isString()) {
       return fault(shape, "ComputeOnHost 'ishape' elements must be strings");
     }
     SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] int64_t value, size.asDecimalString(0, kSegmentBytes));
@@ -338,7 +338,7 @@ std::string writeSpyreCode(const SpyreCode &code) {
 }
 
 Expected<SpyreCode> readSpyreCode(const std::string &text) {
-  Expected<Json> json = parseJson(text, kMaxJsonBytes);
+  Expected<JsonDocument> json = JsonDocument::parse(text, kMaxJsonBytes);
   if (!json) {
     return recode<5201>(json.status());
   }

@@ -1,6 +1,7 @@
 //===- SuperDscFields.cpp - reading fields of the SuperDSC JSON -----------------------------===//
 #include "SuperDscFields.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace spyre::spec {
@@ -11,9 +12,9 @@ Status expectInt(const JsonReader &object, const char *key, int64_t low, int64_t
   return Status::success();
 }
 
-Status expectText(const JsonReader &object, const char *key, const std::string &text) {
+Status expectText(const JsonReader &object, const char *key, std::string_view text) {
   SPYRE_ASSIGN_OR_RETURN(JsonReader field, object.field(key));
-  SPYRE_ASSIGN_OR_RETURN(std::string value, field.asString());
+  SPYRE_ASSIGN_OR_RETURN(std::string_view value, field.asStringView());
   return value == text ? Status::success()
                        : fault(field, "\"{}\"; only \"{}\" is accepted", value.substr(0, 40), text);
 }
@@ -31,18 +32,18 @@ Expected<std::string> textField(const JsonReader &object, const char *key) {
 Status checkFactor(const JsonReader &object, int64_t low, int64_t high) {
   SPYRE_RETURN_IF_ERROR(object.onlyFields({"factor_", "label_"}));
   SPYRE_RETURN_IF_ERROR(expectInt(object, "factor_", low, high));
-  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] std::string label, textField(object, "label_"));
-  return Status::success();
+  SPYRE_ASSIGN_OR_RETURN(JsonReader label, object.field("label_"));
+  return label.asStringView().status();
 }
 
 /// One of {"Affine": {"alpha_": a, "beta_": b}}, {"Map": {}}, {"Const": {}}.
 static Status checkFunction(const JsonReader &function) {
   SPYRE_RETURN_IF_ERROR(function.onlyFields({"Affine", "Map", "Const"}));
-  SPYRE_ASSIGN_OR_RETURN(auto members, function.members());
+  SPYRE_ASSIGN_OR_RETURN(JsonMembers members, function.eachMember());
   if (members.size() != 1) {
     return fault(function, "{} functions; a fold has one of Affine, Map and Const", members.size());
   }
-  const auto &[kind, body] = members.front();
+  const auto [kind, body] = *members.begin();
   if (kind != "Affine") {
     return body.onlyFields({});
   }
@@ -52,16 +53,15 @@ static Status checkFunction(const JsonReader &function) {
 }
 
 Status checkFold(const JsonReader &fold, bool hasData) {
-  SPYRE_RETURN_IF_ERROR(
-      fold.onlyFields(hasData ? std::vector<std::string>{"dim_prop_func", "dim_prop_attr", "data_"}
-                              : std::vector<std::string>{"dim_prop_func", "dim_prop_attr"}));
+  SPYRE_RETURN_IF_ERROR(hasData ? fold.onlyFields({"dim_prop_func", "dim_prop_attr", "data_"})
+                                : fold.onlyFields({"dim_prop_func", "dim_prop_attr"}));
   SPYRE_ASSIGN_OR_RETURN(JsonReader functions, fold.field("dim_prop_func"));
-  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> functionList, functions.elements());
+  SPYRE_ASSIGN_OR_RETURN(JsonElements functionList, functions.eachElement());
   for (const JsonReader &function : functionList) {
     SPYRE_RETURN_IF_ERROR(checkFunction(function));
   }
   SPYRE_ASSIGN_OR_RETURN(JsonReader factors, fold.field("dim_prop_attr"));
-  SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> factorList, factors.elements());
+  SPYRE_ASSIGN_OR_RETURN(JsonElements factorList, factors.eachElement());
   for (const JsonReader &entry : factorList) {
     SPYRE_RETURN_IF_ERROR(checkFactor(entry, 0, kMaxSize));
   }
@@ -76,33 +76,35 @@ Expected<DimMap<int64_t>> readDims(const JsonReader &object, const char *name, b
   if (name) {
     SPYRE_RETURN_IF_ERROR(expectText(object, "name_", name));
   }
-  SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
-  for (const auto &[key, value] : members) {
+  SPYRE_ASSIGN_OR_RETURN(JsonMembers members, object.eachMember());
+  out.reserve(std::min(members.size(), kMaxDims));
+  for (const auto [key, value] : members) {
     if (name && key == "name_") {
       continue;
     }
-    std::string dim = key;
+    std::string_view dim = key;
     if (suffixed) {
       if (dim.size() < 2 || dim.back() != '_') {
         return fault(value, "a size field is named <dim>_");
       }
-      dim.pop_back();
+      dim.remove_suffix(1);
     }
     if (dim.empty() || dim.size() > 32 || out.size() >= kMaxDims) {
       return fault(object, "more than {} dimensions, or a name that is empty or too long",
                    kMaxDims);
     }
     SPYRE_ASSIGN_OR_RETURN(int64_t number, value.asInt(low, kMaxSize));
-    out.emplace_back(std::move(dim), number);
+    out.emplace_back(dim, number);
   }
   return out;
 }
 
-Expected<int64_t> parseId(const JsonReader &at, const std::string &text) {
+Expected<int64_t> parseId(const JsonReader &at, std::string_view text) {
   int64_t value = -1;
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || value < 0 ||
-      std::to_string(value) != text) {
+  const bool hasLeadingZero = text.size() > 1 && text.front() == '0';
+  if (failure != std::errc() || end != text.data() + text.size() || hasLeadingZero ||
+      text.front() == '-') {
     return fault(at, "\"{}\" is not a number", text.substr(0, 40));
   }
   return value;

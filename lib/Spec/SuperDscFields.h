@@ -25,7 +25,7 @@ Status fault(const JsonReader &at, fmt::format_string<Args...> format, Args &&..
 }
 
 Status expectInt(const JsonReader &object, const char *key, int64_t low, int64_t high);
-Status expectText(const JsonReader &object, const char *key, const std::string &text);
+Status expectText(const JsonReader &object, const char *key, std::string_view text);
 Expected<int64_t> intField(const JsonReader &object, const char *key, int64_t low, int64_t high);
 Expected<std::string> textField(const JsonReader &object, const char *key);
 /// {"factor_": n, "label_": "core"}
@@ -36,7 +36,7 @@ Status checkFold(const JsonReader &fold, bool hasData);
 Expected<DimMap<int64_t>> readDims(const JsonReader &object, const char *name, bool suffixed,
                                    int64_t low);
 /// The value of a number printed in full, so that "007" or "1x" is not a core id.
-Expected<int64_t> parseId(const JsonReader &at, const std::string &text);
+Expected<int64_t> parseId(const JsonReader &at, std::string_view text);
 
 /// scheduleTree_: one allocate node per tensor of \p dsc, whose tensors and layouts are read.
 Status readAllocateNodes(const JsonReader &config, SuperDsc &dsc);
@@ -45,11 +45,11 @@ Status readAllocateNodes(const JsonReader &config, SuperDsc &dsc);
 template <typename Fn>
 Status readPerCore(const JsonReader &parent, const char *key, int64_t cores, Fn &&read) {
   SPYRE_ASSIGN_OR_RETURN(JsonReader object, parent.field(key));
-  SPYRE_ASSIGN_OR_RETURN(auto members, object.members());
+  SPYRE_ASSIGN_OR_RETURN(JsonMembers members, object.eachMember());
   if (int64_t(members.size()) != cores) {
     return fault(object, "{} entries for {} cores", members.size(), cores);
   }
-  for (const auto &[name, value] : members) {
+  for (const auto [name, value] : members) {
     SPYRE_ASSIGN_OR_RETURN(int64_t core, parseId(value, name));
     if (core >= cores) {
       return fault(value, "core {} of {}", core, cores);

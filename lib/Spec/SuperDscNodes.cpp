@@ -12,6 +12,11 @@ namespace spyre::spec {
 
 namespace {
 
+/// "[7, 0, 0]": core, corelet, time. There are hundreds per file, so without a format string.
+std::string startKey(int64_t core, bool hasTime) {
+  return '[' + std::to_string(core) + (hasTime ? ", 0, 0]" : ", 0]");
+}
+
 /// One entry of a coordinate's folds.
 struct Fold {
   int64_t alpha = 0, beta = 0, factor = 0;
@@ -151,14 +156,18 @@ private:
     }
     SPYRE_RETURN_IF_ERROR(expectInt(factorList[0], "factor_", dsc.cores, dsc.cores));
     SPYRE_ASSIGN_OR_RETURN(JsonReader data, fold.field("data_"));
-    SPYRE_RETURN_IF_ERROR(data.members().status());
-    if (int64_t(data.json().size()) != dsc.cores) {
-      return fault(data, "{} start addresses for {} cores", data.json().size(), dsc.cores);
+    SPYRE_ASSIGN_OR_RETURN(JsonMembers starts, data.eachMember());
+    if (int64_t(starts.size()) != dsc.cores) {
+      return fault(data, "{} start addresses for {} cores", starts.size(), dsc.cores);
     }
-    for (int64_t core = 0; core < dsc.cores; ++core) {
-      const std::string key =
-          hasTime ? fmt::format("[{}, 0, 0]", core) : fmt::format("[{}, 0]", core);
-      SPYRE_ASSIGN_OR_RETURN(JsonReader start, data.field(key));
+    tensor.startAddress.reserve(size_t(dsc.cores));
+    JsonMembers::Iterator inOrder = starts.begin();
+    for (int64_t core = 0; core < dsc.cores; ++core, ++inOrder) {
+      const std::string key = startKey(core, hasTime);
+      auto [name, start] = *inOrder;
+      if (name != key) {
+        SPYRE_ASSIGN_OR_RETURN(start, data.field(key));
+      }
       SPYRE_ASSIGN_OR_RETURN(int64_t address, start.asDecimalString(-kMaxSize, kMaxSize));
       if ((address < 0) != tensor.symbolic) {
         return fault(start, "{}; {}", address,

@@ -73,19 +73,21 @@ private:
     if (int64_t(dsc.coreSlice.size()) != dsc.cores) {
       return fault("coreIdToWkSlice_ has {} entries for {} cores", dsc.coreSlice.size(), dsc.cores);
     }
-    std::set<std::vector<int64_t>> taken;
+    // By position in the grid of slices, which has as many places as there are cores.
+    std::vector<bool> taken(dsc.coreSlice.size());
     for (size_t core = 0; core < dsc.coreSlice.size(); ++core) {
-      std::vector<int64_t> position;
+      int64_t position = 0;
       for (const auto &[dim, slices] : dsc.slices) {
         const int64_t *slice = findDim(dsc.coreSlice[core], dim);
         if (!slice || *slice < 0 || *slice >= slices) {
           return fault("core {} has no slice in 0..{} of '{}'", core, slices - 1, dim);
         }
-        position.push_back(*slice);
+        position = position * slices + *slice;
       }
-      if (dsc.coreSlice[core].size() != dsc.slices.size() || !taken.insert(position).second) {
+      if (dsc.coreSlice[core].size() != dsc.slices.size() || taken[size_t(position)]) {
         return fault("core {} has a slice of an unknown dimension, or that of another core", core);
       }
+      taken[size_t(position)] = true;
     }
     return Status::success();
   }
