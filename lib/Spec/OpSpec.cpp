@@ -9,6 +9,21 @@
 
 namespace spyre::spec {
 
+static std::string quoted(const std::string &text) {
+  std::string out = "'";
+  for (char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out + "'";
+}
+
 std::string Coordinate::toString() const {
   std::string text;
   switch (kind) {
@@ -22,6 +37,9 @@ std::string Coordinate::toString() const {
     break;
   case Kind::Mod:
     text = fmt::format("Mod({}, {})", symbol, divisor);
+    break;
+  case Kind::Indirect:
+    text = fmt::format("IndirectAccess({})", quoted(symbol));
     break;
   }
   if (offset > 0) {
@@ -38,21 +56,6 @@ bool isMatmul(const OpSpec &spec) {
 }
 
 namespace {
-
-std::string quoted(const std::string &text) {
-  std::string out = "'";
-  for (char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-      continue;
-    }
-    if (c == '\'' || c == '\\') {
-      out += '\\';
-    }
-    out += c;
-  }
-  return out + "'";
-}
 
 std::string sympify(const std::string &text) { return fmt::format("sympify({})", quoted(text)); }
 
@@ -84,7 +87,10 @@ const char *residencyKey(Residency residency) {
 std::string argText(const TensorArg &arg) {
   std::vector<std::string> coordinates;
   for (const Coordinate &coordinate : arg.deviceCoordinates) {
-    coordinates.push_back(sympify(coordinate.toString()));
+    // An opaque function of a name: no expression.
+    coordinates.push_back(coordinate.kind == Coordinate::Kind::Indirect
+                              ? coordinate.toString()
+                              : sympify(coordinate.toString()));
   }
   std::string text =
       fmt::format("      TensorArg(is_input={}, arg_index={}, device_dtype=DataFormats.{},\n"
@@ -96,6 +102,16 @@ std::string argText(const TensorArg &arg) {
                   fmt::join(coordinates, ", "), residencyKey(arg.residency), arg.address);
   if (!arg.strideMap.empty()) {
     text += fmt::format(" stride_map={},", listText(arg.strideMap));
+  }
+  if (!arg.name.empty()) {
+    text += fmt::format(" name={},", quoted(arg.name));
+  }
+  if (!arg.lxDivision.empty()) {
+    std::vector<std::string> slices;
+    for (const auto &[symbol, count] : arg.lxDivision) {
+      slices.push_back(fmt::format("{}: {}", symbol, count));
+    }
+    text += fmt::format(" lx_division={{{}}},", fmt::join(slices, ", "));
   }
   return text + "),\n";
 }

@@ -7,6 +7,7 @@
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/OpSpec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -43,6 +44,8 @@ public:
       SPYRE_RETURN_IF_ERROR(checkArg(i));
     }
     SPYRE_RETURN_IF_ERROR(checkCores());
+    SPYRE_RETURN_IF_ERROR(checkIndirection());
+    SPYRE_RETURN_IF_ERROR(checkDivisions());
     return checkSymbolUse();
   }
 
@@ -172,12 +175,18 @@ private:
                    lane.toString().substr(0, 160), lanes);
     }
     std::set<std::string> seen;
+    size_t indirect = 0;
     for (size_t j = 0; j + 1 < arg.deviceCoordinates.size(); ++j) {
       const Coordinate &coordinate = arg.deviceCoordinates[j];
       SPYRE_RETURN_IF_ERROR(checkOuterCoordinate(index, arg, j));
-      if (!coordinate.symbol.empty() && !seen.insert(coordinate.symbol).second) {
+      if (coordinate.hasSymbol() && !seen.insert(coordinate.symbol).second) {
         return fault("argument {}: symbol {} appears in two outer coordinates", index,
                      coordinate.symbol);
+      }
+      indirect += coordinate.kind == Coordinate::Kind::Indirect;
+      if (indirect > 1) {
+        return fault("argument {}: two indirect coordinates; gather one dimension after the other",
+                     index);
       }
     }
     if (dense && !seen.count(lane.symbol) && findSymbol(lane.symbol)->range > lanes) {
@@ -191,7 +200,10 @@ private:
     const Coordinate &coordinate = arg.deviceCoordinates[j];
     const Coordinate &lane = arg.deviceCoordinates.back();
     int64_t extent = 1;
-    if (coordinate.kind != Coordinate::Kind::Constant) {
+    if (coordinate.kind == Coordinate::Kind::Indirect) {
+      // Which of the entries is known when the device reads the index; that one exists, now.
+      extent = arg.deviceSize[j];
+    } else if (coordinate.kind != Coordinate::Kind::Constant) {
       const IterationDim *dim = findSymbol(coordinate.symbol);
       const bool isStick = lane.kind == Coordinate::Kind::Mod && lane.symbol == coordinate.symbol;
       const bool isFloor = coordinate.kind == Coordinate::Kind::Floor;
@@ -220,7 +232,7 @@ private:
       const char *unit = "elements";
       for (const TensorArg &arg : spec.args) {
         const Coordinate &lane = arg.deviceCoordinates.back();
-        if (lane.kind == Coordinate::Kind::Mod && lane.symbol == dim.symbol) {
+        if (lane.kind == Coordinate::Kind::Mod && lane.symbol == dim.symbol && !arg.isIndex()) {
           pieces = std::min(pieces, ceilDiv(dim.range, lane.divisor));
           unit = "sticks";
         }
@@ -229,13 +241,117 @@ private:
         return fault("symbol {}: {} cores do not divide its {} {}", dim.symbol, dim.cores, pieces,
                      unit);
       }
+      SPYRE_RETURN_IF_ERROR(checkIndexCores(dim));
+    }
+    return Status::success();
+  }
+
+  /// A core reads whole sticks of indices, or a part of one [spec: codegen-and-backend 3.3].
+  Status checkIndexCores(const IterationDim &dim) const {
+    const int64_t perCore = dim.range / dim.cores;
+    for (const TensorArg &arg : spec.args) {
+      const Coordinate &lane = arg.deviceCoordinates.back();
+      if (arg.isIndex() && lane.kind == Coordinate::Kind::Mod && lane.symbol == dim.symbol &&
+          dim.cores > 1 && perCore > lane.divisor && perCore % lane.divisor != 0) {
+        return fault("symbol {}: a core has {} indices of '{}', neither whole sticks of {} nor "
+                     "less than one; use another number of cores",
+                     dim.symbol, perCore, arg.name, lane.divisor);
+      }
+    }
+    return Status::success();
+  }
+
+  const TensorArg *findIndex(const std::string &name) const {
+    for (const TensorArg &arg : spec.args) {
+      if (arg.isIndex() && arg.name == name) {
+        return &arg;
+      }
+    }
+    return nullptr;
+  }
+
+  Status checkIndirection() const {
+    std::set<std::string> names;
+    for (size_t i = 0; i < spec.args.size(); ++i) {
+      const TensorArg &arg = spec.args[i];
+      const Coordinate *indirect = arg.indirectCoordinate();
+      if (!arg.isIndex()) {
+        if (indirect && !arg.isInput) {
+          return fault("the output has the coordinate {}; a scatter has no form in the interface",
+                       indirect->toString().substr(0, 160));
+        }
+        if (indirect && !findIndex(indirect->symbol)) {
+          return fault("argument {}: no argument has the name of {}", i,
+                       indirect->toString().substr(0, 160));
+        }
+        continue;
+      }
+      if (arg.name.size() > 64 || !names.insert(arg.name).second || names.size() != i + 1 ||
+          !arg.isInput) {
+        return fault("argument {}: the name '{}' is longer than 64 bytes, used twice, or not of "
+                     "one of the first arguments; index tensors come first",
+                     i, arg.name.substr(0, 64));
+      }
+      const bool isWord = arg.deviceDtype == numerics::DataFormat::IeeeInt32 ||
+                          arg.deviceDtype == numerics::DataFormat::SenUint32;
+      if (!isWord || indirect) {
+        return fault("argument {}: indices are IEEE_INT32 or SENUINT32 and not chosen by indices "
+                     "themselves",
+                     i);
+      }
+      const bool used = std::any_of(spec.args.begin(), spec.args.end(), [&](const TensorArg &a) {
+        const Coordinate *other = a.indirectCoordinate();
+        return other && other->symbol == arg.name;
+      });
+      if (!used) {
+        return fault("argument {}: no argument uses IndirectAccess('{}'); remove the index tensor",
+                     i, arg.name);
+      }
+    }
+    return Status::success();
+  }
+
+  /// The division by which a tensor lies in LX covers it with whole sticks, and its slices are
+  /// parts of those of the op, or the other way round.
+  Status checkDivisions() const {
+    int64_t cores = 1;
+    for (const IterationDim &dim : spec.iterationSpace) {
+      cores *= dim.cores;
+    }
+    for (size_t i = 0; i < spec.args.size(); ++i) {
+      const TensorArg &arg = spec.args[i];
+      if (!arg.lxDivision.empty() && (arg.residency != Residency::Lx || !arg.isInput)) {
+        return fault("argument {}: lx_division, but it is no input in LX", i);
+      }
+      std::set<std::string> seen;
+      int64_t owners = 1;
+      for (const auto &[symbol, slices] : arg.lxDivision) {
+        const IterationDim *dim = findSymbol(symbol);
+        if (!dim || !seen.insert(symbol).second || !uses(arg, symbol)) {
+          return fault("argument {}: lx_division names '{}' twice, or the tensor does not have it",
+                       i, symbol.substr(0, 64));
+        }
+        const Coordinate &lane = arg.deviceCoordinates.back();
+        const bool isStick = lane.kind == Coordinate::Kind::Mod && lane.symbol == symbol;
+        const int64_t pieces = isStick ? ceilDiv(dim->range, lane.divisor) : dim->range;
+        if (slices < 1 || slices > kMaxCores || pieces % slices != 0 ||
+            (slices % dim->cores != 0 && dim->cores % slices != 0)) {
+          return fault("argument {}: {} slices of {} in LX, {} in the op; they must divide its {} "
+                       "{}, and one number the other",
+                       i, slices, symbol, dim->cores, pieces, isStick ? "sticks" : "elements");
+        }
+        if ((owners *= slices) > cores) {
+          return fault("argument {}: its slices lie in {} cores, the op uses {}; use as many", i,
+                       owners, cores);
+        }
+      }
     }
     return Status::success();
   }
 
   static bool uses(const TensorArg &arg, const std::string &symbol) {
     for (const Coordinate &coordinate : arg.deviceCoordinates) {
-      if (coordinate.kind != Coordinate::Kind::Constant && coordinate.symbol == symbol) {
+      if (coordinate.hasSymbol() && coordinate.symbol == symbol) {
         return true;
       }
     }

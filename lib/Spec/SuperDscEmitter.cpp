@@ -40,6 +40,14 @@ struct ArgPlan {
   std::vector<int64_t> strideSticks; ///< per device dimension
   std::vector<size_t> order;         ///< dims inner to outer; the tensor's own first
   size_t ownDims = 0;                ///< how many of order are the tensor's own
+  int64_t index = -1;                ///< argument that chooses its rows; -1: none does
+  int64_t rowDim = -1;               ///< device dimension of these rows
+  size_t firstIndirect = 0;          ///< positions in order of the dims of the index tensor
+  size_t indirectDims = 0;
+
+  bool isIndirect(size_t position) const {
+    return position >= firstIndirect && position < firstIndirect + indirectDims;
+  }
 };
 
 class Emitter {
@@ -52,6 +60,7 @@ public:
   Expected<SuperDsc> run() {
     SPYRE_RETURN_IF_ERROR(nameDims());
     planArgs();
+    SPYRE_RETURN_IF_ERROR(checkIndirect());
     SPYRE_RETURN_IF_ERROR(addVirtualStick());
     SPYRE_RETURN_IF_ERROR(opClass == OpClass::Matmul       ? checkMatmul()
                           : opClass == OpClass::Restickify ? checkRestickify()
@@ -63,7 +72,7 @@ public:
     }
     SPYRE_RETURN_IF_ERROR(padSizes());
     completeOrders();
-    dsc.format = relabel(spec.args.front().deviceDtype);
+    dsc.format = relabel(firstData().arg->deviceDtype);
     mapCores();
     for (size_t i = 0; i < args.size(); ++i) {
       SPYRE_RETURN_IF_ERROR(emitTensor(i));
@@ -89,6 +98,15 @@ private:
   }
   /// Step 3: whose order and stick define the op's.
   ArgPlan &reference() { return spec.isReduction ? args.front() : args.back(); }
+
+  /// The first argument that is no index tensor.
+  const ArgPlan &firstData() const {
+    size_t i = 0;
+    while (args[i].arg->isIndex()) {
+      ++i;
+    }
+    return args[i];
+  }
 
   // Steps 1 and 2.
   Status nameDims() {
@@ -129,7 +147,9 @@ private:
         plan.strideSticks[j] = stride;
         stride *= arg.deviceSize[j];
         const Coordinate &coordinate = arg.deviceCoordinates[j];
-        if (coordinate.kind != Coordinate::Kind::Constant) {
+        if (coordinate.kind == Coordinate::Kind::Indirect) {
+          planIndirect(coordinate.symbol, int64_t(j), plan);
+        } else if (coordinate.kind != Coordinate::Kind::Constant) {
           const int64_t dim = findDimOf(coordinate.symbol);
           plan.deviceDim[size_t(dim)] = int64_t(j);
           plan.order.push_back(size_t(dim));
@@ -149,6 +169,56 @@ private:
     }
   }
 
+  /// The dims of the index tensor stand for the dimension whose entries it chooses.
+  void planIndirect(const std::string &name, int64_t deviceDim, ArgPlan &plan) const {
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].arg->name == name) {
+        plan.index = int64_t(i);
+      }
+    }
+    const ArgPlan &index = args[size_t(plan.index)];
+    plan.rowDim = deviceDim;
+    plan.firstIndirect = plan.order.size();
+    plan.indirectDims = index.ownDims;
+    plan.order.insert(plan.order.end(), index.order.begin(),
+                      index.order.begin() + int64_t(index.ownDims));
+  }
+
+  Status checkIndirect() const {
+    std::vector<size_t> users(args.size(), 0);
+    for (size_t i = 0; i < args.size(); ++i) {
+      const ArgPlan &plan = args[i];
+      if (plan.index < 0) {
+        continue;
+      }
+      if (opClass != OpClass::Pointwise) {
+        return fault("argument {} is indirectly accessed; only element-wise operations and copies "
+                     "may do that, gather it first",
+                     i);
+      }
+      if (plan.indirectDims == 0 || ++users[size_t(plan.index)] > 1) {
+        return fault("argument {}: index tensor '{}' has no symbol or chooses for two tensors; "
+                     "give each its own",
+                     i, args[size_t(plan.index)].arg->name);
+      }
+      std::vector<size_t> own(plan.order.begin(), plan.order.begin() + int64_t(plan.ownDims));
+      std::sort(own.begin(), own.end());
+      if (std::adjacent_find(own.begin(), own.end()) != own.end()) {
+        return fault("argument {} has a symbol of its own that its indices have, too; the "
+                     "interface cannot say that",
+                     i);
+      }
+      const int64_t stick = args.back().stick;
+      for (size_t k = 0; k < plan.indirectDims; ++k) {
+        if (int64_t(plan.order[plan.firstIndirect + k]) == stick) {
+          return fault("argument {}: the index changes along the stick {}; restickify first", i,
+                       dims[size_t(stick)].symbol);
+        }
+      }
+    }
+    return Status::success();
+  }
+
   // Step 4: an op on tensors that all hold one value per stick still works on whole sticks.
   Status addVirtualStick() {
     opStick = reference().stick;
@@ -159,7 +229,7 @@ private:
       return fault("{} dimensions and no stick; the interface has no name for one more",
                    dims.size());
     }
-    const int64_t lanes = args.front().lanes;
+    const int64_t lanes = firstData().lanes;
     opStick = int64_t(dims.size());
     dims.push_back({"", kOtherLabels[dims.size()], lanes, lanes, 1});
     for (ArgPlan &plan : args) {
@@ -211,15 +281,18 @@ private:
 
   Status checkSameStick() const {
     for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].arg->isIndex()) {
+        continue;
+      }
       if (args[i].stick >= 0 && args[i].stick != opStick) {
         return fault("argument {} has stick {}, the op works on sticks of {}; restickify it", i,
                      dims[size_t(args[i].stick)].symbol,
                      dims[size_t(opStick)].symbol.empty() ? "single values"
                                                           : dims[size_t(opStick)].symbol);
       }
-      if (opClass != OpClass::Conversion && args[i].lanes != args[0].lanes) {
-        return fault("argument {} has {} elements per stick, argument 0 has {}; convert it", i,
-                     args[i].lanes, args[0].lanes);
+      if (opClass != OpClass::Conversion && args[i].lanes != firstData().lanes) {
+        return fault("argument {} has {} elements per stick, the first one has {}; convert it", i,
+                     args[i].lanes, firstData().lanes);
       }
     }
     return Status::success();
@@ -242,7 +315,7 @@ private:
       }
     }
     for (const ArgPlan &plan : args) {
-      if (plan.stick < 0) {
+      if (plan.stick < 0 || plan.arg->isIndex()) {
         continue;
       }
       const Dim &dim = dims[size_t(plan.stick)];
@@ -306,17 +379,29 @@ private:
     }
   }
 
+  /// Device dimension of the dim at \p position of the order. Of the dims of an index, the first
+  /// has all rows, the others one.
+  static int64_t deviceDimAt(const ArgPlan &plan, size_t position) {
+    if (plan.isIndirect(position)) {
+      return position == plan.firstIndirect ? plan.rowDim : -1;
+    }
+    return plan.deviceDim[plan.order[position]];
+  }
+
   /// Elements of memory between two steps of the next outer dimension, in units of this one.
   int64_t memoryExtent(const ArgPlan &plan, size_t position) const {
-    const size_t dim = plan.order[position];
-    const int64_t deviceDim = plan.deviceDim[dim];
-    const int64_t unit = int64_t(dim) == plan.stick ? plan.lanes : 1;
+    const int64_t deviceDim = deviceDimAt(plan, position);
+    const int64_t unit = int64_t(plan.order[position]) == plan.stick ? plan.lanes : 1;
     if (deviceDim < 0) {
-      return unit; // One stick without a tile dimension.
+      return unit; // One stick without a tile dimension, or a further dim of an index.
     }
     int64_t extent = plan.arg->deviceSize[size_t(deviceDim)];
-    if (position + 1 < plan.ownDims) {
-      const int64_t next = plan.deviceDim[plan.order[position + 1]];
+    size_t outer = position + 1;
+    while (outer < plan.ownDims && plan.isIndirect(outer) && outer != plan.firstIndirect) {
+      ++outer;
+    }
+    if (outer < plan.ownDims) {
+      const int64_t next = deviceDimAt(plan, outer);
       if (next >= 0) {
         extent = plan.strideSticks[size_t(next)] / plan.strideSticks[size_t(deviceDim)];
       }
@@ -331,7 +416,16 @@ private:
       const size_t d = plan.order[position];
       const Dim &dim = dims[d];
       const int64_t memory = memoryExtent(plan, position);
-      int64_t gap = memory - dim.size;
+      // The stick of an index tensor need not be one of the operation's, which are padded.
+      const int64_t size = plan.arg->isIndex() && int64_t(d) == plan.stick
+                               ? roundUp(dim.size, plan.lanes)
+                               : dim.size;
+      int64_t gap = memory - size;
+      if (plan.isIndirect(position) && position == plan.firstIndirect &&
+          memory != plan.arg->deviceSize[size_t(plan.rowDim)]) {
+        return fault("argument {}: its rows are part of a larger dimension; copy them first",
+                     index);
+      }
       if (opClass == OpClass::Restickify) {
         gap = -gap;
         if (int64_t(d) != plan.stick && dim.size != dim.range && memory != dim.range) {
@@ -339,7 +433,7 @@ private:
                        "copy the slice first",
                        index, dim.symbol, dim.range, memory);
         }
-      } else if (gap < 0) {
+      } else if (gap < 0 && !plan.isIndirect(position)) {
         return fault("argument {}: {} covers {} elements after padding, the tensor has {}; give "
                      "it the padded size",
                      index, dim.symbol, dim.size, memory);
@@ -370,23 +464,30 @@ private:
                    index);
     }
     for (int64_t core = 0; core < dsc.cores; ++core) {
-      int64_t sticks = offsetSticks;
+      int64_t sticks = offsetSticks, lanes = 0;
       for (size_t d = 0; d < dims.size() && !tensor.inLx; ++d) {
         if (plan.deviceDim[d] >= 0) {
           const int64_t unit = int64_t(d) == plan.stick ? plan.lanes : 1;
           const int64_t slice = *findDim(dsc.coreSlice[size_t(core)], dims[d].label);
-          sticks += slice * (dims[d].size / dims[d].slices / unit) *
-                    plan.strideSticks[size_t(plan.deviceDim[d])];
+          // Cores may share a stick of indices; of all other tensors they have whole ones.
+          const int64_t first = slice * (dims[d].size / dims[d].slices);
+          sticks += first / unit * plan.strideSticks[size_t(plan.deviceDim[d])];
+          lanes += first % unit;
+        } else if (int64_t(d) == plan.stick) {
+          // Only one stick: it has no tile dimension.
+          lanes += *findDim(dsc.coreSlice[size_t(core)], dims[d].label) *
+                   (dims[d].size / dims[d].slices);
         }
       }
-      tensor.startAddress.push_back(plan.arg->address + kStickBytes * sticks);
+      tensor.startAddress.push_back(plan.arg->address + kStickBytes * sticks +
+                                    kStickBytes / plan.lanes * lanes);
     }
     return Status::success();
   }
 
   int64_t scaleOf(const ArgPlan &plan, size_t dim) const {
     const auto ownEnd = plan.order.begin() + int64_t(plan.ownDims);
-    if (std::find(plan.order.begin(), ownEnd, dim) != ownEnd) {
+    if (std::find(plan.order.begin(), ownEnd, dim) != ownEnd || plan.arg->isIndex()) {
       return 1;
     }
     return plan.stick < 0 && int64_t(dim) == opStick ? -2 : -1;
@@ -403,7 +504,14 @@ private:
   // Step 6, layout label: the first layout with the same stick and set of dims, or a new one.
   Expected<const DscLayout *> findLayout(const ArgPlan &plan) {
     DscLayout layout{"", labels(plan.order), {dims[size_t(plan.layoutStick)].label}, {plan.lanes}};
+    const bool hasIndices = args.front().arg->isIndex();
+    if (hasIndices) {
+      layout.label = plan.arg->isIndex() ? "KERNEL_IDX" : "OUTPUT";
+    }
     for (const DscLayout &known : dsc.layouts) {
+      if (hasIndices && known.label != layout.label) {
+        continue;
+      }
       if (known.stickDims == layout.stickDims && known.stickSizes == layout.stickSizes &&
           known.dimOrder.size() == layout.dimOrder.size() &&
           std::is_permutation(known.dimOrder.begin(), known.dimOrder.end(),
@@ -414,6 +522,16 @@ private:
     static constexpr const char *kMatmulNames[] = {"INPUT", "KERNEL", "OUTPUT", "KERNEL_IDX"};
     static constexpr const char *kOtherNames[] = {"OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"};
     const size_t next = dsc.layouts.size();
+    if (hasIndices) {
+      if (std::any_of(dsc.layouts.begin(), dsc.layouts.end(),
+                      [&](const DscLayout &known) { return known.label == layout.label; })) {
+        return fault("two layouts for {} tensors; an indirect access knows one for indices and "
+                     "one for all others",
+                     plan.arg->isIndex() ? "index" : "other");
+      }
+      dsc.layouts.push_back(std::move(layout));
+      return &dsc.layouts.back();
+    }
     if (next >= 4) {
       return fault("more than 4 different layouts; restickify operands to fewer");
     }
@@ -435,7 +553,8 @@ private:
     tensor.name = fmt::format("Tensor{}", index);
     tensor.inLx = plan.arg->residency == Residency::Lx;
     tensor.dimOrder = labels(plan.order);
-    tensor.format = relabel(plan.arg->deviceDtype);
+    tensor.format = plan.arg->isIndex() ? numerics::DataFormat::SenUint32
+                                        : relabel(plan.arg->deviceDtype);
     SPYRE_ASSIGN_OR_RETURN(const DscLayout *layout, findLayout(plan));
     tensor.layout = layout->label;
     for (const std::string &label : layout->dimOrder) {
@@ -447,8 +566,64 @@ private:
     }
     SPYRE_RETURN_IF_ERROR(emitGaps(index, tensor));
     SPYRE_RETURN_IF_ERROR(emitStarts(index, tensor));
+    emitIndirection(index, tensor);
+    emitOwners(plan, tensor);
     dsc.tensors.push_back(std::move(tensor));
     return Status::success();
+  }
+
+  void emitIndirection(size_t index, DscTensor &tensor) const {
+    const ArgPlan &plan = args[index];
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].index == int64_t(index)) {
+        tensor.indirection = DscTensor::Indirection::Index;
+        tensor.indirectPartner = int64_t(i);
+      }
+    }
+    if (plan.index < 0) {
+      return;
+    }
+    tensor.indirection = DscTensor::Indirection::Value;
+    tensor.indirectPartner = plan.index;
+    for (const auto &[label, scale] : tensor.scale) {
+      for (size_t k = 0; k < plan.indirectDims; ++k) {
+        if (dims[plan.order[plan.firstIndirect + k]].label == label) {
+          tensor.indirectDims.push_back(label);
+        }
+      }
+    }
+  }
+
+  /// By which division the tensor lies in LX; nothing when it is the operation's.
+  void emitOwners(const ArgPlan &plan, DscTensor &tensor) const {
+    bool differs = false;
+    for (int64_t core = 0; core < dsc.cores && !plan.arg->lxDivision.empty(); ++core) {
+      DimMap<int64_t> owned;
+      for (const auto &[label, scale] : tensor.scale) {
+        if (scale == 1) {
+          owned.emplace_back(label, 0);
+        }
+      }
+      int64_t rest = core;
+      for (const auto &[symbol, slices] : plan.arg->lxDivision) {
+        const std::string &label = dims[size_t(findDimOf(symbol))].label;
+        for (auto &[dim, slice] : owned) {
+          slice = dim == label ? rest % slices : slice;
+        }
+        rest /= slices;
+      }
+      if (rest > 0) {
+        owned.clear(); // More cores than slices.
+      }
+      differs |= owned.empty();
+      for (const auto &[dim, slice] : owned) {
+        differs |= *findDim(dsc.coreSlice[size_t(core)], dim) != slice;
+      }
+      tensor.ownerSlice.push_back(std::move(owned));
+    }
+    if (!differs) {
+      tensor.ownerSlice.clear();
+    }
   }
 
   /// The reduced dim is the one in the sticks. A virtual stick is never reduced.
@@ -488,7 +663,7 @@ private:
     const bool accumulates = opClass == OpClass::Reduction && !isTopK();
     const int64_t inputs = accumulates ? dsc.output + 1 : dsc.output;
     for (int64_t i = 0; i < inputs; ++i) {
-      dsc.inputs.push_back(i);
+      (args[size_t(i)].arg->isIndex() ? dsc.indexTensors : dsc.inputs).push_back(i);
     }
   }
 

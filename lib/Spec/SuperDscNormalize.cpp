@@ -94,7 +94,8 @@ static void addUnitSymbol(OpSpec &spec) {
 
 OpSpec normalizeForEmission(OpSpec spec) {
   if (spec.op == "layernormscale") {
-    reduceStick(spec.args.front());
+    reduceStick(*std::find_if(spec.args.begin(), spec.args.end(),
+                              [](const TensorArg &arg) { return !arg.isIndex(); }));
   }
   for (TensorArg &arg : spec.args) {
     placeTileIndex(arg);

@@ -8,7 +8,9 @@
 //     c0 + 5       symbol, optional offset
 //     floor(c1/64) + 2     tile index of the stick symbol
 //     Mod(c1, 64)          lane
+//     IndirectAccess('i')  the integer read from tensor 'i' at the current point
 //
+// Tensors that are read as indices have a name and come first in the arguments.
 // All tensors of an op have the same rank; dimensions a tensor lacks are added outermost with size
 // 1 and coordinate 0. The output is the last argument. Text form and parser: see writeOpSpecs.
 //===--------------------------------------------------------------------------------------------===//
@@ -25,8 +27,9 @@
 namespace spyre::spec {
 
 struct Coordinate {
-  enum class Kind : uint8_t { Constant, Symbol, Floor, Mod };
+  enum class Kind : uint8_t { Constant, Symbol, Floor, Mod, Indirect };
   Kind kind = Kind::Constant;
+  /// Of the iteration space; for Indirect the name of an index tensor.
   std::string symbol;
   /// Elements per stick for Floor and Mod.
   int64_t divisor = 1;
@@ -43,6 +46,11 @@ struct Coordinate {
   static Coordinate mod(std::string s, int64_t divisor) {
     return {Kind::Mod, std::move(s), divisor, 0};
   }
+  static Coordinate indirect(std::string tensor) {
+    return {Kind::Indirect, std::move(tensor), 1, 0};
+  }
+  /// Follows a symbol of the iteration space.
+  bool hasSymbol() const { return kind != Kind::Constant && kind != Kind::Indirect; }
   std::string toString() const;
 };
 
@@ -59,7 +67,22 @@ struct TensorArg {
   /// Hbm: virtual address (segment base); Pool: offset in the pool; Lx: address in the scratchpad.
   int64_t address = 0;
   std::vector<int64_t> strideMap;
+  /// Index tensors only: what IndirectAccess calls it.
+  std::string name;
+  /// Inputs in LX that lie there by another division than the op's: symbol -> slices, the first
+  /// symbol fastest over the cores; symbols that are left out have one slice. Empty: the op's own.
+  std::vector<std::pair<std::string, int64_t>> lxDivision;
 
+  bool isIndex() const { return !name.empty(); }
+  /// The index tensor that chooses its entries along one dimension; nullptr when none does.
+  const Coordinate *indirectCoordinate() const {
+    for (const Coordinate &coordinate : deviceCoordinates) {
+      if (coordinate.kind == Coordinate::Kind::Indirect) {
+        return &coordinate;
+      }
+    }
+    return nullptr;
+  }
   bool operator==(const TensorArg &) const = default;
 };
 
