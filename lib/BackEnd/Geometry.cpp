@@ -7,6 +7,8 @@
 
 #include "spyre/Base/Math.h"
 
+#include "Indirect.h"
+
 #include <algorithm>
 
 namespace spyre::backend {
@@ -35,7 +37,7 @@ int64_t TensorMap::strideBytes(const std::string &name) const {
 }
 
 int64_t TensorMap::spanBytes() const {
-  int64_t span = kStickBytes;
+  int64_t span = kStickBytes + (rows - 1) * rowBytes;
   for (const Dim &dim : dims) {
     span += (dim.steps - 1) * dim.strideBytes;
   }
@@ -212,6 +214,13 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
       map.sparse |= isStick;
       continue;
     }
+    if (isIndirectDim(tensor, dim)) {
+      SPYRE_ASSIGN_OR_RETURN(int64_t rows, addRows(kernel, tensor, dim, strideBytes, map));
+      if (__builtin_mul_overflow(strideBytes, rows, &strideBytes) || strideBytes > kMaxBytes) {
+        return error<5302>("{}: {} is larger than any memory", kernel.name, tensor.name);
+      }
+      continue;
+    }
     SPYRE_ASSIGN_OR_RETURN(Extent extent, extentOf(kernel, tensor, dim));
     if (isStick) {
       if (kernel.perCore(dim) % map.lanes != 0) {
@@ -293,6 +302,9 @@ static Status checkFormats(Kernel &kernel, const std::vector<size_t> &inputs) {
     return checkTopKFormats(kernel, dsc.tensors[inputs[0]], dsc.tensors[size_t(dsc.output)]);
   }
   for (const DscTensor &tensor : dsc.tensors) {
+    if (tensor.indirection == DscTensor::Indirection::Index) {
+      continue;
+    }
     if (tensor.format != kernel.format) {
       return error<5302>("{}: {} is {} but the output is {}; convert first", kernel.name,
                          tensor.name, numerics::formatName(tensor.format),
@@ -340,6 +352,48 @@ static Expected<std::vector<size_t>> inputIndices(const Kernel &kernel) {
   return indices;
 }
 
+/// An input in DDR or LX, with how it comes from other cores' LX or by indices.
+static Status addInput(Kernel &kernel, size_t index) {
+  const spec::SuperDsc &dsc = *kernel.dsc;
+  const DscTensor &tensor = dsc.tensors[index];
+  const bool arrives = !tensor.ownerSlice.empty();
+  Kernel owners;
+  spec::SuperDsc divided;
+  if (arrives) {
+    divided = dividedLike(dsc, tensor);
+    owners = kernel;
+    owners.dsc = &divided;
+    SPYRE_RETURN_IF_ERROR(checkBox(owners));
+  }
+  SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(arrives ? owners : kernel, index));
+  map.role = fmt::format("in{}", kernel.inputs.size());
+  if (tensor.indirection == DscTensor::Indirection::Value) {
+    for (size_t core = 0; core < map.startAddress.size() && core < dsc.coreSlice.size(); ++core) {
+      map.startAddress[core] = spec::valueStart(dsc, tensor, core);
+    }
+    SPYRE_ASSIGN_OR_RETURN(IndexMap indices, mapIndex(kernel, map));
+    indices.map.role = fmt::format("idx{}", kernel.indices.size());
+    SPYRE_RETURN_IF_ERROR(checkRange(kernel, indices.map));
+    for (const auto &other : kernel.indices) {
+      if (!other->map.sparse && !indices.map.sparse &&
+          other->map.stickDim != indices.map.stickDim) {
+        return error<5302>("{}: index tensors with sticks along '{}' and '{}'; use one layout",
+                           kernel.name, other->map.stickDim, indices.map.stickDim);
+      }
+    }
+    map.indices = int(kernel.indices.size());
+    kernel.indices.push_back(std::make_shared<const IndexMap>(std::move(indices)));
+  }
+  SPYRE_RETURN_IF_ERROR(checkRange(kernel, map));
+  if (arrives) {
+    SPYRE_ASSIGN_OR_RETURN(Arrival arrival, planArrival(kernel, tensor, map));
+    map.arrival = std::make_shared<const Arrival>(std::move(arrival));
+    map.inLx = false;
+  }
+  kernel.inputs.push_back(std::move(map));
+  return Status::success();
+}
+
 Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &device) {
   Kernel kernel;
   kernel.dsc = &dsc;
@@ -349,16 +403,15 @@ Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &devi
   SPYRE_RETURN_IF_ERROR(checkBox(kernel));
   SPYRE_ASSIGN_OR_RETURN(std::vector<size_t> indices, inputIndices(kernel));
   SPYRE_RETURN_IF_ERROR(checkFormats(kernel, indices));
+  SPYRE_RETURN_IF_ERROR(checkIndirection(kernel));
   for (size_t index : indices) {
-    SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(kernel, index));
-    map.role = fmt::format("in{}", kernel.inputs.size());
-    SPYRE_RETURN_IF_ERROR(checkRange(kernel, map));
-    kernel.inputs.push_back(std::move(map));
+    SPYRE_RETURN_IF_ERROR(addInput(kernel, index));
   }
   SPYRE_ASSIGN_OR_RETURN(kernel.output, mapTensor(kernel, size_t(dsc.output)));
   kernel.output.role = "out";
   kernel.output.isOutput = true;
   SPYRE_RETURN_IF_ERROR(checkRange(kernel, kernel.output));
+  SPYRE_RETURN_IF_ERROR(checkArrivals(kernel));
   return kernel;
 }
 

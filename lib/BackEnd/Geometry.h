@@ -14,8 +14,10 @@
 #include "spyre/Base/Status.h"
 #include "spyre/Spec/SuperDsc.h"
 
+#include "Arrival.h"
 #include "OpTable.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,10 @@ struct TensorMap {
   /// "in0", "out"
   std::string role;
   bool isOutput = false;
+  /// In the LX of the core that uses it.
   bool inLx = false;
+  /// In the LX of other cores: how it comes from there. Then the dims have the steps of an owner.
+  std::shared_ptr<const Arrival> arrival;
   std::string stickDim;
   int64_t lanes = 0;
   /// One value per stick: lane 0 on read, all lanes on write.
@@ -48,6 +53,9 @@ struct TensorMap {
   std::vector<int64_t> sliceBegin;
   /// Dimensions the tensor holds; broadcast and reduced ones are left out.
   std::vector<Dim> dims;
+  /// Indirect access: rows this far apart, of which Kernel::indices[indices] chooses; -1 for none.
+  int64_t rows = 1, rowBytes = 0;
+  int indices = -1;
 
   const Dim *find(const std::string &name) const;
   bool holds(const std::string &name) const { return find(name) != nullptr; }
@@ -64,6 +72,8 @@ struct StickSteps {
   int64_t tailLanes = 0;
 };
 
+struct IndexMap;
+
 /// One operation, checked and ready to be lowered.
 struct Kernel {
   const spec::SuperDsc *dsc = nullptr;
@@ -75,6 +85,8 @@ struct Kernel {
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
   std::vector<TensorMap> inputs;
   TensorMap output;
+  /// Of indirectly accessed inputs (Indirect.h).
+  std::vector<std::shared_ptr<const IndexMap>> indices;
 
   int64_t lanes() const { return numerics::elemsPerStick(format); }
   int64_t perCore(const std::string &dim) const;

@@ -35,6 +35,13 @@ Place PhaseBuilder::placeOf(const TensorMap &map) {
     place.sliceTable = coreTable(map.sliceBegin);
     return place;
   }
+  if (map.arrival) {
+    place.arriving = &map;
+    const std::vector<int64_t> &offsets = map.arrival->offsetBytes;
+    bool moves = std::any_of(offsets.begin(), offsets.end(), [](int64_t o) { return o != 0; });
+    place.coreTable = moves ? coreTable(offsets) : -1;
+    return place;
+  }
   int64_t base = *std::min_element(map.startAddress.begin(), map.startAddress.end());
   std::vector<int64_t> offsets;
   bool differ = false;
@@ -114,7 +121,7 @@ void PhaseBuilder::walkFrom(const std::vector<size_t> &order, size_t depth, cons
 void PhaseBuilder::walkPiece(const std::vector<size_t> &order, size_t depth, int64_t trips,
                              const Hook &enter, const Hook &leave) {
   TileState &tile = state[order[depth]];
-  if (trips == 1 || depth < unrolled) {
+  if (trips == 1 || depth < unrolled || isCut(order[depth])) {
     for (int64_t trip = 0; trip < trips && !tooLong(); ++trip) {
       walkFrom(order, depth + 1, enter, leave);
       tile.offset += tile.steps;
@@ -163,10 +170,10 @@ program::Operand PhaseBuilder::operandOf(const Place &place) const {
   operand.offset = place.offset;
   operand.coreTable = place.coreTable;
   operand.sliceTable = place.sliceTable;
-  if (place.staged) {
-    return operand;
-  }
   for (size_t a = 0; a < place.stride.size(); ++a) {
+    if (place.staged && int(a) != place.wholeAxis) {
+      continue;
+    }
     const TileState &tile = state[a];
     operand.offset += tile.offset * place.stride[a];
     if (tile.slot >= 0) {
@@ -230,10 +237,67 @@ void PhaseBuilder::emitAs(numerics::DataFormat format, Instruction instruction,
   append(instruction);
 }
 
-void PhaseBuilder::load(const Place &ddr, const Place &lx) {
+void PhaseBuilder::load(const Place &from, const Place &lx) {
+  if (from.arriving) {
+    std::vector<Span> spans;
+    for (size_t a : axesOf(from)) {
+      spans.push_back({axes[a].name, firstStep(a), state[a].steps, from.stride[a], lx.stride[a]});
+    }
+    arrive(from, lx, spans);
+    return;
+  }
   Instruction instruction;
   instruction.opcode = Opcode::Load;
-  emit(instruction, {&ddr, &lx}, levels(axesOf(ddr), {&ddr, &lx}));
+  emit(instruction, {&from, &lx}, levels(axesOf(from), {&from, &lx}));
+}
+
+/// True when an arriving tensor has several pieces along \p axis: another core in each.
+bool PhaseBuilder::isCut(size_t axis) const {
+  return std::any_of(kernel.inputs.begin(), kernel.inputs.end(), [&](const TensorMap &input) {
+    return input.arrival && input.arrival->find(axes[axis].name);
+  });
+}
+
+void PhaseBuilder::arrive(const Place &from, const Place &lx, const std::vector<Span> &spans,
+                          int32_t only) {
+  const Arrival &arrival = *from.arriving->arrival;
+  for (size_t round = 0; round < arrival.owners.size(); ++round) {
+    Place source = from, target = lx;
+    std::vector<Level> nest;
+    bool touched = true;
+    for (const Span &span : spans) {
+      int64_t begin = span.begin, end = span.begin + span.count, pieceBegin = 0;
+      auto rest = int64_t(round);
+      for (const Arrival::Cut &cut : arrival.cuts) {
+        if (cut.dim == span.dim) {
+          pieceBegin = rest % cut.pieces * cut.steps;
+          begin = std::max(begin, pieceBegin);
+          end = std::min(end, pieceBegin + cut.steps);
+        }
+        rest /= cut.pieces;
+      }
+      touched &= begin < end;
+      source.offset -= pieceBegin * span.fromBytes;
+      source.offset += (begin - span.begin) * span.fromBytes;
+      target.offset += (begin - span.begin) * span.toBytes;
+      nest.push_back({end - begin, {span.fromBytes, span.toBytes}});
+    }
+    if (!touched) {
+      continue;
+    }
+    std::vector<int64_t> peers = arrival.owners[round], slices;
+    for (size_t core = 0; core < peers.size(); ++core) {
+      slices.push_back(from.arriving->sliceBegin[size_t(peers[core])]);
+      const bool takesPart = only < 0 || phase.coreTables[size_t(only)][core] != 0;
+      peers[core] = takesPart ? peers[core] : -1;
+    }
+    source.sliceTable = coreTable(slices);
+    Instruction exchange;
+    exchange.opcode = Opcode::Exchange;
+    exchange.function = program::Function::Copy;
+    exchange.peerTable = coreTable(peers);
+    emit(exchange, {&source, &target}, std::move(nest));
+  }
 }
 
 void PhaseBuilder::store(const Place &lx, const Place &ddr, int32_t only) {

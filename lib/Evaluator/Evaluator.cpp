@@ -125,8 +125,7 @@ private:
       for (const TensorArg &arg : operation.spec->args) {
         const spec::Coordinate &lane = arg.deviceCoordinates.back();
         if (!arg.isIndex() && outputLane.kind == spec::Coordinate::Kind::Mod &&
-            lane.kind == outputLane.kind &&
-            lane.symbol == outputLane.symbol &&
+            lane.kind == outputLane.kind && lane.symbol == outputLane.symbol &&
             operation.spec->iterationSpace[i].symbol == lane.symbol) {
           operation.extents[i] =
               std::max(operation.extents[i], roundUp(operation.ranges[i], lane.divisor));

@@ -81,7 +81,8 @@ int64_t IndexView::at(const Point &point) const {
 
 /// Every index the operation can read chooses one of \p rows.
 static Status checkIndices(const spec::OpSpec &spec, const IndexView &index,
-                           const std::string &name, int64_t rows) {
+                           const std::string &name, int64_t rows,
+                           const std::vector<int64_t> &extents) {
   Point point(spec.iterationSpace.size(), 0);
   std::vector<size_t> symbols;
   std::vector<int64_t> ranges;
@@ -89,6 +90,11 @@ static Status checkIndices(const spec::OpSpec &spec, const IndexView &index,
     ranges.push_back(spec.iterationSpace[i].range);
     if (index.view.uses[i]) {
       symbols.push_back(i);
+      if (extents[i] > ranges[i]) {
+        return error<1402>("op '{}': '{}' has no indices for the padding of {}, the stick; "
+                           "restickify first",
+                           spec.op, name, spec.iterationSpace[i].symbol);
+      }
     }
   }
   Status status = Status::success();
@@ -135,7 +141,7 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
       view.index = indices.at(coordinate.symbol);
       view.rowElems = strides[j];
       SPYRE_RETURN_IF_ERROR(
-          checkIndices(spec, *view.index, coordinate.symbol, arg.deviceSize[j]));
+          checkIndices(spec, *view.index, coordinate.symbol, arg.deviceSize[j], extents));
       continue;
     }
     const size_t symbol = size_t(symbolIndex(spec, coordinate.symbol));

@@ -553,8 +553,8 @@ private:
     tensor.name = fmt::format("Tensor{}", index);
     tensor.inLx = plan.arg->residency == Residency::Lx;
     tensor.dimOrder = labels(plan.order);
-    tensor.format = plan.arg->isIndex() ? numerics::DataFormat::SenUint32
-                                        : relabel(plan.arg->deviceDtype);
+    tensor.format =
+        plan.arg->isIndex() ? numerics::DataFormat::SenUint32 : relabel(plan.arg->deviceDtype);
     SPYRE_ASSIGN_OR_RETURN(const DscLayout *layout, findLayout(plan));
     tensor.layout = layout->label;
     for (const std::string &label : layout->dimOrder) {

@@ -322,8 +322,8 @@ private:
         tensor.inLx ? device.lxStagingBegin() : device.segmentBase(device.programSegment());
     // Cores may share a stick of indices.
     const bool isIndex = tensor.indirection == DscTensor::Indirection::Index && !tensor.inLx;
-    const int64_t unit = isIndex ? std::max<int64_t>(numerics::elementBytes(tensor.format), 1)
-                                 : device.stickBytes;
+    const int64_t unit =
+        isIndex ? std::max<int64_t>(numerics::elementBytes(tensor.format), 1) : device.stickBytes;
     for (size_t core = 0; core < tensor.startAddress.size(); ++core) {
       const int64_t start = tensor.indirection == DscTensor::Indirection::Value
                                 ? valueStart(dsc, tensor, core)

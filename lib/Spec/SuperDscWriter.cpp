@@ -56,7 +56,7 @@ Json coordInfo(const SuperDsc &dsc, const DscTensor &tensor, const DscLayout &la
                const std::string &dim) {
   const int64_t scale = valueOr(tensor.scale, dim, 1);
   const int64_t slices = scale == 1 ? slicesOf(dsc, tensor, dim) : 1;
-  const int64_t size = scale != 1                ? 1
+  const int64_t size = scale != 1                  ? 1
                        : tensor.ownerSlice.empty() ? valueOr(dsc.perCoreSize, dim, 1)
                                                    : valueOr(dsc.size, dim, 1) / slices;
   const bool isStick = !layout.stickDims.empty() && layout.stickDims.front() == dim;

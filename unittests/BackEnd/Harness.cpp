@@ -37,6 +37,9 @@ Expected<program::Program> lowerAll(const std::vector<spec::OpSpec> &specs,
 static int64_t dataElements(const spec::OpSpec &spec, const spec::Coordinate &coordinate,
                             int64_t index) {
   int64_t position = index - coordinate.offset;
+  if (coordinate.kind == spec::Coordinate::Kind::Indirect) {
+    return 1; // Any entry may be chosen.
+  }
   if (coordinate.kind == spec::Coordinate::Kind::Constant) {
     return position == 0 ? 1 : 0;
   }

@@ -7,14 +7,14 @@
 // Address rule for a reader [spec: codegen-and-backend 2.8]: for tensor order d0 (inner) .. dk,
 // stick dim S of size w,
 //     ext(d) = 1 if scale(d) < 0, else size(d) + gap(d), divided by w (rounded up) when d == S
-//     size(d) = N_[d] for hbm, the part of one core for lx (ss_[d], or that of the division by which
-//     the tensor lies there);  for ReStickifyOpHBM ext(d) = size(d) - gap(d)
-//     (there a negative gap means a buffer bigger than the iteration, a positive one a padded tail)
+//     size(d) = N_[d] for hbm, the part of one core for lx (ss_[d], or that of the division by
+//     which the tensor lies there);  for ReStickifyOpHBM ext(d) = size(d) - gap(d) (there a
+//     negative gap means a buffer bigger than the iteration, a positive one a padded tail)
 //     strideSticks(d0) = 1, strideSticks(d_{i+1}) = strideSticks(d_i) * ext(d_i)
 //     address(stick) = start[core] + 128 * sum idx(d) * strideSticks(d)
-// Indirect access (docs/adr/0020): the indirect dims of a value tensor hold its rows, as many as the
-// product of their ext (their gap may be negative), at the stride of the first of them. The start
-// of a core is that of the core with slice 0 in these dims: valueStart().
+// Indirect access (docs/adr/0020): the indirect dims of a value tensor hold its rows, as many as
+// the product of their ext (their gap may be negative), at the stride of the first of them. The
+// start of a core is that of the core with slice 0 in these dims: valueStart().
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
