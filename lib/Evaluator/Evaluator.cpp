@@ -77,11 +77,8 @@ private:
       if (!arg.isIndex()) {
         break;
       }
-      // Indices beyond the range do not exist.
-      Operation unpadded = operation;
-      unpadded.extents = operation.ranges;
       auto index = std::make_shared<IndexView>();
-      SPYRE_ASSIGN_OR_RETURN(index->view, bind(unpadded, i));
+      SPYRE_ASSIGN_OR_RETURN(index->view, bind(operation, i));
       index->copy.assign(index->view.data, index->view.data + tensorBytes(arg));
       indices[arg.name] = std::move(index);
     }

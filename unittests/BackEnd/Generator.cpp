@@ -3,6 +3,8 @@
 
 #include "spyre/Base/Math.h"
 
+#include "GeneratorGather.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -83,6 +85,8 @@ const std::vector<std::string> &generatedOps() {
     for (const PointwiseOp &op : pointwiseOps()) {
       names.emplace_back(op.name);
     }
+    // Of the same operations with indirect inputs, a random one at a time.
+    names.insert(names.end(), {"gather", "gather.pointwise"});
     return names;
   }();
   return ops;
@@ -435,6 +439,7 @@ evaluator::Memory randomMemory(const OpSpec &spec, Random &random) {
     memory.arguments[index].resize(size_t(bytesOf(arg)));
     fillValues(arg, memory.arguments[index], random);
   }
+  fillIndices(spec, memory, random);
   return memory;
 }
 
@@ -449,7 +454,12 @@ static bool fits(const OpSpec &spec, bool large) {
 RandomCase randomSpec(const std::string &op, Random &random, const arch::DeviceDesc &device,
                       bool large) {
   while (true) {
-    RandomCase drawn = Builder(random, device, large).build(op);
+    const auto &others = pointwiseOps();
+    RandomCase drawn =
+        op == "gather" ? randomGather("identity", random, device, large)
+        : op == "gather.pointwise"
+            ? randomGather(others[random.below(others.size())].name, random, device, large)
+            : Builder(random, device, large).build(op);
     if (fits(drawn.spec, large)) {
       return drawn;
     }

@@ -54,8 +54,12 @@ static int64_t dataElements(const spec::OpSpec &spec, const spec::Coordinate &co
 
 /// Lanes with data of a stick without a stick symbol: one value, or the pair of a layer norm.
 static int64_t sparseLanes(const spec::OpSpec &spec, const spec::TensorArg &arg) {
-  bool isPair = (spec.op == "layernormscale" && &arg == &spec.args[0]) ||
-                (spec.op == "layernormnorm" && &arg == &spec.args[1]) ||
+  const spec::TensorArg *first = spec.args.data();
+  while (first->isIndex()) {
+    ++first;
+  }
+  bool isPair = (spec.op == "layernormscale" && &arg == first) ||
+                (spec.op == "layernormnorm" && &arg == first + 1) ||
                 (spec.op.starts_with("exx2") && &arg == &spec.args.back());
   return isPair ? 2 : 1;
 }
