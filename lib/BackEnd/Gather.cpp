@@ -69,7 +69,10 @@ void GatherPlan::finishAxes(PhaseBuilder &builder, const std::vector<Place *> &p
   innerSteps = axis.count;
   int64_t budget = builder.stagingBytesLeft() / kIndexShare / int64_t(sources.size());
   int64_t sticks = std::max<int64_t>(budget / kStickBytes - 1, 1);
-  if (innerSteps > sticks * kIndexLanes) {
+  // The pieces of an arriving operand are counted along whole axes.
+  bool arrives = std::any_of(kernel.inputs.begin(), kernel.inputs.end(),
+                             [](const TensorMap &input) { return input.arrival != nullptr; });
+  if (innerSteps > sticks * kIndexLanes && !arrives) {
     int64_t chunk = sticks * kIndexLanes;
     chunks = innerSteps / chunk;
     rest = innerSteps % chunk;

@@ -172,11 +172,9 @@ static Expected<Extent> extentOf(const Kernel &kernel, const DscTensor &tensor,
   return Extent{size - gap, size - gap};
 }
 
-/// Counts a dimension of \p extent steps per core in TensorMap::sliceBegin; \p wholeSticks is the
-/// size of the dimensions inside of it. The sanitizer compares 31 bits, which wrap for nonsense
-/// only.
-static void addSlices(const Kernel &kernel, const std::string &dim, int64_t extent,
-                      uint64_t &wholeSticks, TensorMap &map) {
+/// The sanitizer compares 31 bits, which wrap for nonsense only.
+void addSlices(const Kernel &kernel, const std::string &dim, int64_t extent, uint64_t &wholeSticks,
+               TensorMap &map) {
   for (size_t core = 0; core < map.sliceBegin.size(); ++core) {
     const auto &slices = kernel.dsc->coreSlice;
     const int64_t *slice = core < slices.size() ? spec::findDim(slices[core], dim) : nullptr;

@@ -97,6 +97,11 @@ struct Kernel {
   Status checkMaskedOnly(const std::string &dim) const;
 };
 
+/// Counts a dimension of \p extent steps per core in TensorMap::sliceBegin; \p wholeSticks is the
+/// size of the dimensions inside of it and grows.
+void addSlices(const Kernel &kernel, const std::string &dim, int64_t extent, uint64_t &wholeSticks,
+               TensorMap &map);
+
 /// Errors: E5301, E5302, E5304.
 Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &device);
 

@@ -43,6 +43,7 @@ Expected<int64_t> addRows(const Kernel &kernel, const DscTensor &tensor, const s
 static Status addDims(const Kernel &kernel, const DscTensor &tensor, const DscTensor &value,
                       IndexMap &index) {
   int64_t strideBytes = kStickBytes;
+  uint64_t wholeSticks = 1;
   TensorMap &map = index.map;
   for (const std::string &dim : tensor.dimOrder) {
     if (!isIndirectDim(value, dim)) {
@@ -61,6 +62,7 @@ static Status addDims(const Kernel &kernel, const DscTensor &tensor, const DscTe
       }
     }
     map.dims.push_back({dim, steps, strideBytes});
+    addSlices(kernel, dim, memory, wholeSticks, map);
     if (!fits || __builtin_mul_overflow(strideBytes, memory, &strideBytes) ||
         strideBytes > (int64_t(1) << 60)) {
       return error<5302>("{}: index tensor {} has {} entries along '{}', or is larger than any "

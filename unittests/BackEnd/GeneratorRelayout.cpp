@@ -258,7 +258,7 @@ RelayoutCase randomRelayout(const std::string &name, Random &random, const arch:
     Builder builder(name, random, device, scale);
     RelayoutCase drawn = builder.build();
     if (builder.lxBytes > device.lxStagingBegin() || builder.largestBytes > device.spanLimitBytes ||
-        builder.largestBytes > (int64_t(1) << 19) * scale) {
+        builder.largestBytes > (int64_t(1) << 17) * scale) {
       continue;
     }
     for (const OpSpec &spec : drawn.specs) {
