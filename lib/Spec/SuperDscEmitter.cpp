@@ -8,7 +8,7 @@
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/SuperDsc.h"
 
-#include "SuperDscNormalize.h"
+#include "SuperDscPlan.h"
 
 #include <algorithm>
 #include <limits>
@@ -22,34 +22,6 @@ constexpr const char *kMatmulLabels[] = {"ki", "kj", "y", "x", "mb", "out", "in"
 constexpr const char *kOtherLabels[] = {"mb", "x", "y", "i", "j", "ki", "kj"};
 constexpr size_t kLabelCount = 7;
 
-struct Dim {
-  std::string symbol; ///< empty for the virtual stick
-  std::string label;
-  int64_t range = 1;
-  int64_t size = 1; ///< range, padded
-  int64_t slices = 1;
-};
-
-/// An argument in terms of the op's dims.
-struct ArgPlan {
-  const TensorArg *arg = nullptr;
-  int64_t lanes = 0;
-  int64_t stick = -1;                ///< dim of the lane coordinate; -1: one value per stick
-  int64_t layoutStick = -1;          ///< stick of its layout, also when the tensor lacks it
-  std::vector<int64_t> deviceDim;    ///< per dim: the device dimension it walks, or -1
-  std::vector<int64_t> strideSticks; ///< per device dimension
-  std::vector<size_t> order;         ///< dims inner to outer; the tensor's own first
-  size_t ownDims = 0;                ///< how many of order are the tensor's own
-  int64_t index = -1;                ///< argument that chooses its rows; -1: none does
-  int64_t rowDim = -1;               ///< device dimension of these rows
-  size_t firstIndirect = 0;          ///< positions in order of the dims of the index tensor
-  size_t indirectDims = 0;
-
-  bool isIndirect(size_t position) const {
-    return position >= firstIndirect && position < firstIndirect + indirectDims;
-  }
-};
-
 class Emitter {
 public:
   Emitter(const OpSpec &source, int64_t index)
@@ -60,7 +32,7 @@ public:
   Expected<SuperDsc> run() {
     SPYRE_RETURN_IF_ERROR(nameDims());
     planArgs();
-    SPYRE_RETURN_IF_ERROR(checkIndirect());
+    SPYRE_RETURN_IF_ERROR(checkIndirect(spec.op, opClass, dims, args));
     SPYRE_RETURN_IF_ERROR(addVirtualStick());
     SPYRE_RETURN_IF_ERROR(opClass == OpClass::Matmul       ? checkMatmul()
                           : opClass == OpClass::Restickify ? checkRestickify()
@@ -148,7 +120,7 @@ private:
         stride *= arg.deviceSize[j];
         const Coordinate &coordinate = arg.deviceCoordinates[j];
         if (coordinate.kind == Coordinate::Kind::Indirect) {
-          planIndirect(coordinate.symbol, int64_t(j), plan);
+          planIndirect(args, coordinate.symbol, int64_t(j), plan);
         } else if (coordinate.kind != Coordinate::Kind::Constant) {
           const int64_t dim = findDimOf(coordinate.symbol);
           plan.deviceDim[size_t(dim)] = int64_t(j);
@@ -167,56 +139,6 @@ private:
       plan.ownDims = plan.order.size();
       args.push_back(std::move(plan));
     }
-  }
-
-  /// The dims of the index tensor stand for the dimension whose entries it chooses.
-  void planIndirect(const std::string &name, int64_t deviceDim, ArgPlan &plan) const {
-    for (size_t i = 0; i < args.size(); ++i) {
-      if (args[i].arg->name == name) {
-        plan.index = int64_t(i);
-      }
-    }
-    const ArgPlan &index = args[size_t(plan.index)];
-    plan.rowDim = deviceDim;
-    plan.firstIndirect = plan.order.size();
-    plan.indirectDims = index.ownDims;
-    plan.order.insert(plan.order.end(), index.order.begin(),
-                      index.order.begin() + int64_t(index.ownDims));
-  }
-
-  Status checkIndirect() const {
-    std::vector<size_t> users(args.size(), 0);
-    for (size_t i = 0; i < args.size(); ++i) {
-      const ArgPlan &plan = args[i];
-      if (plan.index < 0) {
-        continue;
-      }
-      if (opClass != OpClass::Pointwise) {
-        return fault("argument {} is indirectly accessed; only element-wise operations and copies "
-                     "may do that, gather it first",
-                     i);
-      }
-      if (plan.indirectDims == 0 || ++users[size_t(plan.index)] > 1) {
-        return fault("argument {}: index tensor '{}' has no symbol or chooses for two tensors; "
-                     "give each its own",
-                     i, args[size_t(plan.index)].arg->name);
-      }
-      std::vector<size_t> own(plan.order.begin(), plan.order.begin() + int64_t(plan.ownDims));
-      std::sort(own.begin(), own.end());
-      if (std::adjacent_find(own.begin(), own.end()) != own.end()) {
-        return fault("argument {} has a symbol of its own that its indices have, too; the "
-                     "interface cannot say that",
-                     i);
-      }
-      const int64_t stick = args.back().stick;
-      for (size_t k = 0; k < plan.indirectDims; ++k) {
-        if (int64_t(plan.order[plan.firstIndirect + k]) == stick) {
-          return fault("argument {}: the index changes along the stick {}; restickify first", i,
-                       dims[size_t(stick)].symbol);
-        }
-      }
-    }
-    return Status::success();
   }
 
   // Step 4: an op on tensors that all hold one value per stick still works on whole sticks.
@@ -566,64 +488,10 @@ private:
     }
     SPYRE_RETURN_IF_ERROR(emitGaps(index, tensor));
     SPYRE_RETURN_IF_ERROR(emitStarts(index, tensor));
-    emitIndirection(index, tensor);
-    emitOwners(plan, tensor);
+    emitIndirection(dims, args, index, tensor);
+    emitOwners(dims, plan, dsc, tensor);
     dsc.tensors.push_back(std::move(tensor));
     return Status::success();
-  }
-
-  void emitIndirection(size_t index, DscTensor &tensor) const {
-    const ArgPlan &plan = args[index];
-    for (size_t i = 0; i < args.size(); ++i) {
-      if (args[i].index == int64_t(index)) {
-        tensor.indirection = DscTensor::Indirection::Index;
-        tensor.indirectPartner = int64_t(i);
-      }
-    }
-    if (plan.index < 0) {
-      return;
-    }
-    tensor.indirection = DscTensor::Indirection::Value;
-    tensor.indirectPartner = plan.index;
-    for (const auto &[label, scale] : tensor.scale) {
-      for (size_t k = 0; k < plan.indirectDims; ++k) {
-        if (dims[plan.order[plan.firstIndirect + k]].label == label) {
-          tensor.indirectDims.push_back(label);
-        }
-      }
-    }
-  }
-
-  /// By which division the tensor lies in LX; nothing when it is the operation's.
-  void emitOwners(const ArgPlan &plan, DscTensor &tensor) const {
-    bool differs = false;
-    for (int64_t core = 0; core < dsc.cores && !plan.arg->lxDivision.empty(); ++core) {
-      DimMap<int64_t> owned;
-      for (const auto &[label, scale] : tensor.scale) {
-        if (scale == 1) {
-          owned.emplace_back(label, 0);
-        }
-      }
-      int64_t rest = core;
-      for (const auto &[symbol, slices] : plan.arg->lxDivision) {
-        const std::string &label = dims[size_t(findDimOf(symbol))].label;
-        for (auto &[dim, slice] : owned) {
-          slice = dim == label ? rest % slices : slice;
-        }
-        rest /= slices;
-      }
-      if (rest > 0) {
-        owned.clear(); // More cores than slices.
-      }
-      differs |= owned.empty();
-      for (const auto &[dim, slice] : owned) {
-        differs |= *findDim(dsc.coreSlice[size_t(core)], dim) != slice;
-      }
-      tensor.ownerSlice.push_back(std::move(owned));
-    }
-    if (!differs) {
-      tensor.ownerSlice.clear();
-    }
   }
 
   /// The reduced dim is the one in the sticks. A virtual stick is never reduced.
