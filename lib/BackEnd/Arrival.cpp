@@ -22,9 +22,10 @@ SuperDsc dividedLike(const SuperDsc &dsc, const DscTensor &tensor) {
   divided.coreSlice = tensor.ownerSlice;
   for (auto &[dim, slices] : divided.slices) {
     slices = spec::slicesOf(dsc, tensor, dim);
+    const int64_t *size = spec::findDim(dsc.size, dim);
     for (auto &[name, perCore] : divided.perCoreSize) {
-      if (name == dim) {
-        perCore = *spec::findDim(dsc.size, dim) / slices;
+      if (name == dim && size) {
+        perCore = *size / slices;
       }
     }
   }
@@ -86,9 +87,15 @@ static int64_t findOwner(const std::vector<DimMap<int64_t>> &ownerSlice,
 }
 
 Expected<Arrival> planArrival(const Kernel &kernel, const DscTensor &tensor, const TensorMap &map) {
-  if (!tensor.backGap.empty()) {
-    return error<5302>("{}: {} lies in LX by another division and has gaps; use the whole tensor",
-                       kernel.name, tensor.name);
+  if (!tensor.backGap.empty() || !map.inLx) {
+    return error<5302>("{}: {} is divided differently and {}; use a whole tensor in LX",
+                       kernel.name, tensor.name, map.inLx ? "has gaps" : "not in LX");
+  }
+  const size_t cores = size_t(kernel.dsc->cores);
+  if (tensor.ownerSlice.size() != cores || kernel.dsc->coreSlice.size() != cores) {
+    return error<5302>("{}: {} says of {} cores what they hold, {} of {} have work; name all",
+                       kernel.name, tensor.name, tensor.ownerSlice.size(),
+                       kernel.dsc->coreSlice.size(), cores);
   }
   SPYRE_ASSIGN_OR_RETURN(std::vector<Relation> relations, relate(kernel, tensor, map));
   Arrival arrival;
@@ -96,10 +103,13 @@ Expected<Arrival> planArrival(const Kernel &kernel, const DscTensor &tensor, con
   for (const Relation &relation : relations) {
     if (relation.pieces() > 1) {
       arrival.cuts.push_back({relation.dim, relation.pieces(), relation.ownerSteps});
-      rounds *= relation.pieces();
+      rounds = std::min(rounds * relation.pieces(), int64_t(cores) + 1);
     }
   }
-  const size_t cores = size_t(kernel.dsc->cores);
+  if (rounds > int64_t(cores)) {
+    return error<5302>("{}: {} lies in LX in more slices than {} cores hold", kernel.name,
+                       tensor.name, cores);
+  }
   arrival.offsetBytes.assign(cores, 0);
   arrival.owners.assign(size_t(rounds), std::vector<int64_t>(cores, -1));
   for (size_t core = 0; core < cores; ++core) {

@@ -366,10 +366,10 @@ static Status addInput(Kernel &kernel, size_t index) {
   SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(arrives ? owners : kernel, index));
   map.role = fmt::format("in{}", kernel.inputs.size());
   if (tensor.indirection == DscTensor::Indirection::Value) {
-    for (size_t core = 0; core < map.startAddress.size() && core < dsc.coreSlice.size(); ++core) {
+    SPYRE_ASSIGN_OR_RETURN(IndexMap indices, mapIndex(kernel, map));
+    for (size_t core = 0; core < map.startAddress.size(); ++core) {
       map.startAddress[core] = spec::valueStart(dsc, tensor, core);
     }
-    SPYRE_ASSIGN_OR_RETURN(IndexMap indices, mapIndex(kernel, map));
     indices.map.role = fmt::format("idx{}", kernel.indices.size());
     SPYRE_RETURN_IF_ERROR(checkRange(kernel, indices.map));
     for (const auto &other : kernel.indices) {

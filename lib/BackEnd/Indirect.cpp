@@ -90,6 +90,12 @@ Expected<IndexMap> mapIndex(const Kernel &kernel, const TensorMap &value) {
   const spec::SuperDsc &dsc = *kernel.dsc;
   const DscTensor &valueTensor = dsc.tensors[value.index];
   const auto partner = size_t(valueTensor.indirectPartner);
+  const auto cores = size_t(dsc.cores);
+  if (valueTensor.startAddress.size() != cores || dsc.coreSlice.size() != cores) {
+    return error<5302>("{}: {} has {} start addresses and {} cores have work, of {}; name all",
+                       kernel.name, valueTensor.name, valueTensor.startAddress.size(),
+                       dsc.coreSlice.size(), cores);
+  }
   if (partner >= dsc.tensors.size() || dsc.tensors[partner].indirection != Indirection::Index ||
       dsc.tensors[partner].indirectPartner != int64_t(value.index)) {
     return error<5302>("{}: {} and its index tensor do not name each other", kernel.name,
@@ -101,8 +107,7 @@ Expected<IndexMap> mapIndex(const Kernel &kernel, const TensorMap &value) {
   const bool isWord = tensor.format == numerics::DataFormat::SenUint32 ||
                       tensor.format == numerics::DataFormat::IeeeInt32;
   if (layout == dsc.layouts.end() || layout->stickDims.size() != 1 || !isWord ||
-      tensor.holdsAddresses || !tensor.ownerSlice.empty() ||
-      tensor.startAddress.size() != size_t(dsc.cores)) {
+      tensor.holdsAddresses || !tensor.ownerSlice.empty() || tensor.startAddress.size() != cores) {
     return error<5302>("{}: index tensor {} is {} of type {}, or in other cores' LX; indices are "
                        "SENUINT32 numbers of rows (indexTensorType_ \"index\") with one stick "
                        "dimension",
