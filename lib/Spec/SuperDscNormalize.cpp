@@ -93,8 +93,7 @@ static void addUnitSymbol(OpSpec &spec) {
   spec.iterationSpace.insert(spec.iterationSpace.begin(), IterationDim{name, 1, 1});
 }
 
-/// In a SuperDSC an index tensor chooses for one tensor: the others get one of the same memory.
-static void separateIndices(OpSpec &spec) {
+OpSpec separateIndices(OpSpec spec) {
   std::set<std::string> taken;
   for (size_t i = 0; i < spec.args.size(); ++i) {
     for (size_t j = 0; j + 1 < spec.args[i].deviceCoordinates.size(); ++j) {
@@ -115,10 +114,11 @@ static void separateIndices(OpSpec &spec) {
       break;
     }
   }
+  return spec;
 }
 
 OpSpec normalizeForEmission(OpSpec spec) {
-  separateIndices(spec);
+  spec = separateIndices(std::move(spec));
   if (spec.op == "layernormscale") {
     reduceStick(*std::find_if(spec.args.begin(), spec.args.end(),
                               [](const TensorArg &arg) { return !arg.isIndex(); }));

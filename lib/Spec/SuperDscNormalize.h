@@ -24,6 +24,10 @@ enum class OpClass : uint8_t { Pointwise, Reduction, Matmul, Restickify, Convers
 
 OpClass classifyOp(const OpSpec &spec);
 
+/// One index tensor per indirectly accessed tensor: what the tensors of a SuperDSC are made of, in
+/// this order. \p spec must pass verifyOpSpec.
+OpSpec separateIndices(OpSpec spec);
+
 /// \p spec must pass verifyOpSpec.
 OpSpec normalizeForEmission(OpSpec spec);
 

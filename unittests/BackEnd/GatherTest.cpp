@@ -1,5 +1,6 @@
 //===- GatherTest.cpp - rows chosen by indices, from OpSpec to the device -------------------===//
 #include "spyre/BackEnd/BackEnd.h"
+#include "spyre/Spec/Bundle.h"
 
 #include "ExpectSame.h"
 #include "GeneratorGather.h"
@@ -240,6 +241,36 @@ TEST(Gather, IndicesAndResultsMayBeInLx) {
     ASSERT_TRUE(ran.ok()) << ran.text() << program::disassemble(*program);
     EXPECT_EQ(actual.arguments, expected.arguments);
     EXPECT_NE(actual.arguments[2], memory.arguments[2]);
+  }
+}
+
+// Two tables by the same indices, of which two cores share a stick; addresses are symbols.
+TEST(Gather, WorksInBundlesOfBothModes) {
+  arch::DeviceDesc device = presetDevice("tiny");
+  OpSpec spec = specOf({.rows = 30, .hidden = 128, .entries = {{20, 2}}, .op = "add"});
+  spec.args.insert(spec.args.begin() + 2, spec.args[1]);
+  for (size_t i = 0; i < spec.args.size(); ++i) {
+    spec.args[i].argIndex = int64_t(i);
+    spec.args[i].address = int64_t(i) << 34;
+  }
+  Random random(5);
+  evaluator::Memory memory = randomMemory(spec, random), expected = memory;
+  ASSERT_TRUE(evaluator::evaluate({spec}, expected).ok());
+  for (bool symbolic : {false, true}) {
+    Expected<Artifacts> bundle = spec::generateBundle({spec}, {.symbolicArguments = symbolic});
+    ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+    Expected<Artifacts> code = compileBundle(*bundle, device);
+    ASSERT_TRUE(code.ok()) << code.status().message();
+    program::Program program = *program::readProgram(code->at("spyreCodeDir/init.bin"));
+    EXPECT_EQ(program.symbols.size(), symbolic ? 4u : 0u);
+    for (program::Symbol &symbol : program.symbols) {
+      symbol.value = std::stoll(symbol.name.substr(4)) << 34;
+    }
+    Card card(device);
+    evaluator::Memory actual = memory;
+    Status ran = card.run(program, actual);
+    ASSERT_TRUE(ran.ok()) << ran.text();
+    EXPECT_EQ(actual.arguments, expected.arguments) << symbolic;
   }
 }
 
