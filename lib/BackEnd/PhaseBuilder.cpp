@@ -258,6 +258,23 @@ bool PhaseBuilder::isCut(size_t axis) const {
   });
 }
 
+/// The part of \p span that lies in the piece of \p round, perhaps none; \p pieceBegin becomes the
+/// first step of the piece.
+static PhaseBuilder::Span clip(const Arrival &arrival, size_t round, PhaseBuilder::Span span,
+                               int64_t &pieceBegin) {
+  auto rest = int64_t(round);
+  for (const Arrival::Cut &cut : arrival.cuts) {
+    if (cut.dim == span.dim) {
+      pieceBegin = rest % cut.pieces * cut.steps;
+      int64_t end = std::min(span.begin + span.count, pieceBegin + cut.steps);
+      span.begin = std::max(span.begin, pieceBegin);
+      span.count = end - span.begin;
+    }
+    rest /= cut.pieces;
+  }
+  return span;
+}
+
 void PhaseBuilder::arrive(const Place &from, const Place &lx, const std::vector<Span> &spans,
                           int32_t only) {
   const Arrival &arrival = *from.arriving->arrival;
@@ -266,38 +283,34 @@ void PhaseBuilder::arrive(const Place &from, const Place &lx, const std::vector<
     std::vector<Level> nest;
     bool touched = true;
     for (const Span &span : spans) {
-      int64_t begin = span.begin, end = span.begin + span.count, pieceBegin = 0;
-      auto rest = int64_t(round);
-      for (const Arrival::Cut &cut : arrival.cuts) {
-        if (cut.dim == span.dim) {
-          pieceBegin = rest % cut.pieces * cut.steps;
-          begin = std::max(begin, pieceBegin);
-          end = std::min(end, pieceBegin + cut.steps);
-        }
-        rest /= cut.pieces;
-      }
-      touched &= begin < end;
-      source.offset -= pieceBegin * span.fromBytes;
-      source.offset += (begin - span.begin) * span.fromBytes;
-      target.offset += (begin - span.begin) * span.toBytes;
-      nest.push_back({end - begin, {span.fromBytes, span.toBytes}});
+      int64_t pieceBegin = 0;
+      Span part = clip(arrival, round, span, pieceBegin);
+      touched &= part.count > 0;
+      // The operand's own offset counts from the begin of the core's slice, the piece from its own.
+      source.offset += (part.begin - span.begin - pieceBegin) * span.fromBytes;
+      target.offset += (part.begin - span.begin) * span.toBytes;
+      nest.push_back({part.count, {span.fromBytes, span.toBytes}});
     }
-    if (!touched) {
-      continue;
+    if (touched) {
+      exchangePiece(source, target, round, only, std::move(nest));
     }
-    std::vector<int64_t> peers = arrival.owners[round], slices;
-    for (size_t core = 0; core < peers.size(); ++core) {
-      slices.push_back(from.arriving->sliceBegin[size_t(peers[core])]);
-      const bool takesPart = only < 0 || phase.coreTables[size_t(only)][core] != 0;
-      peers[core] = takesPart ? peers[core] : -1;
-    }
-    source.sliceTable = coreTable(slices);
-    Instruction exchange;
-    exchange.opcode = Opcode::Exchange;
-    exchange.function = program::Function::Copy;
-    exchange.peerTable = coreTable(peers);
-    emit(exchange, {&source, &target}, std::move(nest));
   }
+}
+
+void PhaseBuilder::exchangePiece(Place source, const Place &target, size_t round, int32_t only,
+                                 std::vector<Level> nest) {
+  std::vector<int64_t> peers = source.arriving->arrival->owners[round], slices;
+  for (size_t core = 0; core < peers.size(); ++core) {
+    slices.push_back(source.arriving->sliceBegin[size_t(peers[core])]);
+    const bool takesPart = only < 0 || phase.coreTables[size_t(only)][core] != 0;
+    peers[core] = takesPart ? peers[core] : -1;
+  }
+  source.sliceTable = coreTable(slices);
+  Instruction exchange;
+  exchange.opcode = Opcode::Exchange;
+  exchange.function = program::Function::Copy;
+  exchange.peerTable = coreTable(peers);
+  emit(exchange, {&source, &target}, std::move(nest));
 }
 
 void PhaseBuilder::store(const Place &lx, const Place &ddr, int32_t only) {

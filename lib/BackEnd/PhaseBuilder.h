@@ -119,6 +119,9 @@ private:
   void walkPiece(const std::vector<size_t> &order, size_t depth, int64_t trips, const Hook &enter,
                  const Hook &leave);
   bool isCut(size_t axis) const;
+  /// Every core gets the piece of \p round from its owner.
+  void exchangePiece(Place source, const Place &target, size_t round, int32_t only,
+                     std::vector<Level> nest);
   program::Operand operandOf(const Place &place) const;
   program::Instruction &append(const program::Instruction &instruction);
   bool tooLong() const { return phase.instructions.size() >= kMaxInstructions; }

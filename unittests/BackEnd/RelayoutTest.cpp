@@ -254,7 +254,7 @@ class DifferentialRelayout : public testing::TestWithParam<const char *> {};
 TEST_P(DifferentialRelayout, CardEqualsEvaluatorForAnyTwoDivisions) {
   arch::DeviceDesc device = presetDevice(GetParam());
   Card card(device);
-  const uint64_t cases = std::getenv("SPYRE_TEST_LONG") ? 6000 : 210;
+  const uint64_t cases = std::getenv("SPYRE_TEST_LONG") ? 6000 : 140;
   uint64_t moved = 0;
   for (uint64_t seed = 0; seed < cases && !HasFailure(); ++seed) {
     Random random(seed * 7907 + 3);
