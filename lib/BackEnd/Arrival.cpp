@@ -118,6 +118,10 @@ Expected<Arrival> planArrival(const Kernel &kernel, const DscTensor &tensor, con
       int64_t rest = round;
       for (const Relation &relation : relations) {
         const int64_t slice = sliceOf(kernel.dsc->coreSlice[core], relation.dim);
+        if (slice < 0 || slice >= relation.own) {
+          return error<5302>("{}: core {} has slice {} of '{}', of which there are {}", kernel.name,
+                             core, slice, relation.dim, relation.own);
+        }
         const int64_t piece = rest % relation.pieces();
         rest /= relation.pieces();
         wanted.emplace_back(relation.dim, slice / relation.parts() * relation.pieces() + piece);

@@ -9,6 +9,9 @@
 
 namespace spyre::spec {
 
+/// No machine has as many cores; one more is still a number.
+static constexpr int64_t kMaxSlices = int64_t(1) << 31;
+
 int64_t slicesOf(const SuperDsc &dsc, const DscTensor &tensor, const std::string &dim) {
   if (tensor.ownerSlice.empty()) {
     const int64_t *slices = findDim(dsc.slices, dim);
@@ -17,7 +20,7 @@ int64_t slicesOf(const SuperDsc &dsc, const DscTensor &tensor, const std::string
   int64_t last = 0;
   for (const DimMap<int64_t> &owned : tensor.ownerSlice) {
     const int64_t *slice = findDim(owned, dim);
-    last = std::max(last, slice ? *slice : 0);
+    last = std::max(last, slice ? std::min(*slice, kMaxSlices) : 0);
   }
   return last + 1;
 }
