@@ -30,7 +30,7 @@ int32_t BufferTable::staging(const std::string &suffix, int64_t base, int64_t by
 }
 
 BufferTable::Location BufferTable::tensor(const TensorMap &map) {
-  if (map.inLx) {
+  if (map.inLx || map.arrival) {
     return residentTensor(map);
   }
   // All cores together reach every stick of the tensor: a gap before the first or behind the last

@@ -60,7 +60,6 @@ private:
     bool isAsWritten = plan.arguments.empty();
     SPYRE_ASSIGN_OR_RETURN(auto addressOfId, resolve(call));
     for (DscTensor &tensor : dsc.tensors) {
-      SPYRE_RETURN_IF_ERROR(refuseIndirect(dsc, tensor));
       for (int64_t &start : tensor.startAddress) {
         if (!tensor.symbolic) {
           break;
@@ -81,15 +80,6 @@ private:
     }
     plan.operations.push_back(std::move(dsc));
     return Status::success();
-  }
-
-  static Status refuseIndirect(const SuperDsc &dsc, const DscTensor &tensor) {
-    if (tensor.indirection == DscTensor::Indirection::None) {
-      return Status::success();
-    }
-    return error<5302>("{}_{}: {} takes part in an indirect access, which this back end does not "
-                       "lower; gather on the host",
-                       dsc.index, dsc.op.substr(0, 64), tensor.name);
   }
 
   Expected<std::map<int64_t, int64_t>> resolve(const BundleCall &call) const {

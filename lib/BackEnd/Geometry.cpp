@@ -7,6 +7,8 @@
 
 #include "spyre/Base/Math.h"
 
+#include "Indirect.h"
+
 #include <algorithm>
 
 namespace spyre::backend {
@@ -43,7 +45,7 @@ int64_t TensorMap::strideBytes(const std::string &name) const {
 }
 
 int64_t TensorMap::spanBytes() const {
-  int64_t span = kStickBytes;
+  int64_t span = kStickBytes + (rows - 1) * rowBytes;
   for (const Dim &dim : dims) {
     span += (dim.steps - 1) * dim.strideBytes;
   }
@@ -192,11 +194,9 @@ static Expected<Extent> extentOf(const Kernel &kernel, const DscTensor &tensor,
   return Extent{size - gap, size - gap};
 }
 
-/// Counts a dimension of \p extent steps per core in TensorMap::sliceBegin; \p wholeSticks is the
-/// size of the dimensions inside of it. The sanitizer compares 31 bits, which wrap for nonsense
-/// only.
-static void addSlices(const Kernel &kernel, const std::string &dim, int64_t extent,
-                      uint64_t &wholeSticks, TensorMap &map) {
+/// The sanitizer compares 31 bits, which wrap for nonsense only.
+void addSlices(const Kernel &kernel, const std::string &dim, int64_t extent, uint64_t &wholeSticks,
+               TensorMap &map) {
   for (size_t core = 0; core < map.sliceBegin.size(); ++core) {
     const auto &slices = kernel.dsc->coreSlice;
     const int64_t *slice = core < slices.size() ? spec::findDim(slices[core], dim) : nullptr;
@@ -237,6 +237,13 @@ static Expected<TensorMap> mapTensor(const Kernel &kernel, size_t index) {
     SPYRE_ASSIGN_OR_RETURN(int64_t scale, scaleOf(kernel, tensor, dim, isStick));
     if (scale < 0) {
       map.sparse |= isStick;
+      continue;
+    }
+    if (isIndirectDim(tensor, dim)) {
+      SPYRE_ASSIGN_OR_RETURN(int64_t rows, addRows(kernel, tensor, dim, strideBytes, map));
+      if (__builtin_mul_overflow(strideBytes, rows, &strideBytes) || strideBytes > kMaxBytes) {
+        return error<5302>("{}: {} is larger than any memory", kernel.name, tensor.name);
+      }
       continue;
     }
     SPYRE_ASSIGN_OR_RETURN(Extent extent, extentOf(kernel, tensor, dim));
@@ -343,6 +350,9 @@ static Status checkFormats(Kernel &kernel, const std::vector<size_t> &inputs) {
     return checkTopKFormats(kernel, dsc.tensors[inputs[0]], dsc.tensors[size_t(dsc.output)]);
   }
   for (const DscTensor &tensor : dsc.tensors) {
+    if (tensor.indirection == DscTensor::Indirection::Index) {
+      continue;
+    }
     if (tensor.format != kernel.format) {
       return error<5302>("{}: {} is {} but the output is {}; convert first", kernel.name,
                          tensor.name, numerics::formatName(tensor.format),
@@ -392,6 +402,48 @@ static Expected<std::vector<size_t>> inputIndices(const Kernel &kernel) {
   return indices;
 }
 
+/// An input in DDR or LX, with how it comes from other cores' LX or by indices.
+static Status addInput(Kernel &kernel, size_t index) {
+  const spec::SuperDsc &dsc = *kernel.dsc;
+  const DscTensor &tensor = dsc.tensors[index];
+  const bool arrives = !tensor.ownerSlice.empty();
+  Kernel owners;
+  spec::SuperDsc divided;
+  if (arrives) {
+    divided = dividedLike(dsc, tensor);
+    owners = kernel;
+    owners.dsc = &divided;
+    SPYRE_RETURN_IF_ERROR(checkBox(owners));
+  }
+  SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(arrives ? owners : kernel, index));
+  map.role = fmt::format("in{}", kernel.inputs.size());
+  if (tensor.indirection == DscTensor::Indirection::Value) {
+    SPYRE_ASSIGN_OR_RETURN(IndexMap indices, mapIndex(kernel, map));
+    for (size_t core = 0; core < map.startAddress.size(); ++core) {
+      map.startAddress[core] = spec::valueStart(dsc, tensor, core);
+    }
+    indices.map.role = fmt::format("idx{}", kernel.indices.size());
+    SPYRE_RETURN_IF_ERROR(checkRange(kernel, indices.map));
+    for (const auto &other : kernel.indices) {
+      if (!other->map.sparse && !indices.map.sparse &&
+          other->map.stickDim != indices.map.stickDim) {
+        return error<5302>("{}: index tensors with sticks along '{}' and '{}'; use one layout",
+                           kernel.name, other->map.stickDim, indices.map.stickDim);
+      }
+    }
+    map.indices = int(kernel.indices.size());
+    kernel.indices.push_back(std::make_shared<const IndexMap>(std::move(indices)));
+  }
+  SPYRE_RETURN_IF_ERROR(checkRange(kernel, map));
+  if (arrives) {
+    SPYRE_ASSIGN_OR_RETURN(Arrival arrival, planArrival(kernel, tensor, map));
+    map.arrival = std::make_shared<const Arrival>(std::move(arrival));
+    map.inLx = false;
+  }
+  kernel.inputs.push_back(std::move(map));
+  return Status::success();
+}
+
 Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &device) {
   Kernel kernel;
   kernel.dsc = &dsc;
@@ -407,16 +459,15 @@ Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &devi
   SPYRE_RETURN_IF_ERROR(checkBox(kernel));
   SPYRE_ASSIGN_OR_RETURN(std::vector<size_t> indices, inputIndices(kernel));
   SPYRE_RETURN_IF_ERROR(checkFormats(kernel, indices));
+  SPYRE_RETURN_IF_ERROR(checkIndirection(kernel));
   for (size_t index : indices) {
-    SPYRE_ASSIGN_OR_RETURN(TensorMap map, mapTensor(kernel, index));
-    map.role = fmt::format("in{}", kernel.inputs.size());
-    SPYRE_RETURN_IF_ERROR(checkRange(kernel, map));
-    kernel.inputs.push_back(std::move(map));
+    SPYRE_RETURN_IF_ERROR(addInput(kernel, index));
   }
   SPYRE_ASSIGN_OR_RETURN(kernel.output, mapTensor(kernel, size_t(dsc.output)));
   kernel.output.role = "out";
   kernel.output.isOutput = true;
   SPYRE_RETURN_IF_ERROR(checkRange(kernel, kernel.output));
+  SPYRE_RETURN_IF_ERROR(checkArrivals(kernel));
   return kernel;
 }
 

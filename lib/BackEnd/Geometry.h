@@ -15,8 +15,10 @@
 #include "spyre/Base/Status.h"
 #include "spyre/Spec/Windows.h"
 
+#include "Arrival.h"
 #include "OpTable.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,7 +39,10 @@ struct TensorMap {
   /// "in0", "out"
   std::string role;
   bool isOutput = false;
+  /// In the LX of the core that uses it.
   bool inLx = false;
+  /// In the LX of other cores: how it comes from there. Then the dims have the steps of an owner.
+  std::shared_ptr<const Arrival> arrival;
   /// The dimension with most of the lanes.
   std::string stickDim;
   int64_t lanes = 0;
@@ -52,6 +57,9 @@ struct TensorMap {
   std::vector<int64_t> sliceBegin;
   /// Dimensions the tensor holds; broadcast and reduced ones are left out.
   std::vector<Dim> dims;
+  /// Indirect access: rows this far apart, of which Kernel::indices[indices] chooses; -1 for none.
+  int64_t rows = 1, rowBytes = 0;
+  int indices = -1;
 
   const Dim *find(const std::string &name) const;
   bool holds(const std::string &name) const { return find(name) != nullptr; }
@@ -70,6 +78,8 @@ struct StickSteps {
   int64_t tailLanes = 0;
 };
 
+struct IndexMap;
+
 /// One operation, checked and ready to be lowered.
 struct Kernel {
   const spec::SuperDsc *dsc = nullptr;
@@ -84,6 +94,8 @@ struct Kernel {
   TensorMap output;
   /// Strides and dilations of a window op (LowerConv.cpp, LowerPool.cpp).
   spec::WindowSteps windows;
+  /// Of indirectly accessed inputs (Indirect.h).
+  std::vector<std::shared_ptr<const IndexMap>> indices;
 
   bool isWindowOp() const {
     return op.opClass == OpClass::Convolution || op.opClass == OpClass::Window;
@@ -100,6 +112,11 @@ struct Kernel {
   /// Refuses masks on any dimension but \p dim. Error: E5302.
   Status checkMaskedOnly(const std::string &dim) const;
 };
+
+/// Counts a dimension of \p extent steps per core in TensorMap::sliceBegin; \p wholeSticks is the
+/// size of the dimensions inside of it and grows.
+void addSlices(const Kernel &kernel, const std::string &dim, int64_t extent, uint64_t &wholeSticks,
+               TensorMap &map);
 
 /// Errors: E5301, E5302, E5304, E5307.
 Expected<Kernel> analyse(const spec::SuperDsc &dsc, const arch::DeviceDesc &device);

@@ -125,6 +125,8 @@ static size_t addFreeAxes(Matmul &mm, PhaseBuilder &builder, bool rows) {
   const Kernel &kernel = *mm.kernel;
   std::vector<Axis> axes;
   Place a, b, c;
+  a.arriving = mm.a.arriving;
+  b.arriving = mm.b.arriving;
   for (const auto &[dim, size] : kernel.dsc->size) {
     if (dim == mm.kDim || dim == mm.nDim || kernel.inputs[1].holds(dim) == rows) {
       continue;
@@ -326,6 +328,10 @@ static void stageOperands(Matmul &mm, PhaseBuilder &builder) {
 }
 
 static void loadA(const Matmul &mm, PhaseBuilder &builder) {
+  if (mm.a.arriving) {
+    builder.load(mm.a, mm.aUnit);
+    return;
+  }
   Instruction load;
   load.opcode = Opcode::Load;
   std::vector<const Place *> places{&mm.a, &mm.aUnit};
@@ -334,6 +340,19 @@ static void loadA(const Matmul &mm, PhaseBuilder &builder) {
 
 /// \p rows sticks of B for each n.
 static void loadRows(const Matmul &mm, PhaseBuilder &builder, int64_t rows, int32_t only) {
+  if (mm.b.arriving) {
+    std::vector<PhaseBuilder::Span> spans;
+    for (size_t a : builder.axesOf(mm.b)) {
+      if (a != mm.kAxis) {
+        spans.push_back({builder.axes[a].name, builder.firstStep(a), builder.steps(a),
+                         mm.b.stride[a], mm.bUnit.stride[a]});
+      }
+    }
+    spans.push_back({mm.kDim, builder.firstStep(mm.kAxis) * kMatmulBlock, rows, mm.bRowBytes,
+                     mm.bUnitRowBytes});
+    builder.arrive(mm.b, mm.bUnit, spans, only);
+    return;
+  }
   Instruction load;
   load.opcode = Opcode::Load;
   load.onlyTable = only;

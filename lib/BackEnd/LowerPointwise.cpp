@@ -6,12 +6,14 @@
 //
 //     loop over tiles { Load inputs; Vector; Store output }
 //
-// A copy needs no Vector when its input has plain sticks: it stores what it loaded.
+// A copy needs no Vector when its input has plain sticks: it stores what it loaded. Inputs whose
+// rows are chosen by indices are gathered instead of loaded (Gather.h).
 //
 // The tiles know tensors only. What else the vector function takes is written into the finished
 // instructions: constants, the second lane of a pair, another order (docs/adr/0015).
 //===--------------------------------------------------------------------------------------------===//
 #include "Constants.h"
+#include "Gather.h"
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
 
@@ -77,8 +79,13 @@ enum class Path : uint8_t { Vector, MoveBytes, LoadIntoOutput, StoreFromInput };
 /// The operands of the phase, inputs first, the output last: where each tensor is and where the
 /// unit finds it.
 struct Operands {
+  explicit Operands(const Kernel &kernel) : gathers(kernel) {}
+
   std::vector<std::string> names;
   std::vector<Place> tensors;
+  /// The tensors as their tiles depend on axes: gathered ones on those of their indices, too.
+  std::vector<Place> shapes;
+  GatherPlan gathers;
   std::vector<bool> inLx;
   std::vector<Place> units;
   Path path = Path::Vector;
@@ -101,6 +108,9 @@ static void addAxes(const Kernel &kernel, PhaseBuilder &builder, Operands &opera
     operands.tensors.push_back(builder.placeOf(*map));
     operands.inLx.push_back(map->inLx);
     operands.names.push_back(map->role);
+    if (map->indices >= 0) {
+      operands.gathers.add(operands.tensors.size() - 1, builder);
+    }
   }
   for (const auto &[dim, size] : kernel.dsc->size) {
     int64_t steps = kernel.perCore(dim);
@@ -109,16 +119,20 @@ static void addAxes(const Kernel &kernel, PhaseBuilder &builder, Operands &opera
     for (size_t i = 0; i < maps.size(); ++i) {
       operands.tensors[i].stride.push_back(maps[i]->strideBytes(dim));
     }
+    operands.gathers.addAxis(dim);
   }
   std::vector<Place *> places;
   for (Place &place : operands.tensors) {
     places.push_back(&place);
   }
-  coalesce(builder.axes, places);
+  operands.gathers.finishAxes(builder, places);
+  for (size_t i = 0; i < operands.tensors.size(); ++i) {
+    operands.shapes.push_back(operands.gathers.shapeOf(i, operands.tensors[i]));
+  }
 }
 
 static Path choosePath(const Kernel &kernel, const Operands &operands) {
-  const Place &input = operands.tensors[0];
+  const Place &input = operands.shapes[0];
   bool computes = kernel.format == numerics::DataFormat::Sen169Fp16 ||
                   kernel.format == numerics::DataFormat::IeeeFp32;
   if (kernel.op.opClass != OpClass::Copy) {
@@ -139,10 +153,10 @@ static Path choosePath(const Kernel &kernel, const Operands &operands) {
 }
 
 static int64_t stagingBytes(const PhaseBuilder &builder, const Operands &operands) {
-  int64_t bytes = 0;
+  int64_t bytes = operands.gathers.stagingBytes(builder);
   for (size_t i = 0; i < operands.tensors.size(); ++i) {
     if (operands.ownsBuffer(i)) {
-      bytes += saturatingProduct(tileSteps(builder.axes, operands.tensors[i]), kStickBytes);
+      bytes += saturatingProduct(tileSteps(builder.axes, operands.shapes[i]), kStickBytes);
     }
   }
   return bytes;
@@ -153,9 +167,10 @@ static void stageOperands(PhaseBuilder &builder, Operands &operands) {
   for (size_t i = 0; i < operands.tensors.size(); ++i) {
     if (operands.ownsBuffer(i)) {
       operands.units[i] =
-          builder.stage(operands.names[i] + ".tile", operands.tensors[i], kStickBytes);
+          builder.stage(operands.names[i] + ".tile", operands.shapes[i], kStickBytes);
     }
   }
+  operands.gathers.stage(builder);
   if (operands.path == Path::LoadIntoOutput) {
     operands.units[0] = operands.units[1];
   } else if (operands.path == Path::StoreFromInput) {
@@ -192,36 +207,24 @@ static void emitWork(const Kernel &kernel, PhaseBuilder &builder, const Operands
   }
 }
 
-Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffers) {
-  SPYRE_RETURN_IF_ERROR(checkRules(kernel));
-  SPYRE_ASSIGN_OR_RETURN(std::vector<uint32_t> constants, readConstants(kernel));
-  PhaseBuilder builder(kernel, buffers);
-  Operands operands;
-  addAxes(kernel, builder, operands);
-  operands.path = choosePath(kernel, operands);
-  if (operands.path == Path::MoveBytes && movedBytes(kernel, operands) > 4) {
-    return error<5302>("{}: one {} cannot be spread over a stick; expand it on the host",
-                       kernel.name, numerics::formatName(kernel.format));
-  }
-  // Moving bytes takes one level for the inside of a stick.
-  size_t maxAxes = program::kMaxLevels - (operands.path == Path::MoveBytes);
-  const Place &output = operands.tensors.back();
-  auto bytes = [&] { return stagingBytes(builder, operands); };
-  if (!fillTiles(builder.axes, innerFirst(output), maxAxes, builder.stagingBytesLeft(), bytes)) {
-    return error<5303>("{}: one stick per operand needs {} bytes of staging area, the machine has "
-                       "{}; leave more of LX to the back end",
-                       kernel.name, bytes(), builder.stagingBytesLeft());
-  }
-  stageOperands(builder, operands);
+/// The tiles of all axes, or of what a chunked one has left.
+static void walkTiles(const Kernel &kernel, PhaseBuilder &builder, const Operands &operands) {
   std::vector<size_t> order;
-  for (size_t a : builder.axesOf(output)) {
+  int64_t chunks = operands.gathers.chunkAxis();
+  for (size_t a : builder.axesOf(operands.tensors.back())) {
     if (builder.axes[a].tiled()) {
-      order.push_back(a);
+      order.insert(int64_t(a) == chunks ? order.begin() : order.end(), a);
     }
   }
   auto enter = [&](size_t depth) {
+    operands.gathers.loadIndices(builder, order, depth);
     for (size_t i = 0; i < operands.output(); ++i) {
-      if (!operands.inLx[i] && depth == PhaseBuilder::depthOf(order, operands.tensors[i])) {
+      if (operands.inLx[i] || depth != PhaseBuilder::depthOf(order, operands.shapes[i])) {
+        continue;
+      }
+      if (operands.gathers.isGathered(i)) {
+        operands.gathers.gather(builder, i, operands.tensors[i], operands.units[i]);
+      } else {
         builder.load(operands.tensors[i], operands.units[i]);
       }
     }
@@ -230,6 +233,46 @@ Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffe
     }
   };
   builder.walk(order, enter, [](size_t) {});
+}
+
+/// Places that move with the axes: tensors, and units that are tensors in LX.
+static std::vector<Place *> movingPlaces(Operands &operands) {
+  std::vector<Place *> places;
+  for (size_t i = 0; i < operands.tensors.size(); ++i) {
+    places.push_back(&operands.tensors[i]);
+    if (!operands.units[i].staged) {
+      places.push_back(&operands.units[i]);
+    }
+  }
+  return places;
+}
+
+Expected<program::Phase> lowerPointwise(const Kernel &kernel, BufferTable &buffers) {
+  SPYRE_RETURN_IF_ERROR(checkRules(kernel));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<uint32_t> constants, readConstants(kernel));
+  PhaseBuilder builder(kernel, buffers);
+  Operands operands(kernel);
+  addAxes(kernel, builder, operands);
+  operands.path = choosePath(kernel, operands);
+  if (operands.path == Path::MoveBytes && movedBytes(kernel, operands) > 4) {
+    return error<5302>("{}: one {} cannot be spread over a stick; expand it on the host",
+                       kernel.name, numerics::formatName(kernel.format));
+  }
+  // Moving bytes takes one level for the inside of a stick, indices one for their sticks.
+  size_t maxAxes = program::kMaxLevels - (operands.path == Path::MoveBytes) -
+                   (operands.path != Path::MoveBytes && !operands.gathers.empty());
+  std::vector<size_t> growing = innerFirst(operands.tensors.back());
+  std::erase_if(growing, [&](size_t a) { return int64_t(a) == operands.gathers.chunkAxis(); });
+  auto bytes = [&] { return stagingBytes(builder, operands); };
+  if (!fillTiles(builder.axes, growing, maxAxes, builder.stagingBytesLeft(), bytes)) {
+    return error<5303>("{}: one stick per operand needs {} bytes of staging area, the machine has "
+                       "{}; leave more of LX to the back end",
+                       kernel.name, bytes(), builder.stagingBytesLeft());
+  }
+  stageOperands(builder, operands);
+  do {
+    walkTiles(kernel, builder, operands);
+  } while (operands.gathers.nextPart(builder, movingPlaces(operands)));
   SPYRE_ASSIGN_OR_RETURN(program::Phase phase, builder.finish());
   for (program::Instruction &instruction : phase.instructions) {
     if (instruction.opcode == program::Opcode::Vector) {

@@ -104,18 +104,11 @@ static constexpr OpInfo kLowered[] = {
 static constexpr std::string_view kDocumented[] = {"matmul"};
 
 /// Names the interface lists without saying what they compute.
-static constexpr std::string_view kNamedOnly[] = {"avgpoolnmapfwd",
-                                                  "batchmatmulint4",
-                                                  "batchnormfwd",
-                                                  "conv2dfp8",
-                                                  "conv2dint4",
-                                                  "conv2dint8",
-                                                  "csqint4",
-                                                  "csqint4wt",
-                                                  "fnms",
-                                                  "maskbyindex",
-                                                  "quantscalepertoken",
-                                                  "quantscalepertokenfp8"};
+static constexpr std::string_view kNamedOnly[] = {
+    "avgpoolnmapfwd", "batchmatmulint4",    "batchnormfwd",
+    "conv2dfp8",      "conv2dint4",         "conv2dint8",
+    "csqint4",        "csqint4wt",          "fnms",
+    "maskbyindex",    "quantscalepertoken", "quantscalepertokenfp8"};
 
 bool OpInfo::computesIntegers() const {
   using enum Function;

@@ -35,6 +35,13 @@ Place PhaseBuilder::placeOf(const TensorMap &map) {
     place.sliceTable = coreTable(map.sliceBegin);
     return place;
   }
+  if (map.arrival) {
+    place.arriving = &map;
+    const std::vector<int64_t> &offsets = map.arrival->offsetBytes;
+    bool moves = std::any_of(offsets.begin(), offsets.end(), [](int64_t o) { return o != 0; });
+    place.coreTable = moves ? coreTable(offsets) : -1;
+    return place;
+  }
   int64_t base = *std::min_element(map.startAddress.begin(), map.startAddress.end());
   std::vector<int64_t> offsets;
   bool differ = false;
@@ -121,7 +128,7 @@ void PhaseBuilder::walkFrom(const std::vector<size_t> &order, size_t depth, cons
 void PhaseBuilder::walkPiece(const std::vector<size_t> &order, size_t depth, int64_t trips,
                              const Hook &enter, const Hook &leave) {
   TileState &tile = state[order[depth]];
-  if (trips == 1 || depth < unrolled) {
+  if (trips == 1 || depth < unrolled || isCut(order[depth])) {
     for (int64_t trip = 0; trip < trips && !tooLong(); ++trip) {
       walkFrom(order, depth + 1, enter, leave);
       tile.offset += tile.steps;
@@ -170,10 +177,10 @@ program::Operand PhaseBuilder::operandOf(const Place &place) const {
   operand.offset = place.offset;
   operand.coreTable = place.coreTable;
   operand.sliceTable = place.sliceTable;
-  if (place.staged) {
-    return operand;
-  }
   for (size_t a = 0; a < place.stride.size(); ++a) {
+    if (place.staged && int(a) != place.wholeAxis) {
+      continue;
+    }
     const TileState &tile = state[a];
     operand.offset += tile.offset * place.stride[a];
     if (tile.slot >= 0) {
@@ -237,10 +244,80 @@ void PhaseBuilder::emitAs(numerics::DataFormat format, Instruction instruction,
   append(instruction);
 }
 
-void PhaseBuilder::load(const Place &ddr, const Place &lx) {
+void PhaseBuilder::load(const Place &from, const Place &lx) {
+  if (from.arriving) {
+    std::vector<Span> spans;
+    for (size_t a : axesOf(from)) {
+      spans.push_back({axes[a].name, firstStep(a), state[a].steps, from.stride[a], lx.stride[a]});
+    }
+    arrive(from, lx, spans);
+    return;
+  }
   Instruction instruction;
   instruction.opcode = Opcode::Load;
-  emit(instruction, {&ddr, &lx}, levels(axesOf(ddr), {&ddr, &lx}));
+  emit(instruction, {&from, &lx}, levels(axesOf(from), {&from, &lx}));
+}
+
+/// True when an arriving tensor has several pieces along \p axis: another core in each.
+bool PhaseBuilder::isCut(size_t axis) const {
+  return std::any_of(kernel.inputs.begin(), kernel.inputs.end(), [&](const TensorMap &input) {
+    return input.arrival && input.arrival->find(axes[axis].name);
+  });
+}
+
+/// The part of \p span that lies in the piece of \p round, perhaps none; \p pieceBegin becomes the
+/// first step of the piece.
+static PhaseBuilder::Span clip(const Arrival &arrival, size_t round, PhaseBuilder::Span span,
+                               int64_t &pieceBegin) {
+  auto rest = int64_t(round);
+  for (const Arrival::Cut &cut : arrival.cuts) {
+    if (cut.dim == span.dim) {
+      pieceBegin = rest % cut.pieces * cut.steps;
+      int64_t end = std::min(span.begin + span.count, pieceBegin + cut.steps);
+      span.begin = std::max(span.begin, pieceBegin);
+      span.count = end - span.begin;
+    }
+    rest /= cut.pieces;
+  }
+  return span;
+}
+
+void PhaseBuilder::arrive(const Place &from, const Place &lx, const std::vector<Span> &spans,
+                          int32_t only) {
+  const Arrival &arrival = *from.arriving->arrival;
+  for (size_t round = 0; round < arrival.owners.size(); ++round) {
+    Place source = from, target = lx;
+    std::vector<Level> nest;
+    bool touched = true;
+    for (const Span &span : spans) {
+      int64_t pieceBegin = 0;
+      Span part = clip(arrival, round, span, pieceBegin);
+      touched &= part.count > 0;
+      // The operand's own offset counts from the begin of the core's slice, the piece from its own.
+      source.offset += (part.begin - span.begin - pieceBegin) * span.fromBytes;
+      target.offset += (part.begin - span.begin) * span.toBytes;
+      nest.push_back({part.count, {span.fromBytes, span.toBytes}});
+    }
+    if (touched) {
+      exchangePiece(source, target, round, only, std::move(nest));
+    }
+  }
+}
+
+void PhaseBuilder::exchangePiece(Place source, const Place &target, size_t round, int32_t only,
+                                 std::vector<Level> nest) {
+  std::vector<int64_t> peers = source.arriving->arrival->owners[round], slices;
+  for (size_t core = 0; core < peers.size(); ++core) {
+    slices.push_back(source.arriving->sliceBegin[size_t(peers[core])]);
+    const bool takesPart = only < 0 || phase.coreTables[size_t(only)][core] != 0;
+    peers[core] = takesPart ? peers[core] : -1;
+  }
+  source.sliceTable = coreTable(slices);
+  Instruction exchange;
+  exchange.opcode = Opcode::Exchange;
+  exchange.function = program::Function::Copy;
+  exchange.peerTable = coreTable(peers);
+  emit(exchange, {&source, &target}, std::move(nest));
 }
 
 void PhaseBuilder::store(const Place &lx, const Place &ddr, int32_t only) {

@@ -64,6 +64,8 @@ public:
   /// Steps of the current tile along \p axis, and whether its last one is the partial one.
   int64_t steps(size_t axis) const { return state[axis].steps; }
   bool hasTail(size_t axis) const { return state[axis].tail; }
+  /// First step of the current tile along \p axis, without what an enclosing loop adds.
+  int64_t firstStep(size_t axis) const { return state[axis].offset; }
 
   /// Levels for the steps of the current tile along \p order (outermost first).
   std::vector<Level> levels(const std::vector<size_t> &order,
@@ -78,7 +80,19 @@ public:
   /// The same in another format than the operation's. Operand 2 of TopK is a number, no memory.
   void emitAs(numerics::DataFormat format, program::Instruction instruction,
               const std::vector<const Place *> &places, std::vector<Level> levels);
-  void load(const Place &ddr, const Place &lx);
+  /// From DDR, or from other cores' LX when \p from arrives from there.
+  void load(const Place &from, const Place &lx);
+  /// A part of an arriving tensor along one of its dimensions.
+  struct Span {
+    std::string dim;
+    int64_t begin = 0, count = 1;
+    /// Of one step, there and here.
+    int64_t fromBytes = 0, toBytes = 0;
+  };
+  /// Brings the box \p spans of an arriving tensor to \p lx, where its first step is; only to the
+  /// cores of the table \p only. Axes along which the tensor is cut are not loops.
+  void arrive(const Place &from, const Place &lx, const std::vector<Span> &spans,
+              int32_t only = -1);
   /// \p only: table of the cores that take part, or -1.
   void store(const Place &lx, const Place &ddr, int32_t only = -1);
   void fill(const Place &lx, uint32_t pattern, int64_t pointBytes, int32_t only = -1);
@@ -107,6 +121,10 @@ private:
                 const Hook &leave);
   void walkPiece(const std::vector<size_t> &order, size_t depth, int64_t trips, const Hook &enter,
                  const Hook &leave);
+  bool isCut(size_t axis) const;
+  /// Every core gets the piece of \p round from its owner.
+  void exchangePiece(Place source, const Place &target, size_t round, int32_t only,
+                     std::vector<Level> nest);
   program::Operand operandOf(const Place &place) const;
   program::Instruction &append(const program::Instruction &instruction);
   bool tooLong() const { return phase.instructions.size() >= kMaxInstructions; }

@@ -16,8 +16,9 @@ static int64_t baseOf(const DscTensor &tensor) {
 
 static bool isCacheable(const SuperDsc &dsc) {
   return std::all_of(dsc.tensors.begin(), dsc.tensors.end(), [](const DscTensor &tensor) {
-    return !tensor.inLx && !tensor.startAddress.empty() && baseOf(tensor) >= 0 &&
-           baseOf(tensor) % kStickBytes == 0;
+    // The buffers of an indirect access do not begin where the tensors do.
+    return !tensor.inLx && tensor.indirection == DscTensor::Indirection::None &&
+           !tensor.startAddress.empty() && baseOf(tensor) >= 0 && baseOf(tensor) % kStickBytes == 0;
   });
 }
 

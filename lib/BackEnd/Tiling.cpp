@@ -61,7 +61,9 @@ void coalesce(std::vector<Axis> &axes, const std::vector<Place *> &places) {
       eraseAxis(axes, places, a);
     }
   }
-  while (joinOnePair(axes, places)) {
+  bool arrives = std::any_of(places.begin(), places.end(),
+                             [](const Place *place) { return place->arriving != nullptr; });
+  while (!arrives && joinOnePair(axes, places)) {
   }
 }
 

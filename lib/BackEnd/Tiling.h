@@ -36,7 +36,11 @@ struct Place {
   int32_t coreTable = -1;
   int32_t sliceTable = -1;
   bool staged = false;
+  /// Staged places: an axis of which all steps are there, not those of one tile; or -1.
+  int wholeAxis = -1;
   bool splat = false;
+  /// The tensor lies in other cores' LX; its axes are dimensions, none are joined.
+  const TensorMap *arriving = nullptr;
   /// Bytes per step of each axis.
   std::vector<int64_t> stride;
 

@@ -35,16 +35,21 @@ class Evaluator {
 public:
   explicit Evaluator(Memory &memory) : memory(memory) {}
 
-  Status run(const OpSpec &spec) {
-    SPYRE_RETURN_IF_ERROR(spec::verifyOpSpec(spec));
+  Status run(const OpSpec &whole) {
+    SPYRE_RETURN_IF_ERROR(spec::verifyOpSpec(whole));
+    // Rules count data; index tensors only say where it is.
+    OpSpec spec = whole;
+    std::erase_if(spec.args, [](const TensorArg &arg) { return arg.isIndex(); });
     SPYRE_RETURN_IF_ERROR(checkRule(spec));
     Operation operation;
-    operation.spec = &spec;
+    operation.spec = &whole;
     for (const spec::IterationDim &dim : spec.iterationSpace) {
       operation.ranges.push_back(dim.range);
       operation.extents.push_back(dim.range);
     }
     isConversionRule(spec.op) ? padSticks(operation) : padOutputStick(operation);
+    SPYRE_RETURN_IF_ERROR(readIndices(operation));
+    operation.spec = &spec;
     const TensorArg &output = spec.args.back();
     if (output.residency == Residency::Lx) {
       newLx = lx[output.address];
@@ -65,6 +70,21 @@ public:
   }
 
 private:
+  Status readIndices(const Operation &operation) {
+    indices.clear();
+    for (size_t i = 0; i < operation.spec->args.size(); ++i) {
+      const TensorArg &arg = operation.spec->args[i];
+      if (!arg.isIndex()) {
+        break;
+      }
+      auto index = std::make_shared<IndexView>();
+      SPYRE_ASSIGN_OR_RETURN(index->view, bind(operation, i));
+      index->copy.assign(index->view.data, index->view.data + tensorBytes(arg));
+      indices[arg.name] = std::move(index);
+    }
+    return Status::success();
+  }
+
   static Status checkRule(const OpSpec &spec) {
     if (isWindowRule(spec.op)) {
       return checkWindow(spec);
@@ -138,8 +158,8 @@ private:
     for (size_t i = 0; i < operation.extents.size(); ++i) {
       for (const TensorArg &arg : operation.spec->args) {
         const spec::Coordinate &lane = arg.deviceCoordinates.back();
-        if (outputLane.kind == spec::Coordinate::Kind::Mod && lane.kind == outputLane.kind &&
-            lane.symbol == outputLane.symbol &&
+        if (!arg.isIndex() && outputLane.kind == spec::Coordinate::Kind::Mod &&
+            lane.kind == outputLane.kind && lane.symbol == outputLane.symbol &&
             operation.spec->iterationSpace[i].symbol == lane.symbol) {
           operation.extents[i] =
               std::max(operation.extents[i], roundUp(operation.ranges[i], lane.divisor));
@@ -180,7 +200,7 @@ private:
     // A restickify drops what lies beyond the true size, so only its output is padded.
     const bool padded = isOutput || spec.op != "ReStickifyOpHBM";
     return makeTensorView(spec, argument, padded ? operation.extents : operation.ranges,
-                          buffer->data() + offset, int64_t(buffer->size()) - offset);
+                          buffer->data() + offset, int64_t(buffer->size()) - offset, indices);
   }
 
   static Status evaluateOp(const Operation &operation) {
@@ -230,6 +250,8 @@ private:
 
   Memory &memory;
   std::map<int64_t, std::vector<uint8_t>> lx;
+  /// Of the running op.
+  IndexViews indices;
   /// The LX output of the running op; it may have the address of an input.
   std::vector<uint8_t> newLx;
 };

@@ -50,6 +50,7 @@ void TensorView::storeBits(int64_t offsetElems, const uint8_t *source) const {
 static int64_t symbolPart(const Coordinate &coordinate, int64_t at) {
   switch (coordinate.kind) {
   case Coordinate::Kind::Constant:
+  case Coordinate::Kind::Indirect:
     return 0;
   case Coordinate::Kind::Symbol:
     return at;
@@ -72,9 +73,46 @@ static int64_t symbolIndex(const spec::OpSpec &spec, const std::string &name) {
   return -1;
 }
 
+int64_t TensorView::indirectElems(const Point &point) const { return index->at(point) * rowElems; }
+
+int64_t IndexView::at(const Point &point) const {
+  int32_t value = 0;
+  std::memcpy(&value, copy.data() + view.offset(point) * view.elementBytes, sizeof(value));
+  return value;
+}
+
+/// Every index the operation can read chooses one of \p rows.
+static Status checkIndices(const spec::OpSpec &spec, const IndexView &index,
+                           const std::string &name, int64_t rows,
+                           const std::vector<int64_t> &extents) {
+  Point point(spec.iterationSpace.size(), 0);
+  std::vector<size_t> symbols;
+  std::vector<int64_t> ranges;
+  for (size_t i = 0; i < spec.iterationSpace.size(); ++i) {
+    ranges.push_back(spec.iterationSpace[i].range);
+    if (index.view.uses[i]) {
+      symbols.push_back(i);
+      if (extents[i] > ranges[i]) {
+        return error<1402>("op '{}': '{}' has no indices for the padding of {}, the stick; "
+                           "restickify first",
+                           spec.op, name, spec.iterationSpace[i].symbol);
+      }
+    }
+  }
+  Status status = Status::success();
+  forEachPoint(point, symbols, ranges, [&] {
+    const int64_t row = index.at(point);
+    if (status.ok() && (row < 0 || row >= rows)) {
+      status = error<1402>("op '{}': '{}' holds the index {}; it must be in 0..{}", spec.op, name,
+                           row, rows - 1);
+    }
+  });
+  return status;
+}
+
 Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
                                     const std::vector<int64_t> &extents, uint8_t *data,
-                                    int64_t dataBytes) {
+                                    int64_t dataBytes, const IndexViews &indices) {
   const spec::TensorArg &arg = spec.args[argument];
   TensorView view;
   view.data = data;
@@ -100,6 +138,13 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
     const Coordinate &coordinate = arg.deviceCoordinates[j];
     view.baseElems += coordinate.offset * strides[j];
     if (coordinate.kind == Coordinate::Kind::Constant) {
+      continue;
+    }
+    if (coordinate.kind == Coordinate::Kind::Indirect) {
+      view.index = indices.at(coordinate.symbol);
+      view.rowElems = strides[j];
+      SPYRE_RETURN_IF_ERROR(
+          checkIndices(spec, *view.index, coordinate.symbol, arg.deviceSize[j], extents));
       continue;
     }
     const size_t symbol = size_t(symbolIndex(spec, coordinate.symbol));

@@ -12,9 +12,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace spyre::evaluator {
+
+struct IndexView;
 
 /// Values of the iteration symbols, in the order of the iteration space.
 using Point = std::vector<int64_t>;
@@ -32,14 +35,18 @@ struct TensorView {
   /// contribution[symbol][value] in elements.
   std::vector<std::vector<int64_t>> contribution;
   std::vector<bool> uses;
+  /// Chooses the entry along one dimension, whose entries are `rowElems` apart; may be null.
+  std::shared_ptr<const IndexView> index;
+  int64_t rowElems = 0;
 
   int64_t offset(const Point &point) const {
-    int64_t elems = baseElems;
+    int64_t elems = baseElems + (index ? indirectElems(point) : 0);
     for (size_t symbol = 0; symbol < point.size(); ++symbol) {
       elems += contribution[symbol][size_t(point[symbol])];
     }
     return elems;
   }
+  int64_t indirectElems(const Point &point) const;
   /// Any format with a stick; Sen169Fp16 and IeeeFp32 are the quick ones.
   float load(int64_t offsetElems) const;
   /// Rounds once. A tensor with one value per stick holds it in all lanes.
@@ -49,11 +56,22 @@ struct TensorView {
   const uint8_t *bits(int64_t offsetElems) const { return data + offsetElems * elementBytes; }
 };
 
+/// An index tensor as it was before the operation.
+struct IndexView {
+  TensorView view;
+  std::vector<uint8_t> copy;
+
+  int64_t at(const Point &point) const;
+};
+/// By name.
+using IndexViews = std::map<std::string, std::shared_ptr<const IndexView>>;
+
 /// \p extents: how far each symbol runs, at least its range (padded sticks). \p data holds
-/// \p dataBytes. Error: E1402.
+/// \p dataBytes. Indirect coordinates find their tensors in \p indices; each index is checked.
+/// Error: E1402.
 Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
                                     const std::vector<int64_t> &extents, uint8_t *data,
-                                    int64_t dataBytes);
+                                    int64_t dataBytes, const IndexViews &indices = {});
 
 /// One operation with its arguments in memory.
 struct Operation {

@@ -1,6 +1,8 @@
 //===- Bundle.cpp - a bundle as a whole: made from OpSpecs, read from files, unrolled -------===//
 #include "spyre/Spec/Bundle.h"
 
+#include "SuperDscNormalize.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -174,7 +176,7 @@ Expected<Artifacts> generateBundle(const std::vector<OpSpec> &specs, const Bundl
     BundleExecute &execute = bundle.body.emplace_back().execute;
     execute.file = fmt::format("sdsc_{}.json", i);
     if (options.symbolicArguments) {
-      Status named = symbols.name(specs[i], *dsc, execute);
+      Status named = symbols.name(separateIndices(specs[i]), *dsc, execute);
       SPYRE_RETURN_IF_ERROR(named.withContext(fmt::format("operation {}: ", i)));
     }
     files[execute.file] = writeSuperDsc(*dsc);

@@ -13,6 +13,21 @@ static std::string termText(int64_t factor, const std::string &symbol) {
   return factor == 1 ? symbol : fmt::format("{}*{}", factor, symbol);
 }
 
+static std::string quoted(const std::string &text) {
+  std::string out = "'";
+  for (char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out + "'";
+}
+
 std::string Coordinate::toString() const {
   std::string text;
   switch (kind) {
@@ -30,6 +45,9 @@ std::string Coordinate::toString() const {
     break;
   case Kind::Window:
     text = termText(factor, symbol) + " + " + termText(windowFactor, windowSymbol);
+    break;
+  case Kind::Indirect:
+    text = fmt::format("IndirectAccess({})", quoted(symbol));
     break;
   }
   if (offset > 0) {
@@ -75,21 +93,6 @@ int64_t stickElements(const TensorArg &arg, const std::string &symbol) {
 
 namespace {
 
-std::string quoted(const std::string &text) {
-  std::string out = "'";
-  for (char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-      continue;
-    }
-    if (c == '\'' || c == '\\') {
-      out += '\\';
-    }
-    out += c;
-  }
-  return out + "'";
-}
-
 std::string sympify(const std::string &text) { return fmt::format("sympify({})", quoted(text)); }
 
 /// Shortest text that reads back to the same double, with the point Python prints.
@@ -120,7 +123,10 @@ const char *residencyKey(Residency residency) {
 std::string argText(const TensorArg &arg) {
   std::vector<std::string> coordinates;
   for (const Coordinate &coordinate : arg.deviceCoordinates) {
-    coordinates.push_back(sympify(coordinate.toString()));
+    // An opaque function of a name: no expression.
+    coordinates.push_back(coordinate.kind == Coordinate::Kind::Indirect
+                              ? coordinate.toString()
+                              : sympify(coordinate.toString()));
   }
   std::string text =
       fmt::format("      TensorArg(is_input={}, arg_index={}, device_dtype=DataFormats.{},\n"
@@ -132,6 +138,16 @@ std::string argText(const TensorArg &arg) {
                   fmt::join(coordinates, ", "), residencyKey(arg.residency), arg.address);
   if (!arg.strideMap.empty()) {
     text += fmt::format(" stride_map={},", listText(arg.strideMap));
+  }
+  if (!arg.name.empty()) {
+    text += fmt::format(" name={},", quoted(arg.name));
+  }
+  if (!arg.lxDivision.empty()) {
+    std::vector<std::string> slices;
+    for (const auto &[symbol, count] : arg.lxDivision) {
+      slices.push_back(fmt::format("{}: {}", symbol, count));
+    }
+    text += fmt::format(" lx_division={{{}}},", fmt::join(slices, ", "));
   }
   return text + "),\n";
 }

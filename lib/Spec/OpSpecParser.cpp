@@ -222,6 +222,11 @@ private:
 
   Status parseSymbolTerm(Coordinate &result) {
     SPYRE_ASSIGN_OR_RETURN(std::string name, parseName());
+    if (name == "IndirectAccess" && acceptMark('(')) {
+      SPYRE_ASSIGN_OR_RETURN(result.symbol, parseString());
+      result.kind = Coordinate::Kind::Indirect;
+      return expectMark(')');
+    }
     if ((name != "floor" && name != "Mod") || !acceptMark('(')) {
       result.kind = Coordinate::Kind::Symbol;
       result.symbol = std::move(name);
@@ -328,6 +333,16 @@ private:
     return expectMark('}');
   }
 
+  Status parseDivision(TensorArg &arg) {
+    return parseSequence('{', '}', [&] {
+      SPYRE_ASSIGN_OR_RETURN(std::string symbol, parseExpression(&Parser::parseName));
+      SPYRE_RETURN_IF_ERROR(expectMark(':'));
+      SPYRE_ASSIGN_OR_RETURN(int64_t slices, parseExpression(&Parser::parseInteger));
+      arg.lxDivision.emplace_back(std::move(symbol), slices);
+      return Status::success();
+    });
+  }
+
   Status parseFormatName(TensorArg &arg) {
     if (peek().kind == Token::Kind::Name && peek().text == "DataFormats") {
       next();
@@ -372,7 +387,12 @@ private:
     } else if (key == "per_tile_fixed") {
       return expectName("False");
     } else if (key == "name") {
-      return expectName("None");
+      if (peek().kind == Token::Kind::Name) {
+        return expectName("None");
+      }
+      SPYRE_ASSIGN_OR_RETURN(arg.name, parseString());
+    } else if (key == "lx_division") {
+      return parseDivision(arg);
     } else {
       return unknownField("TensorArg", key);
     }

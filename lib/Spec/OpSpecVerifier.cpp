@@ -7,6 +7,7 @@
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/Windows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -44,6 +45,8 @@ public:
       SPYRE_RETURN_IF_ERROR(checkArg(i));
     }
     SPYRE_RETURN_IF_ERROR(checkCores());
+    SPYRE_RETURN_IF_ERROR(checkIndirection());
+    SPYRE_RETURN_IF_ERROR(checkDivisions());
     SPYRE_RETURN_IF_ERROR(checkSymbolUse());
     if (isWindowOp(spec.op)) {
       return findWindowSymbols(spec).status();
@@ -173,16 +176,22 @@ private:
     SPYRE_RETURN_IF_ERROR(outer + 1 == arg.deviceSize.size() ? checkLane(index, arg)
                                                              : checkLanes(index, arg, outer));
     std::set<std::string> seen;
+    size_t indirect = 0;
     for (size_t j = 0; j < outer; ++j) {
       const Coordinate &coordinate = arg.deviceCoordinates[j];
       SPYRE_RETURN_IF_ERROR(checkOuterCoordinate(index, arg, j));
-      if (!coordinate.symbol.empty() && !seen.insert(coordinate.symbol).second) {
+      if (coordinate.hasSymbol() && !seen.insert(coordinate.symbol).second) {
         return fault("argument {}: symbol {} appears in two outer coordinates", index,
                      coordinate.symbol);
       }
       if (!coordinate.windowSymbol.empty() && !seen.insert(coordinate.windowSymbol).second) {
         return fault("argument {}: symbol {} appears in two outer coordinates", index,
                      coordinate.windowSymbol);
+      }
+      indirect += coordinate.kind == Coordinate::Kind::Indirect;
+      if (indirect > 1) {
+        return fault("argument {}: two indirect coordinates; gather one dimension after the other",
+                     index);
       }
     }
     for (size_t j = outer; j < arg.deviceSize.size(); ++j) {
@@ -237,6 +246,9 @@ private:
       SPYRE_ASSIGN_OR_RETURN(extent, windowExtent(index, arg, coordinate));
     } else if (!coordinate.windowSymbol.empty()) {
       return fault("argument {}, dimension {}: a second symbol without a window", index, j);
+    } else if (coordinate.kind == Coordinate::Kind::Indirect) {
+      // Which of the entries is known when the device reads the index; that one exists, now.
+      extent = arg.deviceSize[j];
     } else if (coordinate.kind != Coordinate::Kind::Constant) {
       const IterationDim *dim = findSymbol(coordinate.symbol);
       const int64_t elements = stickElements(arg, coordinate.symbol);
@@ -290,7 +302,8 @@ private:
       int64_t pieces = dim.range;
       const char *unit = "elements";
       for (const TensorArg &arg : spec.args) {
-        if (const int64_t elements = stickElements(arg, dim.symbol); elements > 1) {
+        const int64_t elements = stickElements(arg, dim.symbol);
+        if (elements > 1 && !arg.isIndex()) {
           pieces = std::min(pieces, ceilDiv(dim.range, elements));
           unit = "sticks";
         }
@@ -298,6 +311,110 @@ private:
       if (pieces % dim.cores != 0) {
         return fault("symbol {}: {} cores do not divide its {} {}", dim.symbol, dim.cores, pieces,
                      unit);
+      }
+      SPYRE_RETURN_IF_ERROR(checkIndexCores(dim));
+    }
+    return Status::success();
+  }
+
+  /// A core reads whole sticks of indices, or a part of one [spec: codegen-and-backend 3.3].
+  Status checkIndexCores(const IterationDim &dim) const {
+    const int64_t perCore = dim.range / dim.cores;
+    for (const TensorArg &arg : spec.args) {
+      const Coordinate &lane = arg.deviceCoordinates.back();
+      if (arg.isIndex() && lane.kind == Coordinate::Kind::Mod && lane.symbol == dim.symbol &&
+          dim.cores > 1 && perCore > lane.divisor && perCore % lane.divisor != 0) {
+        return fault("symbol {}: a core has {} indices of '{}', neither whole sticks of {} nor "
+                     "less than one; use another number of cores",
+                     dim.symbol, perCore, arg.name, lane.divisor);
+      }
+    }
+    return Status::success();
+  }
+
+  const TensorArg *findIndex(const std::string &name) const {
+    for (const TensorArg &arg : spec.args) {
+      if (arg.isIndex() && arg.name == name) {
+        return &arg;
+      }
+    }
+    return nullptr;
+  }
+
+  Status checkIndirection() const {
+    std::set<std::string> names;
+    for (size_t i = 0; i < spec.args.size(); ++i) {
+      const TensorArg &arg = spec.args[i];
+      const Coordinate *indirect = arg.indirectCoordinate();
+      if (!arg.isIndex()) {
+        if (indirect && !arg.isInput) {
+          return fault("the output has the coordinate {}; a scatter has no form in the interface",
+                       indirect->toString().substr(0, 160));
+        }
+        if (indirect && !findIndex(indirect->symbol)) {
+          return fault("argument {}: no argument has the name of {}", i,
+                       indirect->toString().substr(0, 160));
+        }
+        continue;
+      }
+      if (arg.name.size() > 64 || !names.insert(arg.name).second || names.size() != i + 1 ||
+          !arg.isInput) {
+        return fault("argument {}: the name '{}' is longer than 64 bytes, used twice, or not of "
+                     "one of the first arguments; index tensors come first",
+                     i, arg.name.substr(0, 64));
+      }
+      const bool isWord = arg.deviceDtype == numerics::DataFormat::IeeeInt32 ||
+                          arg.deviceDtype == numerics::DataFormat::SenUint32;
+      if (!isWord || indirect) {
+        return fault("argument {}: indices are IEEE_INT32 or SENUINT32 and not chosen by indices "
+                     "themselves",
+                     i);
+      }
+      const bool used = std::any_of(spec.args.begin(), spec.args.end(), [&](const TensorArg &a) {
+        const Coordinate *other = a.indirectCoordinate();
+        return other && other->symbol == arg.name;
+      });
+      if (!used) {
+        return fault("argument {}: no argument uses IndirectAccess('{}'); remove the index tensor",
+                     i, arg.name);
+      }
+    }
+    return Status::success();
+  }
+
+  /// The division by which a tensor lies in LX covers it with whole sticks, and its slices are
+  /// parts of those of the op, or the other way round.
+  Status checkDivisions() const {
+    int64_t cores = 1;
+    for (const IterationDim &dim : spec.iterationSpace) {
+      cores *= dim.cores;
+    }
+    for (size_t i = 0; i < spec.args.size(); ++i) {
+      const TensorArg &arg = spec.args[i];
+      if (!arg.lxDivision.empty() && (arg.residency != Residency::Lx || !arg.isInput)) {
+        return fault("argument {}: lx_division, but it is no input in LX", i);
+      }
+      std::set<std::string> seen;
+      int64_t owners = 1;
+      for (const auto &[symbol, slices] : arg.lxDivision) {
+        const IterationDim *dim = findSymbol(symbol);
+        if (!dim || !seen.insert(symbol).second || !uses(arg, symbol)) {
+          return fault("argument {}: lx_division names '{}' twice, or the tensor does not have it",
+                       i, symbol.substr(0, 64));
+        }
+        const Coordinate &lane = arg.deviceCoordinates.back();
+        const bool isStick = lane.kind == Coordinate::Kind::Mod && lane.symbol == symbol;
+        const int64_t pieces = isStick ? ceilDiv(dim->range, lane.divisor) : dim->range;
+        if (slices < 1 || slices > kMaxCores || pieces % slices != 0 ||
+            (slices % dim->cores != 0 && dim->cores % slices != 0)) {
+          return fault("argument {}: {} slices of {} in LX, {} in the op; they must divide its {} "
+                       "{}, and one number the other",
+                       i, slices, symbol, dim->cores, pieces, isStick ? "sticks" : "elements");
+        }
+        if ((owners *= slices) > cores) {
+          return fault("argument {}: its slices lie in {} cores, the op uses {}; use as many", i,
+                       owners, cores);
+        }
       }
     }
     return Status::success();
@@ -326,7 +443,7 @@ private:
 
   static bool uses(const TensorArg &arg, const std::string &symbol) {
     for (const Coordinate &coordinate : arg.deviceCoordinates) {
-      if ((coordinate.kind != Coordinate::Kind::Constant && coordinate.symbol == symbol) ||
+      if ((coordinate.hasSymbol() && coordinate.symbol == symbol) ||
           (coordinate.kind == Coordinate::Kind::Window && coordinate.windowSymbol == symbol)) {
         return true;
       }

@@ -8,7 +8,7 @@
 #include "spyre/Base/Math.h"
 #include "spyre/Spec/Windows.h"
 
-#include "SuperDscNormalize.h"
+#include "SuperDscPlan.h"
 #include "SuperDscSticks.h"
 
 #include <algorithm>
@@ -23,29 +23,6 @@ constexpr const char *kMatmulLabels[] = {"ki", "kj", "y", "x", "mb", "out", "in"
 constexpr const char *kOtherLabels[] = {"mb", "x", "y", "i", "j", "ki", "kj"};
 constexpr size_t kLabelCount = 7;
 
-struct Dim {
-  std::string symbol; ///< empty for the virtual stick
-  std::string label;
-  int64_t range = 1;
-  int64_t size = 1; ///< range, padded
-  int64_t slices = 1;
-};
-
-/// An argument in terms of the op's dims.
-struct ArgPlan {
-  const TensorArg *arg = nullptr;
-  int64_t lanes = 0;
-  int64_t stick = -1;        ///< dim with most of the lanes; -1: one value per stick
-  std::vector<int64_t> unit; ///< per dim: elements of it in one stick
-  /// The stick from its inner to its outer part: dim and elements.
-  std::vector<std::pair<size_t, int64_t>> parts;
-  int64_t layoutStick = -1;          ///< stick of its layout, also when the tensor lacks it
-  std::vector<int64_t> deviceDim;    ///< per dim: the device dimension it walks, or -1
-  std::vector<int64_t> strideSticks; ///< per device dimension
-  std::vector<size_t> order;         ///< dims inner to outer; the tensor's own first
-  size_t ownDims = 0;                ///< how many of order are the tensor's own
-};
-
 class Emitter {
 public:
   Emitter(const OpSpec &source, int64_t index)
@@ -56,6 +33,7 @@ public:
   Expected<SuperDsc> run() {
     SPYRE_RETURN_IF_ERROR(nameDims());
     planArgs();
+    SPYRE_RETURN_IF_ERROR(checkIndirect(spec.op, opClass, dims, args));
     SPYRE_RETURN_IF_ERROR(addVirtualStick());
     SPYRE_RETURN_IF_ERROR(opClass == OpClass::Matmul       ? checkMatmul()
                           : opClass == OpClass::Restickify ? checkRestickify()
@@ -69,7 +47,7 @@ public:
     }
     SPYRE_RETURN_IF_ERROR(padSizes());
     completeOrders();
-    dsc.format = relabel(spec.args.front().deviceDtype);
+    dsc.format = relabel(firstData().arg->deviceDtype);
     mapCores();
     for (size_t i = 0; i < args.size(); ++i) {
       SPYRE_RETURN_IF_ERROR(emitTensor(i));
@@ -95,6 +73,15 @@ private:
   }
   /// Step 3: whose order and stick define the op's.
   ArgPlan &reference() { return spec.isReduction ? args.front() : args.back(); }
+
+  /// The first argument that is no index tensor.
+  const ArgPlan &firstData() const {
+    size_t i = 0;
+    while (args[i].arg->isIndex()) {
+      ++i;
+    }
+    return args[i];
+  }
 
   // Steps 1 and 2.
   Status nameDims() {
@@ -136,7 +123,9 @@ private:
         plan.strideSticks[j] = stride;
         stride *= arg.deviceSize[j];
         const Coordinate &coordinate = arg.deviceCoordinates[j];
-        if (coordinate.kind != Coordinate::Kind::Constant) {
+        if (coordinate.kind == Coordinate::Kind::Indirect) {
+          planIndirect(args, coordinate.symbol, int64_t(j), plan);
+        } else if (coordinate.kind != Coordinate::Kind::Constant) {
           const int64_t dim = findDimOf(coordinate.symbol);
           plan.deviceDim[size_t(dim)] = int64_t(j);
           plan.order.push_back(size_t(dim));
@@ -177,7 +166,7 @@ private:
       return fault("{} dimensions and no stick; the interface has no name for one more",
                    dims.size());
     }
-    const int64_t lanes = args.front().lanes;
+    const int64_t lanes = firstData().lanes;
     opStick = int64_t(dims.size());
     dims.push_back({"", kOtherLabels[dims.size()], lanes, lanes, 1});
     for (ArgPlan &plan : args) {
@@ -230,15 +219,18 @@ private:
 
   Status checkSameStick() const {
     for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].arg->isIndex()) {
+        continue;
+      }
       if (args[i].stick >= 0 && args[i].stick != opStick) {
         return fault("argument {} has stick {}, the op works on sticks of {}; restickify it", i,
                      dims[size_t(args[i].stick)].symbol,
                      dims[size_t(opStick)].symbol.empty() ? "single values"
                                                           : dims[size_t(opStick)].symbol);
       }
-      if (args[i].lanes != args[0].lanes) {
-        return fault("argument {} has {} elements per stick, argument 0 has {}; convert it", i,
-                     args[i].lanes, args[0].lanes);
+      if (args[i].lanes != firstData().lanes) {
+        return fault("argument {} has {} elements per stick, the first one has {}; convert it", i,
+                     args[i].lanes, firstData().lanes);
       }
     }
     return Status::success();
@@ -260,7 +252,7 @@ private:
       }
     }
     for (const ArgPlan &plan : args) {
-      for (size_t d = 0; d < dims.size(); ++d) {
+      for (size_t d = 0; d < dims.size() && !plan.arg->isIndex(); ++d) {
         const Dim &dim = dims[d];
         if (dim.size % (dim.slices * plan.unit[d]) != 0) {
           return fault("{} cores do not get whole sticks of {} elements from {} = {}", dim.slices,
@@ -323,17 +315,29 @@ private:
     }
   }
 
+  /// Device dimension of the dim at \p position of the order. Of the dims of an index, the first
+  /// has all rows, the others one.
+  static int64_t deviceDimAt(const ArgPlan &plan, size_t position) {
+    if (plan.isIndirect(position)) {
+      return position == plan.firstIndirect ? plan.rowDim : -1;
+    }
+    return plan.deviceDim[plan.order[position]];
+  }
+
   /// Elements of memory between two steps of the next outer dimension, in units of this one.
   int64_t memoryExtent(const ArgPlan &plan, size_t position) const {
-    const size_t dim = plan.order[position];
-    const int64_t deviceDim = plan.deviceDim[dim];
-    const int64_t unit = plan.unit[dim];
+    const int64_t deviceDim = deviceDimAt(plan, position);
+    const int64_t unit = plan.unit[plan.order[position]];
     if (deviceDim < 0) {
-      return unit; // One stick without a tile dimension.
+      return unit; // One stick without a tile dimension, or a further dim of an index.
     }
     int64_t extent = plan.arg->deviceSize[size_t(deviceDim)];
-    if (position + 1 < plan.ownDims) {
-      const int64_t next = plan.deviceDim[plan.order[position + 1]];
+    size_t outer = position + 1;
+    while (outer < plan.ownDims && plan.isIndirect(outer) && outer != plan.firstIndirect) {
+      ++outer;
+    }
+    if (outer < plan.ownDims) {
+      const int64_t next = deviceDimAt(plan, outer);
       if (next >= 0) {
         extent = plan.strideSticks[size_t(next)] / plan.strideSticks[size_t(deviceDim)];
       }
@@ -348,7 +352,16 @@ private:
       const size_t d = plan.order[position];
       const Dim &dim = dims[d];
       const int64_t memory = memoryExtent(plan, position);
-      int64_t gap = memory - dim.size;
+      // The stick of an index tensor need not be one of the operation's, which are padded.
+      const int64_t size = plan.arg->isIndex() && int64_t(d) == plan.stick
+                               ? roundUp(dim.size, plan.lanes)
+                               : dim.size;
+      int64_t gap = memory - size;
+      if (plan.isIndirect(position) && position == plan.firstIndirect &&
+          memory != plan.arg->deviceSize[size_t(plan.rowDim)]) {
+        return fault("argument {}: its rows are part of a larger dimension; copy them first",
+                     index);
+      }
       if (opClass == OpClass::Restickify) {
         gap = -gap;
         if (int64_t(d) != plan.stick && dim.size != dim.range && memory != dim.range) {
@@ -356,7 +369,7 @@ private:
                        "copy the slice first",
                        index, dim.symbol, dim.range, memory);
         }
-      } else if (gap < 0) {
+      } else if (gap < 0 && !plan.isIndirect(position)) {
         return fault("argument {}: {} covers {} elements after padding, the tensor has {}; give "
                      "it the padded size",
                      index, dim.symbol, dim.size, memory);
@@ -387,22 +400,30 @@ private:
                    index);
     }
     for (int64_t core = 0; core < dsc.cores; ++core) {
-      int64_t sticks = offsetSticks;
+      int64_t sticks = offsetSticks, lanes = 0;
       for (size_t d = 0; d < dims.size() && !tensor.inLx; ++d) {
         if (plan.deviceDim[d] >= 0) {
           const int64_t slice = *findDim(dsc.coreSlice[size_t(core)], dims[d].label);
-          sticks += slice * (dims[d].size / dims[d].slices / plan.unit[d]) *
-                    plan.strideSticks[size_t(plan.deviceDim[d])];
+          // Cores may share a stick of indices; of all other tensors they have whole ones.
+          const int64_t unit = plan.unit[d];
+          const int64_t first = slice * (dims[d].size / dims[d].slices);
+          sticks += first / unit * plan.strideSticks[size_t(plan.deviceDim[d])];
+          lanes += first % unit;
+        } else if (int64_t(d) == plan.stick) {
+          // Only one stick: it has no tile dimension.
+          lanes += *findDim(dsc.coreSlice[size_t(core)], dims[d].label) *
+                   (dims[d].size / dims[d].slices);
         }
       }
-      tensor.startAddress.push_back(plan.arg->address + kStickBytes * sticks);
+      tensor.startAddress.push_back(plan.arg->address + kStickBytes * sticks +
+                                    kStickBytes / plan.lanes * lanes);
     }
     return Status::success();
   }
 
   int64_t scaleOf(const ArgPlan &plan, size_t dim) const {
     const auto ownEnd = plan.order.begin() + int64_t(plan.ownDims);
-    if (std::find(plan.order.begin(), ownEnd, dim) != ownEnd) {
+    if (std::find(plan.order.begin(), ownEnd, dim) != ownEnd || plan.arg->isIndex()) {
       return 1;
     }
     return plan.stick < 0 && int64_t(dim) == opStick ? -2 : -1;
@@ -427,7 +448,14 @@ private:
       layout.stickDims.push_back(dims[size_t(plan.layoutStick)].label);
       layout.stickSizes.push_back(plan.lanes);
     }
+    const bool hasIndices = args.front().arg->isIndex();
+    if (hasIndices) {
+      layout.label = plan.arg->isIndex() ? "KERNEL_IDX" : "OUTPUT";
+    }
     for (const DscLayout &known : dsc.layouts) {
+      if (hasIndices && known.label != layout.label) {
+        continue;
+      }
       if (known.stickDims == layout.stickDims && known.stickSizes == layout.stickSizes &&
           known.dimOrder.size() == layout.dimOrder.size() &&
           std::is_permutation(known.dimOrder.begin(), known.dimOrder.end(),
@@ -438,6 +466,16 @@ private:
     static constexpr const char *kMatmulNames[] = {"INPUT", "KERNEL", "OUTPUT", "KERNEL_IDX"};
     static constexpr const char *kOtherNames[] = {"OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"};
     const size_t next = dsc.layouts.size();
+    if (hasIndices) {
+      if (std::any_of(dsc.layouts.begin(), dsc.layouts.end(),
+                      [&](const DscLayout &known) { return known.label == layout.label; })) {
+        return fault("two layouts for {} tensors; an indirect access knows one for indices and "
+                     "one for all others",
+                     plan.arg->isIndex() ? "index" : "other");
+      }
+      dsc.layouts.push_back(std::move(layout));
+      return &dsc.layouts.back();
+    }
     if (next >= 4) {
       return fault("more than 4 different layouts; restickify operands to fewer");
     }
@@ -459,7 +497,8 @@ private:
     tensor.name = fmt::format("Tensor{}", index);
     tensor.inLx = plan.arg->residency == Residency::Lx;
     tensor.dimOrder = labels(plan.order);
-    tensor.format = relabel(plan.arg->deviceDtype);
+    tensor.format =
+        plan.arg->isIndex() ? numerics::DataFormat::SenUint32 : relabel(plan.arg->deviceDtype);
     SPYRE_ASSIGN_OR_RETURN(const DscLayout *layout, findLayout(plan));
     tensor.layout = layout->label;
     for (const std::string &label : layout->dimOrder) {
@@ -471,6 +510,8 @@ private:
     }
     SPYRE_RETURN_IF_ERROR(emitGaps(index, tensor));
     SPYRE_RETURN_IF_ERROR(emitStarts(index, tensor));
+    emitIndirection(dims, args, index, tensor);
+    emitOwners(dims, plan, dsc, tensor);
     dsc.tensors.push_back(std::move(tensor));
     return Status::success();
   }
@@ -512,7 +553,7 @@ private:
     const bool accumulates = opClass == OpClass::Reduction && !isTopK();
     const int64_t inputs = accumulates ? dsc.output + 1 : dsc.output;
     for (int64_t i = 0; i < inputs; ++i) {
-      dsc.inputs.push_back(i);
+      (args[size_t(i)].arg->isIndex() ? dsc.indexTensors : dsc.inputs).push_back(i);
     }
   }
 

@@ -207,28 +207,45 @@ private:
     return Status::success();
   }
 
-  /// Empty, or what the operation says already.
-  Status checkSliceMap(const JsonReader &coordinates) {
+  /// Empty, what the operation says already, or which slice of an input each core's LX holds.
+  Status readOwners(const JsonReader &coordinates, DscTensor &tensor) {
     SPYRE_ASSIGN_OR_RETURN(JsonReader mapping, coordinates.field("coreIdToWkSlice_"));
     SPYRE_ASSIGN_OR_RETURN(auto members, mapping.members());
     if (members.empty()) {
       return Status::success();
     }
-    return readPerCore(
+    bool differs = false;
+    std::vector<DimMap<int64_t>> owners(size_t(dsc.cores), DimMap<int64_t>());
+    SPYRE_RETURN_IF_ERROR(readPerCore(
         coordinates, "coreIdToWkSlice_", dsc.cores,
         [&](int64_t core, const JsonReader &value) -> Status {
           SPYRE_ASSIGN_OR_RETURN(DimMap<int64_t> slices, readDims(value, nullptr, false, 0));
+          differs |= slices.empty();
           for (const auto &[dim, slice] : slices) {
             const int64_t *own = findDim(dsc.coreSlice[size_t(core)], dim);
-            if (!own || *own != slice) {
+            const int64_t *scale = findDim(tensor.scale, dim);
+            if (!own || !scale || slice >= kMaxCores) {
+              return fault(value, "'{}' is no dimension of the tensor, or slice {} of it is none",
+                           dim.substr(0, 40), slice);
+            }
+            if (*own != slice && !tensor.inLx) {
               return fault(value, "'{}' is not the slice the operation gives this core", dim);
+            }
+            // Of a dimension it does not hold, a tensor has no slices.
+            if (*scale == 1) {
+              differs |= *own != slice;
+              owners[size_t(core)].emplace_back(dim, slice);
             }
           }
           return Status::success();
-        });
+        }));
+    if (differs) {
+      tensor.ownerSlice = std::move(owners);
+    }
+    return Status::success();
   }
 
-  Status checkCoordinates(const JsonReader &node, const DscTensor &tensor) {
+  Status checkCoordinates(const JsonReader &node, DscTensor &tensor) {
     const char *key = node.has("coordinates_") ? "coordinates_" : "allocateCoordinates_";
     if (node.has("coordinates_") && node.has("allocateCoordinates_")) {
       return fault(node, "coordinates_ and allocateCoordinates_; they are two names of one field");
@@ -238,7 +255,7 @@ private:
     }
     SPYRE_ASSIGN_OR_RETURN(JsonReader coordinates, node.field(key));
     SPYRE_RETURN_IF_ERROR(coordinates.onlyFields({"coordInfo", "coreIdToWkSlice_"}));
-    SPYRE_RETURN_IF_ERROR(checkSliceMap(coordinates));
+    SPYRE_RETURN_IF_ERROR(readOwners(coordinates, tensor));
     SPYRE_ASSIGN_OR_RETURN(JsonReader info, coordinates.field("coordInfo"));
     std::vector<std::string> known;
     for (const auto &entry : tensor.scale) {
@@ -291,9 +308,12 @@ private:
       }
     }
     const int64_t *perCore = findDim(dsc.perCoreSize, dim);
-    const int64_t *split = findDim(dsc.slices, dim);
-    const int64_t size = scale == 1 && perCore ? *perCore : 1;
-    const int64_t slices = scale == 1 && split ? *split : 1;
+    const int64_t *whole = findDim(dsc.size, dim);
+    const int64_t slices = scale == 1 ? slicesOf(dsc, tensor, dim) : 1;
+    int64_t size = scale == 1 && perCore ? *perCore : 1;
+    if (scale == 1 && whole && !tensor.ownerSlice.empty()) {
+      size = *whole / slices;
+    }
     // The interface text leaves the core fold of HBM inert; emitters write the real split.
     const bool isInert = folds[0].factor == 1;
     if (!isInert && (folds[0].factor != slices || folds[0].alpha != size)) {

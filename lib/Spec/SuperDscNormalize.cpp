@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace spyre::spec {
 
@@ -113,9 +114,35 @@ static void addUnitSymbol(OpSpec &spec) {
   }
 }
 
+OpSpec separateIndices(OpSpec spec) {
+  std::set<std::string> taken;
+  for (size_t i = 0; i < spec.args.size(); ++i) {
+    for (size_t j = 0; j + 1 < spec.args[i].deviceCoordinates.size(); ++j) {
+      Coordinate &coordinate = spec.args[i].deviceCoordinates[j];
+      if (coordinate.kind != Coordinate::Kind::Indirect || taken.insert(coordinate.symbol).second) {
+        continue;
+      }
+      const auto isIt = [&](const TensorArg &arg) { return arg.name == coordinate.symbol; };
+      TensorArg copy = *std::find_if(spec.args.begin(), spec.args.end(), isIt);
+      const auto isTaken = [&](const TensorArg &arg) { return arg.name == copy.name; };
+      while (std::any_of(spec.args.begin(), spec.args.end(), isTaken)) {
+        copy.name += '_';
+      }
+      coordinate.symbol = copy.name;
+      taken.insert(copy.name);
+      spec.args.insert(spec.args.begin(), std::move(copy));
+      ++i;
+      break;
+    }
+  }
+  return spec;
+}
+
 OpSpec normalizeForEmission(OpSpec spec) {
+  spec = separateIndices(std::move(spec));
   if (spec.op == "layernormscale") {
-    reduceStick(spec.args.front());
+    reduceStick(*std::find_if(spec.args.begin(), spec.args.end(),
+                              [](const TensorArg &arg) { return !arg.isIndex(); }));
   }
   for (TensorArg &arg : spec.args) {
     placeTileIndices(arg);

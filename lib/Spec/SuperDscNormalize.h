@@ -6,6 +6,7 @@
 //
 //  * the first input of layernormscale holds two values per stick, whatever its stick symbol says:
 //    the symbol is reduced there [spec: codegen-and-backend 2.1 step 6];
+//  * an index tensor that chooses for several tensors is repeated, so that each has its own;
 //  * a stick symbol with a single stick and no tile coordinate takes the innermost constant
 //    dimension as its tile index [spec: codegen-and-backend 2.1 step 3];
 //  * when the innermost extent is still constant, a symbol of range 1 is put first in the iteration
@@ -24,6 +25,10 @@ namespace spyre::spec {
 enum class OpClass : uint8_t { Pointwise, Reduction, Matmul, Restickify, Conversion };
 
 OpClass classifyOp(const OpSpec &spec);
+
+/// One index tensor per indirectly accessed tensor: what the tensors of a SuperDSC are made of, in
+/// this order. \p spec must pass verifyOpSpec.
+OpSpec separateIndices(OpSpec spec);
 
 /// \p spec must pass verifyOpSpec.
 OpSpec normalizeForEmission(OpSpec spec);

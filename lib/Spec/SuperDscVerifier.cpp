@@ -207,6 +207,7 @@ private:
       }
     }
     SPYRE_RETURN_IF_ERROR(checkIndirection(tensor));
+    SPYRE_RETURN_IF_ERROR(checkOwners(tensor));
     return checkAddresses(tensor, *layout);
   }
 
@@ -235,6 +236,56 @@ private:
     return Status::success();
   }
 
+  /// Who holds which slice of an input in LX: each core all dims or nothing, each slice some core.
+  Status checkOwners(const DscTensor &tensor) const {
+    if (tensor.ownerSlice.empty()) {
+      return Status::success();
+    }
+    const int64_t self = &tensor - dsc.tensors.data();
+    if (!tensor.inLx || self == dsc.output || int64_t(tensor.ownerSlice.size()) != dsc.cores) {
+      return fault("{}: slices of its own for {} of {} cores; only an input in LX may have them",
+                   tensor.name, tensor.ownerSlice.size(), dsc.cores);
+    }
+    std::vector<std::string> held;
+    int64_t pieces = 1;
+    for (const auto &[dim, scale] : tensor.scale) {
+      const int64_t slices = scale == 1 ? slicesOf(dsc, tensor, dim) : 1;
+      if (*findDim(dsc.size, dim) % slices != 0) {
+        return fault("{}: '{}' of size {} is not {} slices of equal size", tensor.name, dim,
+                     *findDim(dsc.size, dim), slices);
+      }
+      pieces *= std::min(slices, device.cores + 1);
+      if (pieces > dsc.cores) {
+        return fault("{}: more slices than the {} cores that may hold them; use more cores",
+                     tensor.name, dsc.cores);
+      }
+      if (scale == 1) {
+        held.push_back(dim);
+      }
+    }
+    std::set<std::vector<int64_t>> owned;
+    for (size_t core = 0; core < tensor.ownerSlice.size(); ++core) {
+      std::vector<int64_t> position;
+      for (const std::string &dim : held) {
+        const int64_t *slice = findDim(tensor.ownerSlice[core], dim);
+        position.push_back(slice && *slice >= 0 ? *slice : -1);
+      }
+      const bool holds = !tensor.ownerSlice[core].empty();
+      if (tensor.ownerSlice[core].size() != (holds ? held.size() : 0) ||
+          (holds && std::count(position.begin(), position.end(), -1) > 0)) {
+        return fault("{}: core {} has slices of {} of the {} dimensions; name all or none",
+                     tensor.name, core, tensor.ownerSlice[core].size(), held.size());
+      }
+      if (holds) {
+        owned.insert(std::move(position));
+      }
+    }
+    return int64_t(owned.size()) == pieces
+               ? Status::success()
+               : fault("{}: {} of its {} slices are in no core's LX", tensor.name,
+                       pieces - int64_t(owned.size()), pieces);
+  }
+
   /// Sticks between the first and the last one a core touches, both included, by the address rule.
   Expected<int64_t> spanSticks(const DscTensor &tensor, const DscLayout &layout) const {
     int64_t stride = 1, span = 1;
@@ -246,8 +297,16 @@ private:
       const int64_t lanes = lanesAlong(layout, dim);
       const int64_t *foundGap = findDim(tensor.backGap, dim);
       const int64_t gap = foundGap ? *foundGap : 0;
-      int64_t perCore = *findDim(dsc.perCoreSize, dim);
-      if (isStick && perCore % lanes != 0) {
+      const bool isIndex = tensor.indirection == DscTensor::Indirection::Index;
+      const bool isIndirect = std::find(tensor.indirectDims.begin(), tensor.indirectDims.end(),
+                                        dim) != tensor.indirectDims.end();
+      int64_t perCore = tensor.ownerSlice.empty()
+                            ? *findDim(dsc.perCoreSize, dim)
+                            : *findDim(dsc.size, dim) / slicesOf(dsc, tensor, dim);
+      if (isIndex && !isIndexDim(tensor, dim)) {
+        continue; // Its scales are 1 everywhere; it has only the dims its value is indexed by.
+      }
+      if (isStick && perCore % lanes != 0 && !isIndex) {
         return fault("{}: a core has {} elements of '{}', not whole sticks of {}", tensor.name,
                      perCore, dim, lanes);
       }
@@ -255,14 +314,14 @@ private:
       int64_t extent = tensor.inLx ? perCore : *findDim(dsc.size, dim);
       const bool overflow = reversed ? __builtin_sub_overflow(extent, gap, &extent)
                                      : __builtin_add_overflow(extent, gap, &extent);
-      if (overflow || extent < 1 || (gap < 0 && !reversed)) {
+      if (overflow || extent < 1 || (gap < 0 && !reversed && !isIndirect)) {
         return fault("{}: gap {} of '{}' leaves no memory", tensor.name, gap, dim);
       }
       if (isWindowOp(dsc.op)) {
         perCore = windowPerCore(dsc, steps, dim);
       }
-      // The padded tail of a restickify has no memory.
-      perCore = std::min(perCore, extent);
+      // The padded tail of a restickify has no memory; any row of a value tensor may be read.
+      perCore = isIndirect ? extent : std::min(perCore, extent);
       if (isStick) {
         perCore = ceilDiv(perCore, lanes);
         extent = extent / lanes + (extent % lanes != 0);
@@ -277,6 +336,12 @@ private:
     return span;
   }
 
+  /// Whether the index tensor \p tensor has the dim: its value tensor says so.
+  bool isIndexDim(const DscTensor &tensor, const std::string &dim) const {
+    const std::vector<std::string> &dims = dsc.tensors[size_t(tensor.indirectPartner)].indirectDims;
+    return std::find(dims.begin(), dims.end(), dim) != dims.end();
+  }
+
   Status checkAddresses(const DscTensor &tensor, const DscLayout &layout) const {
     SPYRE_ASSIGN_OR_RETURN(int64_t sticks, spanSticks(tensor, layout));
     if (int64_t(tensor.startAddress.size()) != dsc.cores) {
@@ -288,12 +353,19 @@ private:
     }
     const int64_t limit =
         tensor.inLx ? device.lxStagingBegin() : device.segmentBase(device.programSegment());
-    for (int64_t start : tensor.startAddress) {
-      if (start < 0 || start % device.stickBytes != 0 || start > limit ||
+    // Cores may share a stick of indices.
+    const bool isIndex = tensor.indirection == DscTensor::Indirection::Index && !tensor.inLx;
+    const int64_t unit =
+        isIndex ? std::max<int64_t>(numerics::elementBytes(tensor.format), 1) : device.stickBytes;
+    for (size_t core = 0; core < tensor.startAddress.size(); ++core) {
+      const int64_t start = tensor.indirection == DscTensor::Indirection::Value
+                                ? valueStart(dsc, tensor, core)
+                                : tensor.startAddress[core];
+      if (start < 0 || start % unit != 0 || start > limit ||
           sticks > (limit - start) / device.stickBytes) {
         return fault("{}: {} sticks from address {}; they must start at a multiple of {} and end "
                      "at {} in {}",
-                     tensor.name, sticks, start, device.stickBytes, limit,
+                     tensor.name, sticks, start, unit, limit,
                      tensor.inLx ? "the planner's part of LX" : "the data segments");
       }
     }

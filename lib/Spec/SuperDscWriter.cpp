@@ -70,8 +70,10 @@ std::vector<int64_t> stickParts(const DscLayout &layout, const std::string &dim)
 Json coordInfo(const SuperDsc &dsc, const DscTensor &tensor, const DscLayout &layout,
                const std::string &dim) {
   const int64_t scale = valueOr(tensor.scale, dim, 1);
-  const int64_t size = scale == 1 ? valueOr(dsc.perCoreSize, dim, 1) : 1;
-  const int64_t slices = scale == 1 ? valueOr(dsc.slices, dim, 1) : 1;
+  const int64_t slices = scale == 1 ? slicesOf(dsc, tensor, dim) : 1;
+  const int64_t size = scale != 1                  ? 1
+                       : tensor.ownerSlice.empty() ? valueOr(dsc.perCoreSize, dim, 1)
+                                                   : valueOr(dsc.size, dim, 1) / slices;
   const std::vector<int64_t> parts = stickParts(layout, dim);
   const bool isStick = !parts.empty();
   const bool sparse = isStick && scale == -2;
@@ -183,7 +185,11 @@ Json allocateNode(const SuperDsc &dsc, size_t index, const DscLayout &layout) {
   if (!tensor.backGap.empty()) {
     node["backGapCore_"] = backGaps(dsc, tensor);
   }
-  node["coordinates_"] = {{"coordInfo", coordinates}, {"coreIdToWkSlice_", Json::object()}};
+  Json owners = Json::object();
+  for (size_t core = 0; core < tensor.ownerSlice.size(); ++core) {
+    owners[std::to_string(core)] = dimObject(tensor.ownerSlice[core], nullptr, "");
+  }
+  node["coordinates_"] = {{"coordInfo", coordinates}, {"coreIdToWkSlice_", owners}};
   return node;
 }
 

@@ -252,7 +252,7 @@ TEST(BundleModes, WhatCannotBeResolvedIsSaid) {
   EXPECT_FALSE(failureOf(late, files).ok());
 }
 
-TEST(BundleModes, IndirectAccessIsRefusedByTheLowering) {
+TEST(BundleModes, IndirectAccessOfOtherTensorsIsRefused) {
   Artifacts files = *spec::generateBundle({add(input(0), input(1), output(2))});
   Expected<spec::SuperDsc> dsc = spec::readSuperDsc(files["sdsc_0.json"]);
   dsc->tensors[0].indirection = spec::DscTensor::Indirection::Index;

@@ -1,10 +1,11 @@
 //===- Generator.cpp - see Generator.h ------------------------------------------------------===//
 #include "Generator.h"
 
-#include "GeneratorWindows.h"
 #include "spyre/Base/Math.h"
 
 #include "GeneratorConversions.h"
+#include "GeneratorGather.h"
+#include "GeneratorWindows.h"
 
 #include <algorithm>
 #include <bit>
@@ -88,6 +89,8 @@ const std::vector<std::string> &generatedOps() {
     }
     names.insert(names.end(), windowCases().begin(), windowCases().end());
     names.insert(names.end(), conversionCases().begin(), conversionCases().end());
+    // Of the same operations with indirect inputs, a random one at a time.
+    names.insert(names.end(), {"gather", "gather.pointwise"});
     return names;
   }();
   return ops;
@@ -442,6 +445,7 @@ evaluator::Memory randomMemory(const OpSpec &spec, Random &random) {
     memory.arguments[index].resize(size_t(bytesOf(arg)));
     fillValues(arg, memory.arguments[index], random);
   }
+  fillIndices(spec, memory, random);
   return memory;
 }
 
@@ -456,9 +460,14 @@ static bool fits(const OpSpec &spec, bool large) {
 RandomCase randomSpec(const std::string &op, Random &random, const arch::DeviceDesc &device,
                       bool large) {
   while (true) {
-    RandomCase drawn = isWindowCase(op)       ? randomWindow(op, random, device, large)
-                       : isConversionCase(op) ? randomConversion(op, random, device, large)
-                                              : Builder(random, device, large).build(op);
+    const auto &others = pointwiseOps();
+    RandomCase drawn =
+        isWindowCase(op)       ? randomWindow(op, random, device, large)
+        : isConversionCase(op) ? randomConversion(op, random, device, large)
+        : op == "gather"       ? randomGather("identity", random, device, large)
+        : op == "gather.pointwise"
+            ? randomGather(others[random.below(others.size())].name, random, device, large)
+            : Builder(random, device, large).build(op);
     if (fits(drawn.spec, large)) {
       return drawn;
     }

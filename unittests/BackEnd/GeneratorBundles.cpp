@@ -3,6 +3,7 @@
 
 #include "spyre/Base/Math.h"
 
+#include "GeneratorGather.h"
 #include "GeneratorReductions.h"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ int64_t bytesOf(const TensorArg &arg) {
 }
 
 bool isSmall(const OpSpec &spec) {
-  return std::all_of(spec.args.begin(), spec.args.end(),
+  return spec.args.size() <= kMaxArguments &&
+         std::all_of(spec.args.begin(), spec.args.end(),
                      [](const TensorArg &arg) { return bytesOf(arg) <= kMaxBytes; });
 }
 
@@ -102,7 +104,9 @@ private:
 
   /// A call argument or a piece of the pool.
   void place(TensorArg &arg) {
-    arg.residency = arguments < kMaxArguments && !chance(3) ? Residency::Hbm : Residency::Pool;
+    const bool inPool = arguments >= kMaxArguments || chance(3);
+    // Indices must be numbers of rows; fillIndices knows those of arguments.
+    arg.residency = inPool && !arg.isIndex() ? Residency::Pool : Residency::Hbm;
     arg.argIndex = arg.residency == Residency::Hbm ? int64_t(arguments++) : -1;
     arg.address = arg.residency == Residency::Hbm ? 0 : poolBytes;
     if (arg.residency == Residency::Pool) {
@@ -225,6 +229,7 @@ private:
       }
     }
     result.memory = randomMemory(all, random);
+    fillIndices(result.specs.front(), result.memory, random);
     result.memory.pool.resize(size_t(poolBytes));
     for (const TensorArg &arg : pool) {
       OpSpec one;

@@ -59,6 +59,9 @@ static bool windowMeets(const spec::OpSpec &spec, const spec::Coordinate &coordi
 static int64_t dataElements(const spec::OpSpec &spec, const spec::Coordinate &coordinate,
                             int64_t index) {
   int64_t position = index - coordinate.offset;
+  if (coordinate.kind == spec::Coordinate::Kind::Indirect) {
+    return 1; // Any entry may be chosen.
+  }
   if (coordinate.kind == spec::Coordinate::Kind::Constant) {
     return position == 0 ? 1 : 0;
   }
@@ -76,8 +79,12 @@ static int64_t dataElements(const spec::OpSpec &spec, const spec::Coordinate &co
 
 /// Lanes with data of a stick without a stick symbol: one value, or the pair of a layer norm.
 static int64_t sparseLanes(const spec::OpSpec &spec, const spec::TensorArg &arg) {
-  bool isPair = (spec.op == "layernormscale" && &arg == &spec.args[0]) ||
-                (spec.op == "layernormnorm" && &arg == &spec.args[1]) ||
+  const spec::TensorArg *first = spec.args.data();
+  while (first->isIndex()) {
+    ++first;
+  }
+  bool isPair = (spec.op == "layernormscale" && &arg == first) ||
+                (spec.op == "layernormnorm" && &arg == first + 1) ||
                 (spec.op.starts_with("exx2") && &arg == &spec.args.back());
   return isPair ? 2 : 1;
 }

@@ -10,12 +10,14 @@
 //     Mod(c1, 64)          lane
 //     2*y + ki             a window that walks over pixels, in the input of a window op (Windows.h)
 //     Mod(floor(c1/8), 8)  lane group, in the sticks of several dimensions
+//     IndirectAccess('i')  the integer read from tensor 'i' at the current point
 //
 // The stick is the shortest run of last device dimensions whose sizes multiply to the format's
 // lanes: one dimension, but for the quantised families (docs/adr/0019), whose sticks interleave
 // two symbols. Example: int8, device size [.., 64, 2] with Mod(n, 64), Mod(k, 2), and outside of
 // it floor(n/64) and floor(k/2).
 //
+// Tensors that are read as indices have a name and come first in the arguments.
 // All tensors of an op have the same rank; dimensions a tensor lacks are added outermost with size
 // 1 and coordinate 0. The output is the last argument. Text form and parser: see writeOpSpecs.
 //===--------------------------------------------------------------------------------------------===//
@@ -32,8 +34,9 @@
 namespace spyre::spec {
 
 struct Coordinate {
-  enum class Kind : uint8_t { Constant, Symbol, Floor, Mod, Window };
+  enum class Kind : uint8_t { Constant, Symbol, Floor, Mod, Window, Indirect };
   Kind kind = Kind::Constant;
+  /// Of the iteration space; for Indirect the name of an index tensor.
   std::string symbol;
   /// Elements of the symbol per stick for Floor; the modulus for Mod.
   int64_t divisor = 1;
@@ -61,6 +64,11 @@ struct Coordinate {
                            int64_t offset = 0) {
     return {Kind::Window, std::move(s), 1, offset, 1, stride, std::move(window), dilation};
   }
+  static Coordinate indirect(std::string tensor) {
+    return {Kind::Indirect, std::move(tensor), 1, 0};
+  }
+  /// Follows a symbol of the iteration space.
+  bool hasSymbol() const { return kind != Kind::Constant && kind != Kind::Indirect; }
   std::string toString() const;
 };
 
@@ -77,7 +85,22 @@ struct TensorArg {
   /// Hbm: virtual address (segment base); Pool: offset in the pool; Lx: address in the scratchpad.
   int64_t address = 0;
   std::vector<int64_t> strideMap;
+  /// Index tensors only: what IndirectAccess calls it.
+  std::string name;
+  /// Inputs in LX that lie there by another division than the op's: symbol -> slices, the first
+  /// symbol fastest over the cores; symbols that are left out have one slice. Empty: the op's own.
+  std::vector<std::pair<std::string, int64_t>> lxDivision;
 
+  bool isIndex() const { return !name.empty(); }
+  /// The index tensor that chooses its entries along one dimension; nullptr when none does.
+  const Coordinate *indirectCoordinate() const {
+    for (const Coordinate &coordinate : deviceCoordinates) {
+      if (coordinate.kind == Coordinate::Kind::Indirect) {
+        return &coordinate;
+      }
+    }
+    return nullptr;
+  }
   bool operator==(const TensorArg &) const = default;
 };
 

@@ -8,10 +8,14 @@
 // stick dim S of size w,
 //     ext(d) = 1 if scale(d) < 0, else size(d) + gap(d), divided by w (rounded up) when d == S
 //     (in a stick of several dimensions: each of them by its own elements in the stick)
-//     size(d) = N_[d] for hbm, ss_[d] for lx;  for ReStickifyOpHBM ext(d) = size(d) - gap(d)
-//     (there a negative gap means a buffer bigger than the iteration, a positive one a padded tail)
+//     size(d) = N_[d] for hbm, the part of one core for lx (ss_[d], or that of the division by
+//     which the tensor lies there);  for ReStickifyOpHBM ext(d) = size(d) - gap(d) (there a
+//     negative gap means a buffer bigger than the iteration, a positive one a padded tail)
 //     strideSticks(d0) = 1, strideSticks(d_{i+1}) = strideSticks(d_i) * ext(d_i)
 //     address(stick) = start[core] + 128 * sum idx(d) * strideSticks(d)
+// Indirect access (docs/adr/0020): the indirect dims of a value tensor hold its rows, as many as
+// the product of their ext (their gap may be negative), at the stride of the first of them. The
+// start of a core is that of the core with slice 0 in these dims: valueStart().
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -65,6 +69,9 @@ struct DscTensor {
   int64_t indirectPartner = -1;
   bool holdsAddresses = false;           ///< indexTensorType_ "address" instead of "index"
   std::vector<std::string> indirectDims; ///< maxDimSizes_ 1: dims whose entries are chosen
+  /// coordinates_.coreIdToWkSlice_ of an input in LX, by core, when it is not the operation's: the
+  /// slice of each held dim that the core's LX holds; nothing for a core that holds none.
+  std::vector<DimMap<int64_t>> ownerSlice;
 
   bool operator==(const DscTensor &) const = default;
 };
@@ -98,6 +105,13 @@ struct SuperDsc {
 
   bool operator==(const SuperDsc &) const = default;
 };
+
+/// In how many slices along \p dim the tensor lies in the cores' LX, or is worked on when it is in
+/// HBM.
+int64_t slicesOf(const SuperDsc &dsc, const DscTensor &tensor, const std::string &dim);
+/// Start address of a value tensor for \p core, without what a file may add for its slice of the
+/// indirect dims. \p dsc has a complete core map.
+int64_t valueStart(const SuperDsc &dsc, const DscTensor &tensor, size_t core);
 
 /// The twelve steps. Errors: E5001 (a rule of the interface cannot be met; names it).
 Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index);
