@@ -119,7 +119,8 @@ TEST(JsonReader, NamesThePlaceOfAFault) {
 }
 
 TEST(JsonReader, ChecksTypesAndRanges) {
-  JsonDocument json = document(R"({"i":-3,"u":9223372036854775807,"big":9223372036854775808,"f":2.5,"b":true,
+  JsonDocument json =
+      document(R"({"i":-3,"u":9223372036854775807,"big":9223372036854775808,"f":2.5,"b":true,
     "s":"17179869184","n":"-5","bad":["","+1"," 1","1 ","0x1","9223372036854775808","1.0"],
     "ints":[1,2,3],"strings":["a","b"],"mixed":[1,"a"],"null":null})");
   JsonReader root(json);
@@ -170,7 +171,8 @@ TEST(JsonReader, ListsMembersInWrittenOrderAndRefusesUnknownOnes) {
 }
 
 TEST(JsonReader, KeepsMessagesShort) {
-  JsonDocument json = document("{\"" + std::string(100000, 'k') + "\":\"" + std::string(100000, 'v') + "\"}");
+  JsonDocument json =
+      document("{\"" + std::string(100000, 'k') + "\":\"" + std::string(100000, 'v') + "\"}");
   EXPECT_LT(JsonReader(json).onlyFields({}).text().size(), 300u);
   auto members = JsonReader(json).members();
   EXPECT_LT((*members)[0].second.asInt().status().text().size(), 400u);

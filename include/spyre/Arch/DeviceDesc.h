@@ -3,7 +3,8 @@
 // Nothing in a pass, the back end or the simulator knows a core count or a size: they read this
 // struct. Presets: "spyre" (the documented interface), "openspyre" (the default: spyre + our own
 // x_ operations), "tiny" (openspyre with 4 cores, 64 KiB LX of which 48 KiB are the planner's,
-// 1 MiB span), to shrink the machine in tests. Versioned JSON with a strict reader; hash() identifies the machine.
+// 1 MiB span), to shrink the machine in tests. Versioned JSON with a strict reader; hash()
+// identifies the machine.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 

@@ -65,8 +65,8 @@ struct CopySide {
   int64_t stickDim = -1;
 };
 /// Whether one operation can do the copy. An identity always can; a restickify pads the variables
-/// that are lanes on either side to whole sticks, and where such a variable is no lane its dimension
-/// must end where the variable does: it cannot be a slice.
+/// that are lanes on either side to whole sticks, and where such a variable is no lane its
+/// dimension must end where the variable does: it cannot be a slice.
 bool isOneCopy(const CopySide &from, const CopySide &to, llvm::ArrayRef<int64_t> extents);
 
 } // namespace spyre::loop
