@@ -195,6 +195,12 @@ private:
     if (from == to) {
       return loops.materialize(operand(call, 0));
     }
+    if (from.isF32() && to.isInteger(1)) {
+      return isNotZero(operand(call, 0), shape, to);
+    }
+    if (from.isF32() || to.isF32()) {
+      return loops.addPointwise(loop::kConvert, {operand(call, 0)}, shape, to);
+    }
     if (to.isInteger(1)) {
       View zero = views::broadcast(View::whole(loops.addConstant(0.0, from), {}), shape);
       return loops.addPointwise("notequal", {operand(call, 0), zero}, shape, to);
@@ -202,6 +208,22 @@ private:
     View result = loops.addBuffer(shape, to);
     loops.addCopy(operand(call, 0), result);
     return result;
+  }
+
+  /// Of a single-precision value: a comparison of 16 bits would lose small numbers, so they are
+  /// brought to 0..1 first, 1 for every normal number.
+  View isNotZero(const View &value, const std::vector<int64_t> &shape, mlir::Type truth) {
+    mlir::Type wide = mlir::Float32Type::get(truth.getContext());
+    mlir::Type narrow = mlir::Float16Type::get(truth.getContext());
+    auto number = [&](double constant, mlir::Type type) {
+      return views::broadcast(View::whole(loops.addConstant(constant, type), {}), shape);
+    };
+    View size = loops.addPointwise("abs", {value}, shape, wide);
+    View scaled = loops.addPointwise("mul", {size, number(0x1p126, wide)}, shape, wide);
+    View clipped =
+        loops.addPointwise("clip", {scaled}, shape, wide, {{"clipMin", 0.0}, {"clipMax", 1.0}});
+    View half = loops.addPointwise(loop::kConvert, {clipped}, shape, narrow);
+    return loops.addPointwise("notequal", {half, number(0.0, narrow)}, shape, truth);
   }
 
   View cat(CallOp call) {

@@ -151,11 +151,14 @@ Status checkAttributes(CallOp call, const OpRow &row) {
 
 bool isHalf(mlir::Type type) { return type.isF16() || type.isBF16(); }
 
+/// Types the device converts into each other.
+bool isConvertible(mlir::Type type) { return isHalf(type) || type.isF32() || type.isInteger(1); }
+
 /// Types of one operand and of the result.
 bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index) {
   switch (rule) {
   case TypeRule::Float:
-    return (isHalf(result) || result.isF32()) && operand == result;
+    return (isHalf(result) || result.isF32()) && (operand == result || isConvertible(operand));
   case TypeRule::Half:
     return isHalf(result) && operand == result;
   case TypeRule::Compare:
@@ -167,8 +170,7 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
   case TypeRule::Any:
     return operand == result;
   case TypeRule::Cast:
-    return operand == result ||
-           ((isHalf(operand) || operand.isInteger(1)) && (isHalf(result) || result.isInteger(1)));
+    return operand == result || (isConvertible(operand) && isConvertible(result));
   case TypeRule::Free:
     return true;
   }
@@ -178,7 +180,7 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
 const char *ruleText(TypeRule rule) {
   switch (rule) {
   case TypeRule::Float:
-    return "compute in f16, bf16 or f32, all operands alike";
+    return "compute in f16, bf16 or f32; f16, bf16, f32 and i1 operands are converted";
   case TypeRule::Half:
     return "compute in f16 or bf16, all operands alike";
   case TypeRule::Compare:
@@ -188,7 +190,7 @@ const char *ruleText(TypeRule rule) {
   case TypeRule::Where:
     return "the condition is i1 and the values are f16 or bf16";
   case TypeRule::Cast:
-    return "the device converts between f16, bf16 and i1";
+    return "the device converts between f16, bf16, f32 and i1";
   default:
     return "operands and result have one type";
   }

@@ -29,7 +29,7 @@ enum class OpKind {
 
 /// Element types of operands and result.
 enum class TypeRule {
-  Float,   ///< f16, bf16 or f32, all the same
+  Float,   ///< f16, bf16 or f32; operands that differ from the result are converted to it
   Half,    ///< f16 or bf16, all the same
   Compare, ///< the same of operands, the result is i1
   Logical, ///< i1

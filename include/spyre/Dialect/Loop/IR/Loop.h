@@ -22,6 +22,11 @@ namespace spyre::loop {
 /// Names of loop.compute's callee that the compiler itself gives meaning to.
 constexpr const char *kCopy = "copy";
 constexpr const char *kMatmul = "batchmatmul";
+/// Another element type of the same elements. spyre-loop-arrange-conversions makes it a conversion
+/// of the device, whose lanes follow its last variable.
+constexpr const char *kConvert = "convert";
+constexpr const char *kWiden = "dl16tofp32";
+constexpr const char *kNarrow = "fp32todl16";
 
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.

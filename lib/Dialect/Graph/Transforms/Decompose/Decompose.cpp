@@ -45,6 +45,15 @@ Status decompose(CallOp call) {
   return Status::success();
 }
 
+/// The framework computes in the type of the result: operands of another type are converted to it.
+void promote(CallOp call) {
+  Calls calls(call);
+  mlir::Type wanted = elementOf(call.getResult());
+  for (mlir::OpOperand &operand : call->getOpOperands()) {
+    operand.set(calls.convert(operand.get(), wanted));
+  }
+}
+
 struct Decompose : impl::DecomposePassBase<Decompose> {
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
@@ -64,6 +73,12 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
       if (Status status = decompose(call); !status.ok()) {
         (void)dialect::report(call, status);
         return signalPassFailure();
+      }
+    }
+    for (CallOp call : llvm::make_early_inc_range(main.getOps<CallOp>())) {
+      const OpRow *row = findOp(call.getCallee().str());
+      if (row && row->types == TypeRule::Float) {
+        promote(call);
       }
     }
   }

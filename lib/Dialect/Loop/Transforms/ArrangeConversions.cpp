@@ -1,0 +1,645 @@
+//===- ArrangeConversions.cpp - conversions of 16 and 32 bits, and the order they leave -----===//
+//
+// The device's conversions move elements: of 64 neighbours along the stick, one that is number
+// 16 h + 8 s + i in 16 bits has the position 32 s + 8 h + i in 32 bits (docs/adr/0019). Here that
+// order becomes plain: a converted tensor is a buffer of positions, its dimension padded to a
+// multiple of 64, and what follows works on positions as long as all that it combines have the same
+// order along the same variable. Only where orders meet that differ, elements are put in order by a
+// copy that splits the dimension into the digits (q, h, s, i); the layout pass finds the sticks in
+// which such a copy is possible, along another dimension or one element per stick.
+//
+//     x.float() * w.float()   both along the last dimension: positions all the way, no copy
+//     x.float() + native      one of them is rearranged, whichever has fewer elements
+//     .half() of positions    undoes the order
+//
+// docs/adr/0026
+//===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/Transforms/Passes.h"
+#include "spyre/Dialect/Loop/Transforms/Stick.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include "Rewrite.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace spyre::loop {
+
+#define GEN_PASS_DEF_ARRANGECONVERSIONSPASS
+#include "spyre/Dialect/Loop/Transforms/Passes.h.inc"
+
+namespace {
+
+/// Elements a conversion permutes among each other.
+constexpr int64_t kBlock = 64;
+/// Positions up to here are in order whatever the order is.
+constexpr int64_t kInOrder = 8;
+/// Variables of one copy: the interface names eight dimensions, one may be needed for the lanes.
+constexpr size_t kMaxCopyVars = 7;
+/// Where all other dimensions are smaller, blocks are brought in a dimension of their own, so that
+/// the sticks of the rearranging copy are not nearly empty.
+constexpr int64_t kFewRows = 32;
+
+enum class Order : uint8_t { ToStandard, ToPositions };
+
+mlir::MemRefType typeOf(BufferOp buffer) {
+  return llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+}
+
+std::vector<int64_t> shapeOf(BufferOp buffer) {
+  return dialect::toVector(typeOf(buffer).getShape());
+}
+
+std::vector<int64_t> extentsOf(ComputeOp op) { return dialect::toVector(op.getExtents()); }
+
+mlir::AffineMap mapOf(ComputeOp op, unsigned index) {
+  return llvm::cast<mlir::AffineMapAttr>(op.getMaps()[index]).getValue();
+}
+
+/// The dimension of an access whose blocks of 64 variable \p var walks in order; nothing when there
+/// is none, or the variable is used elsewhere, too.
+std::optional<unsigned> blockDim(const Access &access, unsigned var,
+                                 llvm::ArrayRef<int64_t> extents) {
+  std::optional<unsigned> found;
+  for (unsigned d = 0; d < access.dims.size(); ++d) {
+    const LinearIndex &index = access.dims[d];
+    const bool uses = std::any_of(index.terms.begin(), index.terms.end(),
+                                  [&](const LinearIndex::Term &term) { return term.var == var; });
+    if (!uses) {
+      continue;
+    }
+    bool plain = !found && index.terms.back().var == var && index.terms.back().coefficient == 1 &&
+                 index.offset % kBlock == 0;
+    for (size_t i = 0; i + 1 < index.terms.size(); ++i) {
+      plain = plain && index.terms[i].coefficient % kBlock == 0;
+    }
+    BufferOp buffer = access.buffer;
+    const bool whole = index.terms.size() == 1 && index.offset == 0 &&
+                       extents[var] == typeOf(buffer).getDimSize(d);
+    if (!plain || (extents[var] % kBlock != 0 && !whole)) {
+      return std::nullopt;
+    }
+    found = d;
+  }
+  return found;
+}
+
+class Arranger {
+public:
+  Arranger(mlir::func::FuncOp function, DecisionTrace *trace)
+      : function(function), trace(trace), rewriter(function) {}
+
+  void run() {
+    for (ComputeOp op : function.getOps<ComputeOp>()) {
+      ++writers[accessOf(op, operandCount(op) - 1).buffer];
+    }
+    llvm::SmallVector<ComputeOp> operations(function.getOps<ComputeOp>());
+    for (ComputeOp op : operations) {
+      if (op.getCallee() == kConvert) {
+        convert(op);
+      } else {
+        arrange(op);
+      }
+    }
+    eraseUnused();
+  }
+
+private:
+  //===--- buffers in both orders ---===//
+
+  /// Elements in order; the dimension may be longer than the tensor's.
+  BufferOp standardOf(BufferOp buffer, mlir::Operation *before) {
+    auto found = standards.find(buffer);
+    if (found != standards.end()) {
+      return found->second;
+    }
+    if (!arrangedDim.count(buffer)) {
+      return buffer;
+    }
+    const unsigned dim = arrangedDim.lookup(buffer);
+    BufferOp from = positions.at({buffer, dim});
+    if (typeOf(buffer).getDimSize(dim) <= kInOrder) {
+      return standards[buffer] = from;
+    }
+    BufferOp to = rewriter.addTemp(buffer.getName().str() + "_standard", shapeOf(from),
+                                   typeOf(from).getElementType(), buffer.getLoc());
+    rearrange(from, to, dim, Order::ToStandard, before);
+    note(buffer, "order-undone", "dimension {} is put in order: {} elements", dim,
+         typeOf(from).getNumElements());
+    return standards[buffer] = to;
+  }
+
+  bool hasStandard(BufferOp buffer) const {
+    return !arrangedDim.count(buffer) || standards.count(buffer) != 0 ||
+           typeOf(buffer).getDimSize(arrangedDim.lookup(buffer)) <= kInOrder;
+  }
+
+  BufferOp positionsOf(BufferOp buffer, unsigned dim, mlir::Operation *before) {
+    auto found = positions.find({buffer, dim});
+    if (found != positions.end()) {
+      return found->second;
+    }
+    BufferOp from = padded(standardOf(buffer, before), dim, before);
+    if (typeOf(buffer).getDimSize(dim) <= kInOrder) {
+      return positions[{buffer, dim}] = from;
+    }
+    BufferOp to = rewriter.addTemp(buffer.getName().str() + "_positions", shapeOf(from),
+                                   typeOf(from).getElementType(), buffer.getLoc());
+    rearrange(from, to, dim, Order::ToPositions, before);
+    note(buffer, "order-made", "dimension {} is put in the order of a conversion: {} elements", dim,
+         typeOf(from).getNumElements());
+    return positions[{buffer, dim}] = to;
+  }
+
+  /// The buffer with whole blocks along \p dim; what is added is zero.
+  BufferOp padded(BufferOp buffer, unsigned dim, mlir::Operation *before) {
+    std::vector<int64_t> shape = shapeOf(buffer), extents = shape;
+    shape[dim] = roundUp(shape[dim], kBlock);
+    if (shape == extents) {
+      return buffer;
+    }
+    mlir::Type type = typeOf(buffer).getElementType();
+    BufferOp result =
+        rewriter.addTemp(buffer.getName().str() + "_padded", shape, type, buffer.getLoc());
+    mlir::AffineMap identity = identityMap(shape.size());
+    BufferOp zero = rewriter.addConstant(0.0, type, buffer.getLoc());
+    rewriter.addCopy(before, zero,
+                     mlir::AffineMap::get(unsigned(shape.size()), 0, rewriter.builder.getContext()),
+                     result, identity, shape);
+    rewriter.addCopy(before, buffer, identity, result, identity, extents);
+    return result;
+  }
+
+  mlir::AffineMap identityMap(size_t rank) {
+    return rewriter.builder.getMultiDimIdentityMap(unsigned(rank));
+  }
+
+  //===--- the copy that changes the order ---===//
+
+  /// Both buffers have whole blocks along \p dim, and the same shape.
+  void rearrange(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before) {
+    std::vector<int64_t> shape = shapeOf(from);
+    int64_t largest = 1;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      largest = d == dim ? largest : std::max(largest, shape[d]);
+    }
+    const int64_t blocks = shape[dim] / kBlock;
+    const bool split = largest < kFewRows && blocks > largest && shape.size() + 4 <= kMaxCopyVars;
+    if (!split) {
+      return copyDigits(from, to, dim, order, before);
+    }
+    // [.., 64 q + p, ..] as [.., q, p, ..] on both sides.
+    std::vector<int64_t> cut = shape;
+    cut[dim] = blocks;
+    cut.insert(cut.begin() + dim + 1, kBlock);
+    mlir::Type type = typeOf(from).getElementType();
+    BufferOp cutFrom = rewriter.addTemp(from.getName().str() + "_blocks", cut, type, from.getLoc());
+    BufferOp cutTo = rewriter.addTemp(to.getName().str() + "_blocks", cut, type, to.getLoc());
+    llvm::SmallVector<mlir::AffineExpr> joined;
+    for (unsigned d = 0, v = 0; d < shape.size(); ++d, ++v) {
+      mlir::AffineExpr index = rewriter.builder.getAffineDimExpr(v);
+      if (d == dim) {
+        index = index * kBlock + rewriter.builder.getAffineDimExpr(++v);
+      }
+      joined.push_back(index);
+    }
+    mlir::AffineMap join =
+        mlir::AffineMap::get(unsigned(cut.size()), 0, joined, rewriter.builder.getContext());
+    rewriter.addCopy(before, from, join, cutFrom, identityMap(cut.size()), cut);
+    copyDigits(cutFrom, cutTo, dim + 1, order, before);
+    rewriter.addCopy(before, cutTo, identityMap(cut.size()), to, join, cut);
+  }
+
+  /// Over the other dimensions and (q, h, s, i); a digit that finds no variable is written out.
+  void copyDigits(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before) {
+    std::vector<int64_t> shape = shapeOf(from);
+    const auto others = size_t(std::count_if(shape.begin(), shape.end(), [&](const int64_t &size) {
+      return &size != &shape[dim] && size > 1;
+    }));
+    const size_t free = kMaxCopyVars > others ? kMaxCopyVars - others : 0;
+    const bool loopsS = free >= 4, loopsH = free >= 3;
+    for (int64_t h = 0; h < (loopsH ? 1 : 4); ++h) {
+      for (int64_t s = 0; s < (loopsS ? 1 : 2); ++s) {
+        copyDigitsOf(from, to, dim, order, before, loopsH, loopsS, h, s);
+      }
+    }
+  }
+
+  void copyDigitsOf(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before,
+                    bool loopsH, bool loopsS, int64_t h, int64_t s) {
+    mlir::OpBuilder &builder = rewriter.builder;
+    std::vector<int64_t> extents;
+    auto variable = [&](int64_t extent) {
+      extents.push_back(extent);
+      return builder.getAffineDimExpr(unsigned(extents.size() - 1));
+    };
+    llvm::SmallVector<mlir::AffineExpr> wide, dense;
+    std::vector<int64_t> shape = shapeOf(from);
+    for (unsigned d = 0; d < shape.size(); ++d) {
+      if (d != dim) {
+        wide.push_back(variable(shape[d]));
+        dense.push_back(wide.back());
+        continue;
+      }
+      mlir::AffineExpr q = variable(shape[d] / kBlock) * kBlock;
+      mlir::AffineExpr digitH = loopsH ? variable(4) : builder.getAffineConstantExpr(h);
+      mlir::AffineExpr digitS = loopsS ? variable(2) : builder.getAffineConstantExpr(s);
+      mlir::AffineExpr i = variable(8);
+      wide.push_back(q + digitS * 32 + digitH * 8 + i);
+      dense.push_back(q + digitH * 16 + digitS * 8 + i);
+    }
+    auto mapTo = [&](llvm::ArrayRef<mlir::AffineExpr> results) {
+      return mlir::AffineMap::get(unsigned(extents.size()), 0, results, builder.getContext());
+    };
+    const bool undoes = order == Order::ToStandard;
+    rewriter.addCopy(before, from, mapTo(undoes ? wide : dense), to, mapTo(undoes ? dense : wide),
+                     extents);
+  }
+
+  //===--- operations that do not convert ---===//
+
+  bool isSingleResult(ComputeOp op) const {
+    return writers.lookup(accessOf(op, operandCount(op) - 1).buffer) == 1;
+  }
+
+  /// Variables along which some operand is arranged, the one with the most elements first.
+  std::vector<unsigned> candidates(ComputeOp op) {
+    std::map<unsigned, int64_t> elements;
+    for (unsigned i = 0; i + 1 < operandCount(op); ++i) {
+      const Access access = accessOf(op, i);
+      BufferOp buffer = access.buffer;
+      if (!arrangedDim.count(buffer)) {
+        continue;
+      }
+      const LinearIndex &index = access.dims[arrangedDim.lookup(buffer)];
+      if (!index.terms.empty() &&
+          blockDim(access, index.terms.back().var, op.getExtents()).has_value()) {
+        elements[index.terms.back().var] += typeOf(buffer).getNumElements();
+      }
+    }
+    std::vector<unsigned> vars;
+    for (auto [var, count] : elements) {
+      vars.push_back(var);
+    }
+    std::stable_sort(vars.begin(), vars.end(),
+                     [&](unsigned a, unsigned b) { return elements[a] > elements[b]; });
+    return vars;
+  }
+
+  /// Elements to rearrange so that the operation works on positions along \p var; -1 when it
+  /// cannot. Without variable: in order.
+  int64_t costOf(ComputeOp op, std::optional<unsigned> var) {
+    int64_t cost = 0;
+    for (unsigned i = 0; i < operandCount(op); ++i) {
+      const Access access = accessOf(op, i);
+      BufferOp buffer = access.buffer;
+      const bool writes = i + 1 == operandCount(op);
+      if (!var || !varsOf(access).count(*var)) {
+        cost += writes || hasStandard(buffer) ? 0 : typeOf(buffer).getNumElements();
+        continue;
+      }
+      std::optional<unsigned> dim = blockDim(access, *var, op.getExtents());
+      if (!dim || !typeOf(buffer).getElementType().isF32()) {
+        return -1;
+      }
+      if (writes) {
+        cost += buffer.getKind() == "output" ? typeOf(buffer).getNumElements() : 0;
+      } else if (!positions.count({buffer, *dim})) {
+        cost += typeOf(buffer).getNumElements();
+      }
+    }
+    return cost;
+  }
+
+  bool canBeArranged(ComputeOp op, unsigned var) {
+    const bool isReduced = var >= op.getExtents().size() - size_t(op.getReductions());
+    const bool isWhole = op.getExtents()[var] % kBlock == 0;
+    return op.getCallee() != kMatmul && !op.getIndirect() && (isWhole || !isReduced) &&
+           isSingleResult(op);
+  }
+
+  void arrange(ComputeOp op) {
+    std::optional<unsigned> best;
+    int64_t least = costOf(op, std::nullopt);
+    for (unsigned var : candidates(op)) {
+      const int64_t cost = canBeArranged(op, var) ? costOf(op, var) : -1;
+      if (cost >= 0 && cost <= least && !(best && cost == least)) {
+        best = var;
+        least = cost;
+      }
+    }
+    for (unsigned i = 0; i + 1 < operandCount(op); ++i) {
+      const Access access = accessOf(op, i);
+      BufferOp buffer = access.buffer;
+      const bool depends = best && varsOf(access).count(*best);
+      BufferOp use = depends ? positionsOf(buffer, *blockDim(access, *best, op.getExtents()), op)
+                             : standardOf(buffer, op);
+      if (use != buffer) {
+        rewriter.setOperand(op, i, use, mapOf(op, i));
+      }
+    }
+    if (best) {
+      writePositions(op, *best);
+    }
+  }
+
+  /// The operation works on positions along \p var, whole blocks of them.
+  void writePositions(ComputeOp op, unsigned var) {
+    const unsigned out = operandCount(op) - 1;
+    const Access access = accessOf(op, out);
+    const std::vector<int64_t> logical = extentsOf(op);
+    std::vector<int64_t> extents = logical;
+    extents[var] = roundUp(extents[var], kBlock);
+    op.setExtents(extents);
+    if (varsOf(access).count(var)) {
+      BufferOp buffer = access.buffer;
+      const unsigned dim = *blockDim(access, var, logical);
+      rewriter.setOperand(op, out, addPositions(buffer, dim), mapOf(op, out));
+      finishOutput(buffer, op->getNextNode());
+    }
+  }
+
+  /// The buffer that takes the place of \p buffer, which nobody wrote yet.
+  BufferOp addPositions(BufferOp buffer, unsigned dim) {
+    std::vector<int64_t> shape = shapeOf(buffer);
+    shape[dim] = roundUp(shape[dim], kBlock);
+    BufferOp result = rewriter.addTemp(buffer.getName().str() + "_positions", shape,
+                                       typeOf(buffer).getElementType(), buffer.getLoc());
+    positions[{buffer, dim}] = result;
+    arrangedDim[buffer] = dim;
+    return result;
+  }
+
+  /// What leaves the graph is in order and has its own size.
+  void finishOutput(BufferOp buffer, mlir::Operation *before) {
+    if (buffer.getKind() != "output") {
+      return;
+    }
+    const unsigned dim = arrangedDim.lookup(buffer);
+    BufferOp from = positions.at({buffer, dim});
+    if (shapeOf(from) == shapeOf(buffer)) {
+      rearrange(from, buffer, dim, Order::ToStandard, before);
+    } else {
+      std::vector<int64_t> shape = shapeOf(buffer);
+      mlir::AffineMap identity = identityMap(shape.size());
+      rewriter.addCopy(before, standardOf(buffer, before), identity, buffer, identity, shape);
+    }
+    standards[buffer] = buffer;
+  }
+
+  //===--- conversions ---===//
+
+  void convert(ComputeOp op) {
+    BufferOp to = accessOf(op, 1).buffer;
+    const bool widens = typeOf(to).getElementType().isF32();
+    if (op.getExtents().empty() || varsOf(accessOf(op, 0)).empty()) {
+      convertOne(op, widens);
+    } else if (widens) {
+      widen(op);
+    } else {
+      narrow(op);
+    }
+    op.erase();
+  }
+
+  /// A conversion over \p extents whose lanes follow the last of them.
+  void addConversion(mlir::Operation *before, BufferOp from, mlir::AffineMap fromMap, BufferOp to,
+                     mlir::AffineMap toMap, const std::vector<int64_t> &extents) {
+    mlir::OpBuilder &builder = rewriter.builder;
+    builder.setInsertionPoint(before);
+    llvm::SmallVector<mlir::Attribute> vars;
+    for (size_t v = 0; v < extents.size(); ++v) {
+      vars.push_back(builder.getStringAttr("c" + std::to_string(v)));
+    }
+    const bool widens = typeOf(to).getElementType().isF32();
+    builder.create<ComputeOp>(
+        before->getLoc(), builder.getStringAttr(widens ? kWiden : kNarrow),
+        mlir::ValueRange{from.getResult()}, to.getResult(), builder.getArrayAttr(vars),
+        builder.getDenseI64ArrayAttr(extents), builder.getI64IntegerAttr(0),
+        builder.getArrayAttr({mlir::AffineMapAttr::get(fromMap), mlir::AffineMapAttr::get(toMap)}),
+        mlir::DictionaryAttr(), mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
+  }
+
+  /// The variables of an operation in another order, \p var last.
+  struct LanesLast {
+    std::vector<int64_t> extents;
+    llvm::SmallVector<mlir::AffineExpr> replacements;
+  };
+  LanesLast lanesLast(const std::vector<int64_t> &extents, unsigned var) {
+    LanesLast result;
+    result.replacements.resize(extents.size());
+    for (unsigned v = 0; v < extents.size(); ++v) {
+      if (v != var) {
+        result.replacements[v] = rewriter.builder.getAffineDimExpr(unsigned(result.extents.size()));
+        result.extents.push_back(extents[v]);
+      }
+    }
+    result.replacements[var] = rewriter.builder.getAffineDimExpr(unsigned(result.extents.size()));
+    result.extents.push_back(extents[var]);
+    return result;
+  }
+
+  void addConversion(mlir::Operation *before, BufferOp from, mlir::AffineMap fromMap, BufferOp to,
+                     mlir::AffineMap toMap, const std::vector<int64_t> &extents, unsigned var) {
+    LanesLast last = lanesLast(extents, var);
+    auto reorder = [&](mlir::AffineMap map) {
+      return map.replaceDimsAndSymbols(last.replacements, {}, unsigned(extents.size()), 0);
+    };
+    addConversion(before, from, reorder(fromMap), to, reorder(toMap), last.extents);
+  }
+
+  /// One element everywhere: a block of its own.
+  void convertOne(ComputeOp op, bool widens) {
+    mlir::MLIRContext *context = rewriter.builder.getContext();
+    BufferOp source = standardOf(accessOf(op, 0).buffer, op), target = accessOf(op, 1).buffer;
+    mlir::Type fromType = typeOf(source).getElementType(), toType = typeOf(target).getElementType();
+    mlir::AffineMap first =
+        mlir::AffineMap::get(0, 0, {rewriter.builder.getAffineConstantExpr(0)}, context);
+    // The offsets of the access, without variables.
+    llvm::SmallVector<mlir::AffineExpr> at;
+    for (const LinearIndex &index : accessOf(op, 0).dims) {
+      at.push_back(rewriter.builder.getAffineConstantExpr(index.offset));
+    }
+    BufferOp one = rewriter.addTemp(source.getName().str() + "_one", {1}, fromType, op.getLoc());
+    rewriter.addCopy(op, source, mlir::AffineMap::get(0, 0, at, context), one, first, {});
+    BufferOp block = widens ? one : padded(one, 0, op);
+    BufferOp result = rewriter.addTemp(target.getName().str() + "_block",
+                                       {widens ? kBlock : int64_t(1)}, toType, op.getLoc());
+    addConversion(op, block, identityMap(1), result, identityMap(1), {1});
+    const auto vars = unsigned(op.getExtents().size());
+    rewriter.addCopy(
+        op, result,
+        mlir::AffineMap::get(vars, 0, {rewriter.builder.getAffineConstantExpr(0)}, context), target,
+        mapOf(op, 1), extentsOf(op));
+  }
+
+  /// True when the operation reads each element for one element of the result.
+  static bool isOneToOne(ComputeOp op) {
+    return varsOf(accessOf(op, 0)).size() == op.getExtents().size();
+  }
+
+  /// The variable a conversion's lanes should follow so that the result's order is along one of its
+  /// dimensions: the stick of an input, or else the innermost.
+  std::optional<unsigned> chooseLanes(ComputeOp op) {
+    const Access from = accessOf(op, 0), to = accessOf(op, 1);
+    std::optional<unsigned> given;
+    BufferOp source = from.buffer;
+    if (source.getLayoutAttr()) {
+      Expected<StickUse> use = stickUse(from);
+      if (use.ok() && use->kind == StickUse::Kind::Var) {
+        given = use->var;
+      }
+    }
+    std::optional<unsigned> best;
+    for (unsigned var = 0; var < op.getExtents().size(); ++var) {
+      const bool possible = op.getExtents()[var] > 1 && varsOf(from).count(var) &&
+                            blockDim(to, var, op.getExtents()).has_value();
+      if (possible && (!best || best != given)) {
+        best = var;
+      }
+    }
+    return best;
+  }
+
+  void widen(ComputeOp op) {
+    BufferOp source = accessOf(op, 0).buffer, target = accessOf(op, 1).buffer;
+    std::optional<unsigned> lanes = chooseLanes(op);
+    if (lanes && isOneToOne(op) && isSingleResult(op)) {
+      const unsigned dim = *blockDim(accessOf(op, 1), *lanes, op.getExtents());
+      BufferOp result = addPositions(target, dim);
+      addConversion(op, source, mapOf(op, 0), result, mapOf(op, 1), extentsOf(op), *lanes);
+      finishOutput(target, op);
+      return;
+    }
+    // What is read, converted once; then a copy spreads it.
+    OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(accessOf(op, 0)));
+    const auto last = unsigned(innermost(own.extents));
+    BufferOp whole = rewriter.addTemp(target.getName().str() + "_converted", own.extents,
+                                      typeOf(target).getElementType(), op.getLoc());
+    BufferOp result = addPositions(whole, last);
+    addConversion(op, source, own.map, result, identityMap(own.extents.size()), own.extents, last);
+    copyInto(op, whole, own.projection);
+  }
+
+  static size_t innermost(const std::vector<int64_t> &extents) {
+    size_t last = extents.size() - 1;
+    while (last > 0 && extents[last] == 1) {
+      --last;
+    }
+    return extents[last] == 1 ? extents.size() - 1 : last;
+  }
+
+  /// \p op as a copy of \p from, read through \p map, in whatever order is best.
+  void copyInto(ComputeOp op, BufferOp from, mlir::AffineMap map) {
+    arrange(rewriter.addCopy(op, from, map, accessOf(op, 1).buffer, mapOf(op, 1), extentsOf(op)));
+  }
+
+  /// From positions, which that undoes, or from elements in order, which are put in order after.
+  void narrow(ComputeOp op) {
+    const Access from = accessOf(op, 0);
+    BufferOp source = from.buffer, target = accessOf(op, 1).buffer;
+    std::optional<unsigned> lanes;
+    if (arrangedDim.count(source)) {
+      const LinearIndex &index = from.dims[arrangedDim.lookup(source)];
+      if (!index.terms.empty() && blockDim(from, index.terms.back().var, op.getExtents())) {
+        lanes = index.terms.back().var;
+      }
+    }
+    if (lanes) {
+      BufferOp use = positions.at({source, arrangedDim.lookup(source)});
+      if (isOneToOne(op) && blockDim(accessOf(op, 1), *lanes, op.getExtents())) {
+        return addConversion(op, use, mapOf(op, 0), target, mapOf(op, 1), extentsOf(op), *lanes);
+      }
+      OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(from));
+      BufferOp whole = rewriter.addTemp(target.getName().str() + "_converted", own.extents,
+                                        typeOf(target).getElementType(), op.getLoc());
+      const auto position =
+          unsigned(std::find(own.vars.begin(), own.vars.end(), *lanes) - own.vars.begin());
+      addConversion(op, use, own.map, whole, identityMap(own.extents.size()), own.extents,
+                    position);
+      return copyInto(op, whole, own.projection);
+    }
+    narrowInOrder(op);
+  }
+
+  /// Two bytes are cheaper to put in order than four: after the conversion.
+  void narrowInOrder(ComputeOp op) {
+    BufferOp source = standardOf(accessOf(op, 0).buffer, op), target = accessOf(op, 1).buffer;
+    rewriter.setOperand(op, 0, source, mapOf(op, 0));
+    OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(accessOf(op, 0)));
+    const auto last = unsigned(innermost(own.extents));
+    mlir::AffineMap identity = identityMap(own.extents.size());
+    mlir::AffineMap map = own.map;
+    std::vector<int64_t> shape = own.extents;
+    shape[last] = roundUp(shape[last], kBlock);
+    if (shape != own.extents) {
+      BufferOp slice = rewriter.addTemp(source.getName().str() + "_converting", own.extents,
+                                        typeOf(source).getElementType(), op.getLoc());
+      rewriter.addCopy(op, source, own.map, slice, identity, own.extents);
+      source = padded(slice, last, op);
+      map = identity;
+    }
+    mlir::Type type = typeOf(target).getElementType();
+    const std::string name = target.getName().str();
+    BufferOp result = rewriter.addTemp(name + "_converted", shape, type, op.getLoc());
+    addConversion(op, source, map, result, identity, shape, last);
+    if (own.extents[last] > kInOrder) {
+      BufferOp inOrder = rewriter.addTemp(name + "_standard", shape, type, op.getLoc());
+      rearrange(result, inOrder, last, Order::ToPositions, op);
+      result = inOrder;
+    }
+    rewriter.addCopy(op, result, own.projection, target, mapOf(op, 1), extentsOf(op));
+  }
+
+  void eraseUnused() {
+    llvm::SmallVector<BufferOp> buffers(function.getOps<BufferOp>());
+    for (BufferOp buffer : buffers) {
+      if (buffer.getKind() == "temp" && buffer.getResult().use_empty()) {
+        buffer.erase();
+      }
+    }
+  }
+
+  template <typename... Args>
+  void note(BufferOp buffer, const char *reason, fmt::format_string<Args...> detail,
+            Args &&...args) {
+    if (trace) {
+      trace->record("arrange-conversions", buffer.getName().str(),
+                    Decision::yes(reason, detail, std::forward<Args>(args)...));
+    }
+  }
+
+  mlir::func::FuncOp function;
+  DecisionTrace *trace;
+  Rewriter rewriter;
+  llvm::DenseMap<mlir::Operation *, int> writers;
+  /// Buffers whose elements were written in the order of a conversion, and along which dimension.
+  llvm::DenseMap<mlir::Operation *, unsigned> arrangedDim;
+  std::map<std::pair<mlir::Operation *, unsigned>, BufferOp> positions;
+  llvm::DenseMap<mlir::Operation *, BufferOp> standards;
+};
+
+struct ArrangeConversions : impl::ArrangeConversionsPassBase<ArrangeConversions> {
+  DecisionTrace *trace = nullptr;
+  void runOnOperation() override {
+    mlir::func::FuncOp main = findMain(getOperation());
+    if (!main) {
+      (void)dialect::report(
+          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
+      return signalPassFailure();
+    }
+    Arranger(main, trace).run();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createArrangeConversionsPass(DecisionTrace *trace) {
+  auto pass = std::make_unique<ArrangeConversions>();
+  pass->trace = trace;
+  return pass;
+}
+
+} // namespace spyre::loop
