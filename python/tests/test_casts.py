@@ -131,6 +131,16 @@ def test_truth_values(shape, on_device):
     same(run(lambda t: t.bool(), [y], on_device), x)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (68,), (3, 130), (5, 128)], ids=str)
+def test_comparisons_and_selections_in_fp32(shape, on_device):
+    a, b = exact(*shape), exact(*shape, seed=1, dtype=torch.float32)
+    same(run(lambda x, y: x.float() > y, [a, b], on_device), a.float() > b)
+    same(run(lambda x, y: x < y, [a, b], on_device), a < b)
+    same(run(lambda x: x.float() * 1e-30 != 0, [a], on_device), a != 0)
+    same(run(lambda x, y: torch.where(x > 0, x.float(), y), [a, b], on_device), torch.where(a > 0, a.float(), b))
+    same(run(lambda x, y: torch.where(y > 0, x, y), [a, b], on_device), torch.where(b > 0, a, b))
+
+
 @pytest.mark.parametrize("shape", [(4, 68), (3, 130), (6, 256), (2, 3, 64)], ids=str)
 def test_rms_norm_in_fp32(shape, on_device):
     x, weight = exact(*shape), exact(shape[-1], seed=1)
@@ -174,7 +184,7 @@ def test_reduction_to_fp32(name, shape, dim, on_device):
 VIEWS = {
     "transposed": lambda t: t.t().float(),
     "transposed after": lambda t: t.float().t(),
-    "transposed sum": lambda t: t.float() + t.float().t()[: t.shape[0], : t.shape[1]].t(),
+    "transposed sum": lambda t: t.t().float() + t.float().t() * 2,
     "slice": lambda t: t[:, 3:50].float(),
     "slice after": lambda t: t.float()[:, 3:50],
     "step after": lambda t: t.float()[:, ::2],
@@ -188,6 +198,7 @@ VIEWS = {
     "cat rows": lambda t: torch.cat([t.float(), t.float() * 2], 0),
     "outer": lambda t: t[0].float()[:, None] * t[1].float()[None, :],
     "heads": lambda t: t.float().reshape(t.shape[0], 2, -1).transpose(0, 1),
+    "heads of a round trip": lambda t: t.float().reshape(t.shape[0], 2, -1).transpose(0, 1).half(),
     "round trip of a slice": lambda t: t.float()[:, 3:50].half(),
     "round trip transposed": lambda t: t.float().t().half(),
     "round trip expanded": lambda t: t[:1].float().expand(5, -1).half(),

@@ -147,8 +147,27 @@ private:
               : operand(call, next++);
       operands.push_back(views::broadcast(value, shape));
     }
-    return loops.addPointwise(row.deviceOp, operands, shape, typeOf(call.getResult()),
-                              constantsOf(call, row));
+    return compute(row.deviceOp, operands, shape, typeOf(call.getResult()), constantsOf(call, row));
+  }
+
+  /// All tensors of an operation have one format, so truth values beside fp32 are fp32, too.
+  View compute(const std::string &callee, std::vector<View> operands,
+               const std::vector<int64_t> &shape, mlir::Type type,
+               const LoopBuilder::Constants &constants) {
+    const bool isWide = loops.elementType(operands.back().buffer).isF32();
+    for (View &operand : operands) {
+      mlir::Type from = loops.elementType(operand.buffer);
+      if (isWide && !from.isF32()) {
+        mlir::Type wide = mlir::Float32Type::get(type.getContext());
+        operand = loops.addPointwise(loop::kConvert, {operand}, shape, wide);
+      }
+    }
+    if (!isWide || type.isF32()) {
+      return loops.addPointwise(callee, operands, shape, type, constants);
+    }
+    mlir::Type wide = mlir::Float32Type::get(type.getContext());
+    View result = loops.addPointwise(callee, operands, shape, wide, constants);
+    return loops.addPointwise(loop::kConvert, {result}, shape, type);
   }
 
   /// Several reduced dimensions become a sequence, highest first.
@@ -195,35 +214,16 @@ private:
     if (from == to) {
       return loops.materialize(operand(call, 0));
     }
-    if (from.isF32() && to.isInteger(1)) {
-      return isNotZero(operand(call, 0), shape, to);
+    if (to.isInteger(1)) {
+      View zero = views::broadcast(View::whole(loops.addConstant(0.0, from), {}), shape);
+      return compute("notequal", {operand(call, 0), zero}, shape, to, {});
     }
     if (from.isF32() || to.isF32()) {
       return loops.addPointwise(loop::kConvert, {operand(call, 0)}, shape, to);
     }
-    if (to.isInteger(1)) {
-      View zero = views::broadcast(View::whole(loops.addConstant(0.0, from), {}), shape);
-      return loops.addPointwise("notequal", {operand(call, 0), zero}, shape, to);
-    }
     View result = loops.addBuffer(shape, to);
     loops.addCopy(operand(call, 0), result);
     return result;
-  }
-
-  /// Of a single-precision value: a comparison of 16 bits would lose small numbers, so they are
-  /// brought to 0..1 first, 1 for every normal number.
-  View isNotZero(const View &value, const std::vector<int64_t> &shape, mlir::Type truth) {
-    mlir::Type wide = mlir::Float32Type::get(truth.getContext());
-    mlir::Type narrow = mlir::Float16Type::get(truth.getContext());
-    auto number = [&](double constant, mlir::Type type) {
-      return views::broadcast(View::whole(loops.addConstant(constant, type), {}), shape);
-    };
-    View size = loops.addPointwise("abs", {value}, shape, wide);
-    View scaled = loops.addPointwise("mul", {size, number(0x1p126, wide)}, shape, wide);
-    View clipped =
-        loops.addPointwise("clip", {scaled}, shape, wide, {{"clipMin", 0.0}, {"clipMax", 1.0}});
-    View half = loops.addPointwise(loop::kConvert, {clipped}, shape, narrow);
-    return loops.addPointwise("notequal", {half, number(0.0, narrow)}, shape, truth);
   }
 
   View cat(CallOp call) {

@@ -131,6 +131,26 @@ private:
     return standards[buffer] = to;
   }
 
+  /// The same for one reading: steps that do not divide the longer dimension need the tensor's own.
+  BufferOp standardFor(const Access &access, mlir::Operation *before) {
+    BufferOp buffer = access.buffer, standard = standardOf(buffer, before);
+    bool divides = true;
+    for (size_t d = 0; d < access.dims.size(); ++d) {
+      const std::vector<LinearIndex::Term> &terms = access.dims[d].terms;
+      divides = divides && (terms.empty() ||
+                            typeOf(standard).getDimSize(unsigned(d)) % terms[0].coefficient == 0);
+    }
+    if (divides) {
+      return standard;
+    }
+    const std::vector<int64_t> shape = shapeOf(buffer);
+    BufferOp result = rewriter.addTemp(buffer.getName().str() + "_standard", shape,
+                                       typeOf(buffer).getElementType(), buffer.getLoc());
+    rewriter.addCopy(before, standard, identityMap(shape.size()), result, identityMap(shape.size()),
+                     shape);
+    return standards[buffer] = result;
+  }
+
   bool hasStandard(BufferOp buffer) const {
     return !arrangedDim.count(buffer) || standards.count(buffer) != 0 ||
            typeOf(buffer).getDimSize(arrangedDim.lookup(buffer)) <= kInOrder;
@@ -335,7 +355,7 @@ private:
       BufferOp buffer = access.buffer;
       const bool depends = best && varsOf(access).count(*best);
       BufferOp use = depends ? positionsOf(buffer, *blockDim(access, *best, op.getExtents()), op)
-                             : standardOf(buffer, op);
+                             : standardFor(access, op);
       if (use != buffer) {
         rewriter.setOperand(op, i, use, mapOf(op, i));
       }
@@ -566,7 +586,7 @@ private:
 
   /// Two bytes are cheaper to put in order than four: after the conversion.
   void narrowInOrder(ComputeOp op) {
-    BufferOp source = standardOf(accessOf(op, 0).buffer, op), target = accessOf(op, 1).buffer;
+    BufferOp source = standardFor(accessOf(op, 0), op), target = accessOf(op, 1).buffer;
     rewriter.setOperand(op, 0, source, mapOf(op, 0));
     OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(accessOf(op, 0)));
     const auto last = unsigned(innermost(own.extents));
