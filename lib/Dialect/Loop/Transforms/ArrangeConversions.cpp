@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 namespace spyre::loop {
 
@@ -188,7 +189,8 @@ private:
     rewriter.addCopy(before, zero,
                      mlir::AffineMap::get(unsigned(shape.size()), 0, rewriter.builder.getContext()),
                      result, identity, shape);
-    rewriter.addCopy(before, buffer, identity, result, identity, extents);
+    ComputeOp copy = rewriter.addCopy(before, buffer, identity, result, identity, extents);
+    copy->setDiscardableAttr(kOverwritesPadding, rewriter.builder.getUnitAttr());
     return result;
   }
 
@@ -280,8 +282,20 @@ private:
 
   //===--- operations that do not convert ---===//
 
+  /// Nothing else writes the result, and it is not there before.
   bool isSingleResult(ComputeOp op) const {
-    return writers.lookup(accessOf(op, operandCount(op) - 1).buffer) == 1;
+    BufferOp buffer = accessOf(op, operandCount(op) - 1).buffer;
+    return buffer.getKind() != "input" && writers.lookup(buffer) == 1;
+  }
+
+  /// The buffer is written: rearranged copies of it are out of date.
+  void forget(BufferOp buffer) {
+    auto first = positions.lower_bound({buffer, 0});
+    auto last = first;
+    while (last != positions.end() && last->first.first == buffer.getOperation()) {
+      ++last;
+    }
+    positions.erase(first, last);
   }
 
   /// Variables along which some operand is arranged, the one with the most elements first.
@@ -362,6 +376,8 @@ private:
     }
     if (best) {
       writePositions(op, *best);
+    } else {
+      forget(accessOf(op, operandCount(op) - 1).buffer);
     }
   }
 
@@ -501,7 +517,7 @@ private:
   }
 
   /// The variable a conversion's lanes should follow so that the result's order is along one of its
-  /// dimensions: the stick of an input, or else the innermost.
+  /// dimensions: one whose order need not be undone, the stick of an input, or else the innermost.
   std::optional<unsigned> chooseLanes(ComputeOp op) {
     const Access from = accessOf(op, 0), to = accessOf(op, 1);
     std::optional<unsigned> given;
@@ -513,19 +529,64 @@ private:
       }
     }
     std::optional<unsigned> best;
+    int bestRank = 0;
     for (unsigned var = 0; var < op.getExtents().size(); ++var) {
-      const bool possible = op.getExtents()[var] > 1 && varsOf(from).count(var) &&
-                            blockDim(to, var, op.getExtents()).has_value();
-      if (possible && (!best || best != given)) {
+      std::optional<unsigned> dim = blockDim(to, var, op.getExtents());
+      if (op.getExtents()[var] == 1 || !varsOf(from).count(var) || !dim) {
+        continue;
+      }
+      // What is reduced in parts of a block must be put in order; a dimension that is not reduced
+      // is better, unless most of its positions are padding.
+      const int64_t extent = op.getExtents()[var], blocks = roundUp(extent, kBlock);
+      const bool fits = extent == blocks || !isReducedAlong(to.buffer, *dim);
+      const int rank = 2 * int(fits && blocks <= 2 * extent) + int(given == var);
+      if (!best || rank >= bestRank) {
         best = var;
+        bestRank = rank;
       }
     }
     return best;
   }
 
+  /// Whether lane-wise operations lead from dimension \p dim of a buffer to a reduction of it.
+  static bool isReducedAlong(BufferOp buffer, unsigned dim) {
+    std::set<std::pair<mlir::Operation *, unsigned>> seen;
+    std::vector<std::pair<BufferOp, unsigned>> open = {{buffer, dim}};
+    while (!open.empty()) {
+      auto [from, along] = open.back();
+      open.pop_back();
+      if (!seen.insert({from, along}).second) {
+        continue;
+      }
+      for (mlir::Operation *user : from.getResult().getUsers()) {
+        auto op = llvm::cast<ComputeOp>(user);
+        const unsigned out = operandCount(op) - 1;
+        for (unsigned i = 0; i < out; ++i) {
+          const Access access = accessOf(op, i);
+          if (access.buffer != from || access.dims[along].terms.empty()) {
+            continue;
+          }
+          const unsigned var = access.dims[along].terms.back().var;
+          if (var >= op.getExtents().size() - size_t(op.getReductions())) {
+            return true;
+          }
+          const Access result = accessOf(op, out);
+          if (std::optional<unsigned> next = blockDim(result, var, op.getExtents())) {
+            open.emplace_back(result.buffer, *next);
+          }
+        }
+      }
+    }
+    return false;
+  }
+
   void widen(ComputeOp op) {
     BufferOp source = accessOf(op, 0).buffer, target = accessOf(op, 1).buffer;
     std::optional<unsigned> lanes = chooseLanes(op);
+    if (lanes && isOneToOne(op) && target.getKind() == "output" && target.getResult().hasOneUse() &&
+        op.getExtents()[*lanes] % kBlock == 0) {
+      return widenInOrder(op, *lanes);
+    }
     if (lanes && isOneToOne(op) && isSingleResult(op)) {
       const unsigned dim = *blockDim(accessOf(op, 1), *lanes, op.getExtents());
       BufferOp result = addPositions(target, dim);
@@ -541,6 +602,24 @@ private:
     BufferOp result = addPositions(whole, last);
     addConversion(op, source, own.map, result, identityMap(own.extents.size()), own.extents, last);
     copyInto(op, whole, own.projection);
+  }
+
+  /// Only the graph's caller reads it, in order: two bytes are cheaper to rearrange than four.
+  void widenInOrder(ComputeOp op, unsigned lanes) {
+    BufferOp source = accessOf(op, 0).buffer, target = accessOf(op, 1).buffer;
+    const std::vector<int64_t> shape = extentsOf(op);
+    mlir::AffineMap identity = identityMap(shape.size());
+    mlir::Type type = typeOf(source).getElementType();
+    if (shapeOf(source) != shape || mapOf(op, 0) != identity) {
+      BufferOp copy =
+          rewriter.addTemp(source.getName().str() + "_converting", shape, type, op.getLoc());
+      rewriter.addCopy(op, source, mapOf(op, 0), copy, identity, shape);
+      source = copy;
+    }
+    BufferOp ordered =
+        rewriter.addTemp(target.getName().str() + "_standard", shape, type, op.getLoc());
+    rearrange(source, ordered, lanes, Order::ToStandard, op);
+    addConversion(op, ordered, identity, target, mapOf(op, 1), shape, lanes);
   }
 
   static size_t innermost(const std::vector<int64_t> &extents) {

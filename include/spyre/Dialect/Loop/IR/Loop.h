@@ -27,6 +27,9 @@ constexpr const char *kMatmul = "batchmatmul";
 constexpr const char *kConvert = "convert";
 constexpr const char *kWiden = "dl16tofp32";
 constexpr const char *kNarrow = "fp32todl16";
+/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on: what
+/// follows in the stick is padding.
+constexpr const char *kOverwritesPadding = "overwrites_padding";
 
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.

@@ -48,7 +48,7 @@ std::vector<int64_t> orderWithStick(int64_t rank, int64_t stick) {
 
 /// Sticks are written as a whole: what ends inside one must end where the dimension does.
 static bool writesWholeSticks(ComputeOp op, const Access &access, int64_t stickDim) {
-  if (stickDim < 0) {
+  if (stickDim < 0 || op->hasAttr(kOverwritesPadding)) {
     return true;
   }
   int64_t end = access.dims[size_t(stickDim)].offset + 1;
