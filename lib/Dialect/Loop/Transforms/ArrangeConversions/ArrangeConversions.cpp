@@ -19,7 +19,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
-#include "Rewrite.h"
+#include "ElementOrders.h"
 
 #include <algorithm>
 #include <functional>
@@ -32,26 +32,6 @@ namespace spyre::loop {
 #include "spyre/Dialect/Loop/Transforms/Passes.h.inc"
 
 namespace {
-
-/// Elements a conversion permutes among each other.
-constexpr int64_t kBlock = 64;
-/// Positions up to here are in order whatever the order is.
-constexpr int64_t kInOrder = 8;
-/// Variables of one copy: the interface names eight dimensions, one may be needed for the lanes.
-constexpr size_t kMaxCopyVars = 7;
-/// Where all other dimensions are smaller, blocks are brought in a dimension of their own, so that
-/// the sticks of the rearranging copy are not nearly empty.
-constexpr int64_t kFewRows = 32;
-
-enum class Order : uint8_t { ToStandard, ToPositions };
-
-mlir::MemRefType typeOf(BufferOp buffer) {
-  return llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
-}
-
-std::vector<int64_t> shapeOf(BufferOp buffer) {
-  return dialect::toVector(typeOf(buffer).getShape());
-}
 
 std::vector<int64_t> extentsOf(ComputeOp op) { return dialect::toVector(op.getExtents()); }
 
@@ -90,7 +70,7 @@ std::optional<unsigned> blockDim(const Access &access, unsigned var,
 class Arranger {
 public:
   Arranger(mlir::func::FuncOp function, DecisionTrace *trace)
-      : function(function), trace(trace), rewriter(function) {}
+      : function(function), rewriter(function), orders(rewriter, trace) {}
 
   void run() {
     for (ComputeOp op : function.getOps<ComputeOp>()) {
@@ -108,178 +88,6 @@ public:
   }
 
 private:
-  //===--- buffers in both orders ---===//
-
-  /// Elements in order; the dimension may be longer than the tensor's.
-  BufferOp standardOf(BufferOp buffer, mlir::Operation *before) {
-    auto found = standards.find(buffer);
-    if (found != standards.end()) {
-      return found->second;
-    }
-    if (!arrangedDim.count(buffer)) {
-      return buffer;
-    }
-    const unsigned dim = arrangedDim.lookup(buffer);
-    BufferOp from = positions.at({buffer, dim});
-    if (typeOf(buffer).getDimSize(dim) <= kInOrder) {
-      return standards[buffer] = from;
-    }
-    BufferOp to = rewriter.addTemp(buffer.getName().str() + "_standard", shapeOf(from),
-                                   typeOf(from).getElementType(), buffer.getLoc());
-    rearrange(from, to, dim, Order::ToStandard, before);
-    note(buffer, "order-undone", "dimension {} is put in order: {} elements", dim,
-         typeOf(from).getNumElements());
-    return standards[buffer] = to;
-  }
-
-  /// The same for one reading: steps that do not divide the longer dimension need the tensor's own.
-  BufferOp standardFor(const Access &access, mlir::Operation *before) {
-    BufferOp buffer = access.buffer, standard = standardOf(buffer, before);
-    bool divides = true;
-    for (size_t d = 0; d < access.dims.size(); ++d) {
-      const std::vector<LinearIndex::Term> &terms = access.dims[d].terms;
-      divides = divides && (terms.empty() ||
-                            typeOf(standard).getDimSize(unsigned(d)) % terms[0].coefficient == 0);
-    }
-    if (divides) {
-      return standard;
-    }
-    const std::vector<int64_t> shape = shapeOf(buffer);
-    BufferOp result = rewriter.addTemp(buffer.getName().str() + "_standard", shape,
-                                       typeOf(buffer).getElementType(), buffer.getLoc());
-    rewriter.addCopy(before, standard, identityMap(shape.size()), result, identityMap(shape.size()),
-                     shape);
-    return standards[buffer] = result;
-  }
-
-  bool hasStandard(BufferOp buffer) const {
-    return !arrangedDim.count(buffer) || standards.count(buffer) != 0 ||
-           typeOf(buffer).getDimSize(arrangedDim.lookup(buffer)) <= kInOrder;
-  }
-
-  BufferOp positionsOf(BufferOp buffer, unsigned dim, mlir::Operation *before) {
-    auto found = positions.find({buffer, dim});
-    if (found != positions.end()) {
-      return found->second;
-    }
-    BufferOp from = padded(standardOf(buffer, before), dim, before);
-    if (typeOf(buffer).getDimSize(dim) <= kInOrder) {
-      return positions[{buffer, dim}] = from;
-    }
-    BufferOp to = rewriter.addTemp(buffer.getName().str() + "_positions", shapeOf(from),
-                                   typeOf(from).getElementType(), buffer.getLoc());
-    rearrange(from, to, dim, Order::ToPositions, before);
-    note(buffer, "order-made", "dimension {} is put in the order of a conversion: {} elements", dim,
-         typeOf(from).getNumElements());
-    return positions[{buffer, dim}] = to;
-  }
-
-  /// The buffer with whole blocks along \p dim; what is added is zero.
-  BufferOp padded(BufferOp buffer, unsigned dim, mlir::Operation *before) {
-    std::vector<int64_t> shape = shapeOf(buffer), extents = shape;
-    shape[dim] = roundUp(shape[dim], kBlock);
-    if (shape == extents) {
-      return buffer;
-    }
-    mlir::Type type = typeOf(buffer).getElementType();
-    BufferOp result =
-        rewriter.addTemp(buffer.getName().str() + "_padded", shape, type, buffer.getLoc());
-    mlir::AffineMap identity = identityMap(shape.size());
-    BufferOp zero = rewriter.addConstant(0.0, type, buffer.getLoc());
-    rewriter.addCopy(before, zero,
-                     mlir::AffineMap::get(unsigned(shape.size()), 0, rewriter.builder.getContext()),
-                     result, identity, shape);
-    ComputeOp copy = rewriter.addCopy(before, buffer, identity, result, identity, extents);
-    copy->setDiscardableAttr(kOverwritesPadding, rewriter.builder.getUnitAttr());
-    return result;
-  }
-
-  mlir::AffineMap identityMap(size_t rank) {
-    return rewriter.builder.getMultiDimIdentityMap(unsigned(rank));
-  }
-
-  //===--- the copy that changes the order ---===//
-
-  /// Both buffers have whole blocks along \p dim, and the same shape.
-  void rearrange(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before) {
-    std::vector<int64_t> shape = shapeOf(from);
-    int64_t largest = 1;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      largest = d == dim ? largest : std::max(largest, shape[d]);
-    }
-    const int64_t blocks = shape[dim] / kBlock;
-    const bool split = largest < kFewRows && blocks > largest && shape.size() + 4 <= kMaxCopyVars;
-    if (!split) {
-      return copyDigits(from, to, dim, order, before);
-    }
-    // [.., 64 q + p, ..] as [.., q, p, ..] on both sides.
-    std::vector<int64_t> cut = shape;
-    cut[dim] = blocks;
-    cut.insert(cut.begin() + dim + 1, kBlock);
-    mlir::Type type = typeOf(from).getElementType();
-    BufferOp cutFrom = rewriter.addTemp(from.getName().str() + "_blocks", cut, type, from.getLoc());
-    BufferOp cutTo = rewriter.addTemp(to.getName().str() + "_blocks", cut, type, to.getLoc());
-    llvm::SmallVector<mlir::AffineExpr> joined;
-    for (unsigned d = 0, v = 0; d < shape.size(); ++d, ++v) {
-      mlir::AffineExpr index = rewriter.builder.getAffineDimExpr(v);
-      if (d == dim) {
-        index = index * kBlock + rewriter.builder.getAffineDimExpr(++v);
-      }
-      joined.push_back(index);
-    }
-    mlir::AffineMap join =
-        mlir::AffineMap::get(unsigned(cut.size()), 0, joined, rewriter.builder.getContext());
-    rewriter.addCopy(before, from, join, cutFrom, identityMap(cut.size()), cut);
-    copyDigits(cutFrom, cutTo, dim + 1, order, before);
-    rewriter.addCopy(before, cutTo, identityMap(cut.size()), to, join, cut);
-  }
-
-  /// Over the other dimensions and (q, h, s, i); a digit that finds no variable is written out.
-  void copyDigits(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before) {
-    std::vector<int64_t> shape = shapeOf(from);
-    const auto others = size_t(std::count_if(shape.begin(), shape.end(), [&](const int64_t &size) {
-      return &size != &shape[dim] && size > 1;
-    }));
-    const size_t free = kMaxCopyVars > others ? kMaxCopyVars - others : 0;
-    const bool loopsS = free >= 4, loopsH = free >= 3;
-    for (int64_t h = 0; h < (loopsH ? 1 : 4); ++h) {
-      for (int64_t s = 0; s < (loopsS ? 1 : 2); ++s) {
-        copyDigitsOf(from, to, dim, order, before, loopsH, loopsS, h, s);
-      }
-    }
-  }
-
-  void copyDigitsOf(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before,
-                    bool loopsH, bool loopsS, int64_t h, int64_t s) {
-    mlir::OpBuilder &builder = rewriter.builder;
-    std::vector<int64_t> extents;
-    auto variable = [&](int64_t extent) {
-      extents.push_back(extent);
-      return builder.getAffineDimExpr(unsigned(extents.size() - 1));
-    };
-    llvm::SmallVector<mlir::AffineExpr> wide, dense;
-    std::vector<int64_t> shape = shapeOf(from);
-    for (unsigned d = 0; d < shape.size(); ++d) {
-      if (d != dim) {
-        wide.push_back(variable(shape[d]));
-        dense.push_back(wide.back());
-        continue;
-      }
-      mlir::AffineExpr q = variable(shape[d] / kBlock) * kBlock;
-      mlir::AffineExpr digitH = loopsH ? variable(4) : builder.getAffineConstantExpr(h);
-      mlir::AffineExpr digitS = loopsS ? variable(2) : builder.getAffineConstantExpr(s);
-      mlir::AffineExpr i = variable(8);
-      wide.push_back(q + digitS * 32 + digitH * 8 + i);
-      dense.push_back(q + digitH * 16 + digitS * 8 + i);
-    }
-    auto mapTo = [&](llvm::ArrayRef<mlir::AffineExpr> results) {
-      return mlir::AffineMap::get(unsigned(extents.size()), 0, results, builder.getContext());
-    };
-    const bool undoes = order == Order::ToStandard;
-    rewriter.addCopy(before, from, mapTo(undoes ? wide : dense), to, mapTo(undoes ? dense : wide),
-                     extents);
-  }
-
   //===--- operations that do not convert ---===//
 
   /// Nothing else writes the result, and it is not there before.
@@ -288,26 +96,16 @@ private:
     return buffer.getKind() != "input" && writers.lookup(buffer) == 1;
   }
 
-  /// The buffer is written: rearranged copies of it are out of date.
-  void forget(BufferOp buffer) {
-    auto first = positions.lower_bound({buffer, 0});
-    auto last = first;
-    while (last != positions.end() && last->first.first == buffer.getOperation()) {
-      ++last;
-    }
-    positions.erase(first, last);
-  }
-
   /// Variables along which some operand is arranged, the one with the most elements first.
   std::vector<unsigned> candidates(ComputeOp op) {
     std::map<unsigned, int64_t> elements;
     for (unsigned i = 0; i + 1 < operandCount(op); ++i) {
       const Access access = accessOf(op, i);
       BufferOp buffer = access.buffer;
-      if (!arrangedDim.count(buffer)) {
+      if (!orders.isArranged(buffer)) {
         continue;
       }
-      const LinearIndex &index = access.dims[arrangedDim.lookup(buffer)];
+      const LinearIndex &index = access.dims[orders.arrangedDim(buffer)];
       if (!index.terms.empty() &&
           blockDim(access, index.terms.back().var, op.getExtents()).has_value()) {
         elements[index.terms.back().var] += typeOf(buffer).getNumElements();
@@ -331,7 +129,7 @@ private:
       BufferOp buffer = access.buffer;
       const bool writes = i + 1 == operandCount(op);
       if (!var || !varsOf(access).count(*var)) {
-        cost += writes || hasStandard(buffer) ? 0 : typeOf(buffer).getNumElements();
+        cost += writes || orders.hasStandard(buffer) ? 0 : typeOf(buffer).getNumElements();
         continue;
       }
       std::optional<unsigned> dim = blockDim(access, *var, op.getExtents());
@@ -340,7 +138,7 @@ private:
       }
       if (writes) {
         cost += buffer.getKind() == "output" ? typeOf(buffer).getNumElements() : 0;
-      } else if (!positions.count({buffer, *dim})) {
+      } else if (!orders.hasPositions(buffer, *dim)) {
         cost += typeOf(buffer).getNumElements();
       }
     }
@@ -368,8 +166,9 @@ private:
       const Access access = accessOf(op, i);
       BufferOp buffer = access.buffer;
       const bool depends = best && varsOf(access).count(*best);
-      BufferOp use = depends ? positionsOf(buffer, *blockDim(access, *best, op.getExtents()), op)
-                             : standardFor(access, op);
+      BufferOp use = depends
+                         ? orders.positionsOf(buffer, *blockDim(access, *best, op.getExtents()), op)
+                         : orders.standardFor(access, op);
       if (use != buffer) {
         rewriter.setOperand(op, i, use, mapOf(op, i));
       }
@@ -377,7 +176,7 @@ private:
     if (best) {
       writePositions(op, *best);
     } else {
-      forget(accessOf(op, operandCount(op) - 1).buffer);
+      orders.forget(accessOf(op, operandCount(op) - 1).buffer);
     }
   }
 
@@ -392,37 +191,9 @@ private:
     if (varsOf(access).count(var)) {
       BufferOp buffer = access.buffer;
       const unsigned dim = *blockDim(access, var, logical);
-      rewriter.setOperand(op, out, addPositions(buffer, dim), mapOf(op, out));
-      finishOutput(buffer, op->getNextNode());
+      rewriter.setOperand(op, out, orders.addPositions(buffer, dim), mapOf(op, out));
+      orders.finishOutput(buffer, op->getNextNode());
     }
-  }
-
-  /// The buffer that takes the place of \p buffer, which nobody wrote yet.
-  BufferOp addPositions(BufferOp buffer, unsigned dim) {
-    std::vector<int64_t> shape = shapeOf(buffer);
-    shape[dim] = roundUp(shape[dim], kBlock);
-    BufferOp result = rewriter.addTemp(buffer.getName().str() + "_positions", shape,
-                                       typeOf(buffer).getElementType(), buffer.getLoc());
-    positions[{buffer, dim}] = result;
-    arrangedDim[buffer] = dim;
-    return result;
-  }
-
-  /// What leaves the graph is in order and has its own size.
-  void finishOutput(BufferOp buffer, mlir::Operation *before) {
-    if (buffer.getKind() != "output") {
-      return;
-    }
-    const unsigned dim = arrangedDim.lookup(buffer);
-    BufferOp from = positions.at({buffer, dim});
-    if (shapeOf(from) == shapeOf(buffer)) {
-      rearrange(from, buffer, dim, Order::ToStandard, before);
-    } else {
-      std::vector<int64_t> shape = shapeOf(buffer);
-      mlir::AffineMap identity = identityMap(shape.size());
-      rewriter.addCopy(before, standardOf(buffer, before), identity, buffer, identity, shape);
-    }
-    standards[buffer] = buffer;
   }
 
   //===--- conversions ---===//
@@ -489,7 +260,8 @@ private:
   /// One element everywhere: a block of its own.
   void convertOne(ComputeOp op, bool widens) {
     mlir::MLIRContext *context = rewriter.builder.getContext();
-    BufferOp source = standardOf(accessOf(op, 0).buffer, op), target = accessOf(op, 1).buffer;
+    BufferOp source = orders.standardOf(accessOf(op, 0).buffer, op),
+             target = accessOf(op, 1).buffer;
     mlir::Type fromType = typeOf(source).getElementType(), toType = typeOf(target).getElementType();
     mlir::AffineMap first =
         mlir::AffineMap::get(0, 0, {rewriter.builder.getAffineConstantExpr(0)}, context);
@@ -500,10 +272,10 @@ private:
     }
     BufferOp one = rewriter.addTemp(source.getName().str() + "_one", {1}, fromType, op.getLoc());
     rewriter.addCopy(op, source, mlir::AffineMap::get(0, 0, at, context), one, first, {});
-    BufferOp block = widens ? one : padded(one, 0, op);
+    BufferOp block = widens ? one : orders.padded(one, 0, op);
     BufferOp result = rewriter.addTemp(target.getName().str() + "_block",
                                        {widens ? kBlock : int64_t(1)}, toType, op.getLoc());
-    addConversion(op, block, identityMap(1), result, identityMap(1), {1});
+    addConversion(op, block, orders.identityMap(1), result, orders.identityMap(1), {1});
     const auto vars = unsigned(op.getExtents().size());
     rewriter.addCopy(
         op, result,
@@ -589,9 +361,9 @@ private:
     }
     if (lanes && isOneToOne(op) && isSingleResult(op)) {
       const unsigned dim = *blockDim(accessOf(op, 1), *lanes, op.getExtents());
-      BufferOp result = addPositions(target, dim);
+      BufferOp result = orders.addPositions(target, dim);
       addConversion(op, source, mapOf(op, 0), result, mapOf(op, 1), extentsOf(op), *lanes);
-      finishOutput(target, op);
+      orders.finishOutput(target, op);
       return;
     }
     // What is read, converted once; then a copy spreads it.
@@ -599,8 +371,9 @@ private:
     const auto last = unsigned(innermost(own.extents));
     BufferOp whole = rewriter.addTemp(target.getName().str() + "_converted", own.extents,
                                       typeOf(target).getElementType(), op.getLoc());
-    BufferOp result = addPositions(whole, last);
-    addConversion(op, source, own.map, result, identityMap(own.extents.size()), own.extents, last);
+    BufferOp result = orders.addPositions(whole, last);
+    addConversion(op, source, own.map, result, orders.identityMap(own.extents.size()), own.extents,
+                  last);
     copyInto(op, whole, own.projection);
   }
 
@@ -608,7 +381,7 @@ private:
   void widenInOrder(ComputeOp op, unsigned lanes) {
     BufferOp source = accessOf(op, 0).buffer, target = accessOf(op, 1).buffer;
     const std::vector<int64_t> shape = extentsOf(op);
-    mlir::AffineMap identity = identityMap(shape.size());
+    mlir::AffineMap identity = orders.identityMap(shape.size());
     mlir::Type type = typeOf(source).getElementType();
     if (shapeOf(source) != shape || mapOf(op, 0) != identity) {
       BufferOp copy =
@@ -618,7 +391,7 @@ private:
     }
     BufferOp ordered =
         rewriter.addTemp(target.getName().str() + "_standard", shape, type, op.getLoc());
-    rearrange(source, ordered, lanes, Order::ToStandard, op);
+    orders.rearrange(source, ordered, lanes, Order::ToStandard, op);
     addConversion(op, ordered, identity, target, mapOf(op, 1), shape, lanes);
   }
 
@@ -640,14 +413,14 @@ private:
     const Access from = accessOf(op, 0);
     BufferOp source = from.buffer, target = accessOf(op, 1).buffer;
     std::optional<unsigned> lanes;
-    if (arrangedDim.count(source)) {
-      const LinearIndex &index = from.dims[arrangedDim.lookup(source)];
+    if (orders.isArranged(source)) {
+      const LinearIndex &index = from.dims[orders.arrangedDim(source)];
       if (!index.terms.empty() && blockDim(from, index.terms.back().var, op.getExtents())) {
         lanes = index.terms.back().var;
       }
     }
     if (lanes) {
-      BufferOp use = positions.at({source, arrangedDim.lookup(source)});
+      BufferOp use = orders.positionsOf(source, orders.arrangedDim(source), op);
       if (isOneToOne(op) && blockDim(accessOf(op, 1), *lanes, op.getExtents())) {
         return addConversion(op, use, mapOf(op, 0), target, mapOf(op, 1), extentsOf(op), *lanes);
       }
@@ -656,7 +429,7 @@ private:
                                         typeOf(target).getElementType(), op.getLoc());
       const auto position =
           unsigned(std::find(own.vars.begin(), own.vars.end(), *lanes) - own.vars.begin());
-      addConversion(op, use, own.map, whole, identityMap(own.extents.size()), own.extents,
+      addConversion(op, use, own.map, whole, orders.identityMap(own.extents.size()), own.extents,
                     position);
       return copyInto(op, whole, own.projection);
     }
@@ -665,11 +438,11 @@ private:
 
   /// Two bytes are cheaper to put in order than four: after the conversion.
   void narrowInOrder(ComputeOp op) {
-    BufferOp source = standardFor(accessOf(op, 0), op), target = accessOf(op, 1).buffer;
+    BufferOp source = orders.standardFor(accessOf(op, 0), op), target = accessOf(op, 1).buffer;
     rewriter.setOperand(op, 0, source, mapOf(op, 0));
     OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(accessOf(op, 0)));
     const auto last = unsigned(innermost(own.extents));
-    mlir::AffineMap identity = identityMap(own.extents.size());
+    mlir::AffineMap identity = orders.identityMap(own.extents.size());
     mlir::AffineMap map = own.map;
     std::vector<int64_t> shape = own.extents;
     shape[last] = roundUp(shape[last], kBlock);
@@ -677,7 +450,7 @@ private:
       BufferOp slice = rewriter.addTemp(source.getName().str() + "_converting", own.extents,
                                         typeOf(source).getElementType(), op.getLoc());
       rewriter.addCopy(op, source, own.map, slice, identity, own.extents);
-      source = padded(slice, last, op);
+      source = orders.padded(slice, last, op);
       map = identity;
     }
     mlir::Type type = typeOf(target).getElementType();
@@ -686,7 +459,7 @@ private:
     addConversion(op, source, map, result, identity, shape, last);
     if (own.extents[last] > kInOrder) {
       BufferOp inOrder = rewriter.addTemp(name + "_standard", shape, type, op.getLoc());
-      rearrange(result, inOrder, last, Order::ToPositions, op);
+      orders.rearrange(result, inOrder, last, Order::ToPositions, op);
       result = inOrder;
     }
     rewriter.addCopy(op, result, own.projection, target, mapOf(op, 1), extentsOf(op));
@@ -701,23 +474,10 @@ private:
     }
   }
 
-  template <typename... Args>
-  void note(BufferOp buffer, const char *reason, fmt::format_string<Args...> detail,
-            Args &&...args) {
-    if (trace) {
-      trace->record("arrange-conversions", buffer.getName().str(),
-                    Decision::yes(reason, detail, std::forward<Args>(args)...));
-    }
-  }
-
   mlir::func::FuncOp function;
-  DecisionTrace *trace;
   Rewriter rewriter;
+  ElementOrders orders;
   llvm::DenseMap<mlir::Operation *, int> writers;
-  /// Buffers whose elements were written in the order of a conversion, and along which dimension.
-  llvm::DenseMap<mlir::Operation *, unsigned> arrangedDim;
-  std::map<std::pair<mlir::Operation *, unsigned>, BufferOp> positions;
-  llvm::DenseMap<mlir::Operation *, BufferOp> standards;
 };
 
 struct ArrangeConversions : impl::ArrangeConversionsPassBase<ArrangeConversions> {
