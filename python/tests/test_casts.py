@@ -37,7 +37,9 @@ SHAPES = [
     (2, 1, 3, 2, 68),
     (2, 2, 3, 2, 128),
 ]
-HALVES = [torch.float16, torch.bfloat16]
+TYPED_SHAPES = [(shape, torch.float16) for shape in SHAPES] + [
+    (shape, torch.bfloat16) for shape in [(), (68,), (3, 130), (5, 128)]
+]
 
 
 def exact(*shape, seed=0, dtype=torch.float16, scale=1.0):
@@ -66,15 +68,13 @@ def near(result, reference, kind, dtype, terms=1):
     assert error <= tolerance(kind, dtype, terms), error
 
 
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape, dtype", TYPED_SHAPES, ids=str)
 def test_widen(shape, dtype, on_device):
     x = exact(*shape, dtype=dtype)
     same(run(lambda t: t.float(), [x], on_device), x.float())
 
 
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape, dtype", TYPED_SHAPES, ids=str)
 def test_narrow(shape, dtype, on_device):
     x = exact(*shape).float()
     same(run(lambda t: t.to(dtype), [x], on_device), x.to(dtype))
@@ -137,8 +137,11 @@ def test_comparisons_and_selections_in_fp32(shape, on_device):
     same(run(lambda x, y: x.float() > y, [a, b], on_device), a.float() > b)
     same(run(lambda x, y: x < y, [a, b], on_device), a < b)
     same(run(lambda x: x.float() * 1e-30 != 0, [a], on_device), a != 0)
-    same(run(lambda x, y: torch.where(x > 0, x.float(), y), [a, b], on_device), torch.where(a > 0, a.float(), b))
-    same(run(lambda x, y: torch.where(y > 0, x, y), [a, b], on_device), torch.where(b > 0, a, b))
+    for select in (
+        lambda x, y: torch.where(x > 0, x.float(), y),
+        lambda x, y: torch.where(y > 0, x, y),
+    ):
+        same(run(select, [a, b], on_device), select(a, b))
 
 
 @pytest.mark.parametrize("shape", [(4, 68), (3, 130), (6, 256), (2, 3, 64)], ids=str)
@@ -213,7 +216,29 @@ def test_views(name, shape, on_device):
     same(run(VIEWS[name], [x], on_device), VIEWS[name](x))
 
 
-@pytest.mark.parametrize("seed", range(30))
+RESULTS = {
+    "all uses": lambda t, n: (t.float(), (t.float() * 2).half(), t.float().t(), t.float().bool()),
+    "with native": lambda t, n: ((t.float() + n).half(), t.float() + n, (t.float() + n).amax(0)),
+    "views": lambda t, n: (t.float().reshape(-1), t.float()[1:], t.float()[:, :3].half()),
+    "joined": lambda t, n: (torch.cat([t.float(), n], -1).half(), torch.stack([t.float(), n])),
+    "through truth": lambda t, n: (t.bfloat16().float().half(), (t > 0).float().half(), n.bool()),
+}
+
+
+@pytest.mark.parametrize("shape", [(5, 68), (70, 64), (40, 1)], ids=str)
+@pytest.mark.parametrize("name", RESULTS)
+def test_several_results(name, shape, on_device):
+    inputs = [exact(*shape), exact(*shape, seed=1).float()]
+    with on_device():
+        results = torch.compile(RESULTS[name], backend="spyre")(*[t.to("spyre") for t in inputs])
+    for result, reference in zip(results, RESULTS[name](*inputs), strict=True):
+        if reference.dtype == torch.float16:
+            near(result.cpu(), reference, "pointwise", torch.float16)
+        else:
+            same(result.cpu(), reference)
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_random_graphs(seed, on_device):
     """Sums, differences and conversions of values that stay exact: any order fault shows."""
     choose = random.Random(seed)

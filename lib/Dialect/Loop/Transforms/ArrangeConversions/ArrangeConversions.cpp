@@ -331,7 +331,10 @@ private:
         continue;
       }
       for (mlir::Operation *user : from.getResult().getUsers()) {
-        auto op = llvm::cast<ComputeOp>(user);
+        auto op = llvm::dyn_cast<ComputeOp>(user);
+        if (!op) {
+          continue;
+        }
         const unsigned out = operandCount(op) - 1;
         for (unsigned i = 0; i < out; ++i) {
           const Access access = accessOf(op, i);
@@ -480,6 +483,26 @@ private:
   llvm::DenseMap<mlir::Operation *, int> writers;
 };
 
+bool isNarrow(mlir::Type type) { return type.isF16() || type.isBF16() || type.isInteger(1); }
+
+Status checkConversion(ComputeOp op) {
+  if (op.getCallee() != kConvert) {
+    return Status::success();
+  }
+  const bool isSound = op.getInputs().size() == 1 && op.getReductions() == 0 && !op.getIndirect();
+  mlir::Type from, to;
+  if (isSound) {
+    from = typeOf(accessOf(op, 0).buffer).getElementType();
+    to = typeOf(accessOf(op, 1).buffer).getElementType();
+  }
+  const bool converts =
+      isSound && ((from.isF32() && isNarrow(to)) || (isNarrow(from) && to.isF32()));
+  return converts ? Status::success()
+                  : error<1206>("'{}' has one input, reduces nothing, and converts f16, bf16 or i1 "
+                                "to f32 or back",
+                                kConvert);
+}
+
 struct ArrangeConversions : impl::ArrangeConversionsPassBase<ArrangeConversions> {
   DecisionTrace *trace = nullptr;
   void runOnOperation() override {
@@ -488,6 +511,12 @@ struct ArrangeConversions : impl::ArrangeConversionsPassBase<ArrangeConversions>
       (void)dialect::report(
           getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
       return signalPassFailure();
+    }
+    for (ComputeOp op : main.getOps<ComputeOp>()) {
+      if (Status status = checkConversion(op); !status.ok()) {
+        (void)dialect::report(op, status);
+        return signalPassFailure();
+      }
     }
     Arranger(main, trace).run();
   }
