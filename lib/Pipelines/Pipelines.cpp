@@ -129,6 +129,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(createGraphToLoopPass());
     return;
   case Phase::Loop:
+    manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
     return;

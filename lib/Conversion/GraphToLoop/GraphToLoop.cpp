@@ -175,8 +175,27 @@ private:
               : operand(call, next++);
       operands.push_back(views::broadcast(value, shape));
     }
-    return loops.addPointwise(row.deviceOp, operands, shape, typeOf(call.getResult()),
-                              constantsOf(call, row));
+    return compute(row.deviceOp, operands, shape, typeOf(call.getResult()), constantsOf(call, row));
+  }
+
+  /// All tensors of an operation have one format, so truth values beside fp32 are fp32, too.
+  View compute(const std::string &callee, std::vector<View> operands,
+               const std::vector<int64_t> &shape, mlir::Type type,
+               const LoopBuilder::Constants &constants) {
+    const bool isWide = loops.elementType(operands.back().buffer).isF32();
+    for (View &operand : operands) {
+      mlir::Type from = loops.elementType(operand.buffer);
+      if (isWide && !from.isF32()) {
+        mlir::Type wide = mlir::Float32Type::get(type.getContext());
+        operand = loops.addPointwise(loop::kConvert, {operand}, shape, wide);
+      }
+    }
+    if (!isWide || type.isF32()) {
+      return loops.addPointwise(callee, operands, shape, type, constants);
+    }
+    mlir::Type wide = mlir::Float32Type::get(type.getContext());
+    View result = loops.addPointwise(callee, operands, shape, wide, constants);
+    return loops.addPointwise(loop::kConvert, {result}, shape, type);
   }
 
   /// Several reduced dimensions become a sequence, highest first.
@@ -225,7 +244,10 @@ private:
     }
     if (to.isInteger(1)) {
       View zero = views::broadcast(View::whole(loops.addConstant(0.0, from), {}), shape);
-      return loops.addPointwise("notequal", {operand(call, 0), zero}, shape, to);
+      return compute("notequal", {operand(call, 0), zero}, shape, to, {});
+    }
+    if (from.isF32() || to.isF32()) {
+      return loops.addPointwise(loop::kConvert, {operand(call, 0)}, shape, to);
     }
     View result = loops.addBuffer(shape, to);
     loops.addCopy(operand(call, 0), result);

@@ -146,8 +146,9 @@ private:
     }
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
       std::optional<unsigned> stickVar;
-      if (op.getCallee() == loop::kMatmul && vars.size() >= 3) {
-        stickVar = loop::matmulStickVar(op, i);
+      const size_t least = op.getCallee() == loop::kMatmul ? 3 : 1;
+      if (loop::namesLanes(op) && vars.size() >= least) {
+        stickVar = loop::namedStickVar(op, i);
       }
       SPYRE_ASSIGN_OR_RETURN(spec::TensorArg arg,
                              deviceAccess(loop::accessOf(op, i), vars, units[i], stickVar));

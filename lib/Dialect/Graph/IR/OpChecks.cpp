@@ -151,24 +151,27 @@ Status checkAttributes(CallOp call, const OpRow &row) {
 
 bool isHalf(mlir::Type type) { return type.isF16() || type.isBF16(); }
 
+/// Types the device converts into each other.
+bool isConvertible(mlir::Type type) { return isHalf(type) || type.isF32() || type.isInteger(1); }
+
 /// Types of one operand and of the result.
 bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index) {
   switch (rule) {
   case TypeRule::Float:
-    return (isHalf(result) || result.isF32()) && operand == result;
+    return (isHalf(result) || result.isF32()) && (operand == result || isConvertible(operand));
   case TypeRule::Half:
     return isHalf(result) && operand == result;
   case TypeRule::Compare:
-    return result.isInteger(1) && isHalf(operand);
+    return result.isInteger(1) && (isHalf(operand) || operand.isF32());
   case TypeRule::Logical:
     return result.isInteger(1) && operand.isInteger(1);
   case TypeRule::Where:
-    return isHalf(result) && (index == 0 ? operand.isInteger(1) : operand == result);
+    return (isHalf(result) || result.isF32()) &&
+           (index == 0 ? operand.isInteger(1) : isConvertible(operand));
   case TypeRule::Any:
     return operand == result;
   case TypeRule::Cast:
-    return operand == result ||
-           ((isHalf(operand) || operand.isInteger(1)) && (isHalf(result) || result.isInteger(1)));
+    return operand == result || (isConvertible(operand) && isConvertible(result));
   case TypeRule::Free:
     return true;
   }
@@ -178,17 +181,17 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
 const char *ruleText(TypeRule rule) {
   switch (rule) {
   case TypeRule::Float:
-    return "compute in f16, bf16 or f32, all operands alike";
+    return "compute in f16, bf16 or f32; f16, bf16, f32 and i1 operands are converted";
   case TypeRule::Half:
     return "compute in f16 or bf16, all operands alike";
   case TypeRule::Compare:
-    return "compare two f16 or two bf16 tensors";
+    return "compare f16, bf16 or f32 tensors";
   case TypeRule::Logical:
     return "operands and result are i1";
   case TypeRule::Where:
-    return "the condition is i1 and the values are f16 or bf16";
+    return "the condition is i1 and the values are f16, bf16 or f32";
   case TypeRule::Cast:
-    return "the device converts between f16, bf16 and i1";
+    return "the device converts between f16, bf16, f32 and i1";
   default:
     return "operands and result have one type";
   }
@@ -199,12 +202,9 @@ Status checkElementTypes(CallOp call, const OpRow &row) {
   if (row.types == TypeRule::Where && call->hasAttr("scalar0")) {
     return error<1005>("{}: the condition must be a tensor", row.name);
   }
-  mlir::Type first;
   for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
     mlir::Type type = typeOf(operand).getElementType();
-    first = first ? first : type;
-    const bool alike = row.types != TypeRule::Compare || type == first;
-    if (!fitsRule(row.types, type, result, index) || !alike) {
+    if (!fitsRule(row.types, type, result, index)) {
       const std::string types = type == result
                                     ? typeText(type)
                                     : fmt::format("{} to {}", typeText(type), typeText(result));

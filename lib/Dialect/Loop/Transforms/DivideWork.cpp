@@ -37,7 +37,9 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op) {
     }
     int64_t lanes = elemsPerStick(accessOf(op, i).buffer), extent = extents[uses[i].var];
     bool padded = extent % lanes != 0;
-    pieces[uses[i].var] = restick && padded ? 1 : ceilDiv(extent, lanes);
+    // Sticks of a conversion differ in lanes; the wider ones must stay whole.
+    pieces[uses[i].var] =
+        restick && padded ? 1 : std::min(pieces[uses[i].var], ceilDiv(extent, lanes));
   }
   return pieces;
 }

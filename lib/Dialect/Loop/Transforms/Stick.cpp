@@ -85,6 +85,16 @@ unsigned matmulStickVar(ComputeOp op, unsigned index) {
   return index == 0 ? k : k - 1;
 }
 
+static bool isConversion(ComputeOp op) {
+  return op.getCallee() == kWiden || op.getCallee() == kNarrow;
+}
+
+bool namesLanes(ComputeOp op) { return op.getCallee() == kMatmul || isConversion(op); }
+
+unsigned namedStickVar(ComputeOp op, unsigned index) {
+  return isConversion(op) ? op.getExtents().size() - 1 : matmulStickVar(op, index);
+}
+
 std::set<unsigned> varsOf(const Access &access) {
   std::set<unsigned> vars;
   for (const LinearIndex &index : access.dims) {

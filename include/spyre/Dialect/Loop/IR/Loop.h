@@ -22,6 +22,14 @@ namespace spyre::loop {
 /// Names of loop.compute's callee that the compiler itself gives meaning to.
 constexpr const char *kCopy = "copy";
 constexpr const char *kMatmul = "batchmatmul";
+/// Another element type of the same elements. spyre-loop-arrange-conversions makes it a conversion
+/// of the device, whose lanes follow its last variable.
+constexpr const char *kConvert = "convert";
+constexpr const char *kWiden = "dl16tofp32";
+constexpr const char *kNarrow = "fp32todl16";
+/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on: what
+/// follows in the stick is padding.
+constexpr const char *kOverwritesPadding = "overwrites_padding";
 
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.

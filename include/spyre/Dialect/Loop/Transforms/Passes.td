@@ -4,6 +4,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ArrangeConversionsPass : Pass<"spyre-loop-arrange-conversions", "::mlir::ModuleOp"> {
+  let summary = "Makes the order in which conversions of 16 and 32 bits leave elements a part of the buffers.";
+  let description = [{
+    Requires: nothing.
+    Ensures: no `convert` is left; `dl16tofp32` and `fp32todl16` have their lanes along their last variable. A
+    converted dimension has its size rounded up to 64 and is read in the order of the conversion, or was put in
+    order by a copy. Outputs are in order.
+    Idempotent. Deterministic. Linear in operations.
+    Example: `(x.float() * 2).half()` works on positions and copies nothing.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createArrangeConversionsPass()";
+}
+
 def PropagateLayoutsPass : Pass<"spyre-loop-propagate-layouts", "::mlir::ModuleOp"> {
   let summary = "Gives every buffer a device layout and inserts copies where operands disagree on the stick.";
   let description = [{

@@ -49,6 +49,12 @@ Expected<DimRoles> rolesFollowing(const Access &access, unsigned var);
 /// The variable whose lanes operand \p index of a matmul must follow: k, n, n.
 unsigned matmulStickVar(ComputeOp op, unsigned index);
 
+/// Whether the operation names the lanes of its operands by the place of a variable: a matmul, and
+/// the conversions, whose lanes follow the last one.
+bool namesLanes(ComputeOp op);
+/// The variable whose lanes operand \p index of such an operation must follow.
+unsigned namedStickVar(ComputeOp op, unsigned index);
+
 /// Variables an access depends on.
 std::set<unsigned> varsOf(const Access &access);
 

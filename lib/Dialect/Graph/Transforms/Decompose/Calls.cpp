@@ -57,6 +57,12 @@ mlir::Value Calls::scalar(const std::string &callee, mlir::Value x, double numbe
   return unary(callee, x, {{"other", builder.getF64FloatAttr(number)}});
 }
 
+mlir::Value Calls::convert(mlir::Value x, mlir::Type element) {
+  return elementOf(x) == element
+             ? x
+             : call("prims.convert_element_type.default", {x}, shapeOf(x), element);
+}
+
 mlir::Value Calls::fill(mlir::Value like, double number) {
   return call("aten.full.default", {}, shapeOf(like), elementOf(like),
               {{"fill_value", builder.getF64FloatAttr(number)}});

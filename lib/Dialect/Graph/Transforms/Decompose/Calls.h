@@ -30,6 +30,8 @@ public:
   mlir::Value unary(const std::string &callee, mlir::Value x, const Attributes &attributes = {});
   mlir::Value binary(const std::string &callee, mlir::Value x, mlir::Value y);
   mlir::Value scalar(const std::string &callee, mlir::Value x, double number);
+  /// The same elements in another type.
+  mlir::Value convert(mlir::Value x, mlir::Type element);
   /// A number of the type and shape of \p like.
   mlir::Value fill(mlir::Value like, double number);
   /// Reduces \p dim and keeps it with size 1.

@@ -45,6 +45,28 @@ Status decompose(CallOp call) {
   return Status::success();
 }
 
+/// The framework computes in the type of the result, and compares in one that holds both sides:
+/// operands of another type are converted to it.
+void promote(CallOp call, TypeRule rule) {
+  mlir::Type wanted = elementOf(call.getResult());
+  if (rule == TypeRule::Compare) {
+    const bool alike = llvm::all_equal(
+        llvm::map_range(call.getOperands(), [](mlir::Value value) { return elementOf(value); }));
+    wanted = alike ? elementOf(call.getOperand(0)) : mlir::Float32Type::get(call.getContext());
+  }
+  Calls calls(call);
+  for (mlir::OpOperand &operand : call->getOpOperands()) {
+    const bool isCondition = rule == TypeRule::Where && operand.getOperandNumber() == 0;
+    if (!isCondition) {
+      operand.set(calls.convert(operand.get(), wanted));
+    }
+  }
+}
+
+bool promotes(TypeRule rule) {
+  return rule == TypeRule::Float || rule == TypeRule::Compare || rule == TypeRule::Where;
+}
+
 struct Decompose : impl::DecomposePassBase<Decompose> {
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
@@ -64,6 +86,12 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
       if (Status status = decompose(call); !status.ok()) {
         (void)dialect::report(call, status);
         return signalPassFailure();
+      }
+    }
+    for (CallOp call : llvm::make_early_inc_range(main.getOps<CallOp>())) {
+      const OpRow *row = findOp(call.getCallee().str());
+      if (row && promotes(row->types)) {
+        promote(call, row->types);
       }
     }
   }

@@ -13,9 +13,6 @@ using mlir::Value;
 static Expected<int64_t> reducedDim(CallOp call, const char *what) {
   const int64_t rank = rankOf(call.getOperand(0));
   const int64_t dim = dimAttribute(call, "dim", -1, rank);
-  if (flagAttribute(call, "half_to_float", false) || call->hasAttr("dtype")) {
-    return error<1003>("{} with a result of another type; convert before", what);
-  }
   if (dim < 0 || dim >= rank) {
     return error<1004>("{}: dimension {} of rank {}", what, dim, rank);
   }
@@ -23,7 +20,7 @@ static Expected<int64_t> reducedDim(CallOp call, const char *what) {
 }
 
 static Expected<Value> softmax(CallOp call, Calls &calls) {
-  Value x = call.getOperand(0);
+  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "softmax"));
   Value shifted = calls.sub(x, calls.reduce("aten.amax.default", x, dim));
   Value powers = calls.unary("aten.exp.default", shifted);
@@ -31,7 +28,7 @@ static Expected<Value> softmax(CallOp call, Calls &calls) {
 }
 
 static Expected<Value> logSoftmax(CallOp call, Calls &calls) {
-  Value x = call.getOperand(0);
+  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "log_softmax"));
   Value shifted = calls.sub(x, calls.reduce("aten.amax.default", x, dim));
   Value powers = calls.unary("aten.exp.default", shifted);

@@ -48,7 +48,7 @@ std::vector<int64_t> orderWithStick(int64_t rank, int64_t stick) {
 
 /// Sticks are written as a whole: what ends inside one must end where the dimension does.
 static bool writesWholeSticks(ComputeOp op, const Access &access, int64_t stickDim) {
-  if (stickDim < 0) {
+  if (stickDim < 0 || op->hasAttr(kOverwritesPadding)) {
     return true;
   }
   int64_t end = access.dims[size_t(stickDim)].offset + 1;
@@ -60,7 +60,7 @@ static bool writesWholeSticks(ComputeOp op, const Access &access, int64_t stickD
 }
 
 Lanes lanesOf(ComputeOp op, unsigned index, Lanes lanes) {
-  return op.getCallee() == kMatmul ? Lanes(matmulStickVar(op, index)) : lanes;
+  return namesLanes(op) ? Lanes(namedStickVar(op, index)) : lanes;
 }
 
 bool isLegal(ComputeOp op, unsigned index, int64_t stickDim) {
@@ -72,8 +72,8 @@ bool isLegal(ComputeOp op, unsigned index, int64_t stickDim) {
 
 bool fits(ComputeOp op, unsigned index, int64_t stickDim, Lanes lanes) {
   const Access access = accessOf(op, index);
-  if (op.getCallee() == kMatmul) {
-    return followsExactly(access, stickDim, matmulStickVar(op, index));
+  if (namesLanes(op)) {
+    return followsExactly(access, stickDim, namedStickVar(op, index));
   }
   return isLegal(op, index, stickDim) && isCompatible(access, stickUse(access, stickDim), lanes);
 }
@@ -260,8 +260,8 @@ private:
   /// A layout leaves no trace of which of two dimensions of size 1 is its stick.
   bool fitsAs(ComputeOp op, unsigned index, int option, Lanes lanes) {
     BufferOp buffer = bufferOf(op, index);
-    if (fixed[size_t(model.tensorOf.lookup(buffer))] == option && op.getCallee() == kMatmul) {
-      Expected<DimRoles> roles = rolesFollowing(accessOf(op, index), matmulStickVar(op, index));
+    if (fixed[size_t(model.tensorOf.lookup(buffer))] == option && namesLanes(op)) {
+      Expected<DimRoles> roles = rolesFollowing(accessOf(op, index), namedStickVar(op, index));
       return roles.ok() && fits(op, index, roles->stick(), lanes);
     }
     return fits(op, index, stickDimOf(buffer, option), lanes);
@@ -282,6 +282,9 @@ private:
   Expected<std::vector<Way>> waysOf(ComputeOp op) {
     if (op.getCallee() == kMatmul) {
       return matmulWays(op);
+    }
+    if (namesLanes(op)) {
+      return conversionWays(op);
     }
     std::vector<Way> ways = writtenWays(op);
     if (isPlainCopy(op)) {
@@ -317,6 +320,21 @@ private:
       ways.push_back({std::nullopt, -1});
     }
     return ways;
+  }
+
+  static Expected<std::vector<Way>> conversionWays(ComputeOp op) {
+    if (op.getExtents().empty() || op.getInputs().size() != 1 || op.getReductions() != 0) {
+      return error<1206>("'{}' has one input, at least one variable and reduces none",
+                         op.getCallee().str());
+    }
+    const Access access = accessOf(op, 1);
+    for (int64_t d = 0; d < int64_t(access.dims.size()); ++d) {
+      if (followsExactly(access, d, namedStickVar(op, 1))) {
+        return std::vector<Way>{{namedStickVar(op, 1), d}};
+      }
+    }
+    return error<1206>("the last variable of '{}' must walk one dimension of its output",
+                       op.getCallee().str());
   }
 
   static Expected<std::vector<Way>> matmulWays(ComputeOp op) {
