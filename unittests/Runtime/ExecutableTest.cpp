@@ -177,7 +177,7 @@ TEST_F(ExecutableTest, ReportsThatTheProgramDoesNotFitIntoMemory) {
 
 TEST_F(ExecutableTest, RefusesMoreArgumentsThanSegments) {
   spec::Model model = chainModel(desc);
-  model.steps[0].arguments = {"x", "y", "x", "y", "x", "y", "x", "z"};
+  std::get<spec::BundleStep>(model.steps[0]).arguments = {"x", "y", "x", "y", "x", "y", "x", "z"};
   Artifacts artifacts = chainArtifacts(desc);
   artifacts["model.json"] = spec::writeModel(model);
   expectRefused(artifacts, 6105, "has 8 tensors but the machine has 7 data segments");
@@ -228,7 +228,7 @@ TEST_F(ExecutableTest, LxIsKeptInsideABundleOnly) {
   spec::Model model = chainModel(desc);
   model.inputs.pop_back();
   model.outputs.pop_back();
-  model.steps = {{"bundle_0", false, {"x", "z"}}};
+  model.steps = {spec::BundleStep{"bundle_0", false, {"x", "z"}}};
   Artifacts artifacts;
   artifacts["model.json"] = spec::writeModel(model);
   addTwoJobs(artifacts, keep, take);
@@ -240,7 +240,7 @@ TEST_F(ExecutableTest, LxIsKeptInsideABundleOnly) {
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(download(z), x);
 
-  model.steps.push_back({"bundle_1", false, {"x", "z"}});
+  model.steps.push_back(spec::BundleStep{"bundle_1", false, {"x", "z"}});
   artifacts["model.json"] = spec::writeModel(model);
   addBundle(artifacts, "bundle_0", keep);
   addBundle(artifacts, "bundle_1", take);

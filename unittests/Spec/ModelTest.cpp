@@ -51,7 +51,7 @@ TEST(Model, ReaderIsStrict) {
   EXPECT_ERROR(failureAfter("\"float16\"", "\"half\""), 6001, "$.inputs[0]");
   EXPECT_ERROR(failureAfter("\"standard\"", "\"other\""), 6001, "$.inputs[0].layout.arrangement");
   EXPECT_ERROR(failureAfter("SEN169_FP16", "FP16"), 6001, "$.inputs[0].layout.format");
-  EXPECT_ERROR(failureAfter("\"kind\": \"bundle\"", "\"kind\": \"cpu\""), 6001, "$.steps[0].kind");
+  EXPECT_ERROR(failureAfter("\"kind\": \"bundle\"", "\"kind\": \"gpu\""), 6001, "$.steps[0].kind");
   EXPECT_ERROR(failureAfter("\"value\": 0.5", "\"value\": \"half\""), 6001, "$.constants[0].value");
   EXPECT_ERROR(failureAfter("\"value\": 0.5", "\"values\": 0.5"), 6001, "values");
 }
@@ -74,10 +74,13 @@ TEST(Model, VerifierChecksEveryRule) {
       {"tensor 'arg0'", [](Model &m) { m.inputs[0].layout.deviceSize.back() = 32; }},
       {"does not hold float32", [](Model &m) { m.inputs[0].dtype = numerics::HostType::Float32; }},
       {"split the tensor", [](Model &m) { m.inputs[0].layout.deviceSize[0] = int64_t(1) << 30; }},
-      {"plain directory name", [](Model &m) { m.steps[0].directory = "../x"; }},
+      {"plain directory name",
+       [](Model &m) { std::get<BundleStep>(m.steps[0]).directory = "../x"; }},
       {"pool_bytes is 0", [](Model &m) { m.poolBytes = 0; }},
-      {"at most 256", [](Model &m) { m.steps[0].arguments.assign(257, "arg0"); }},
-      {"no buffer 'nobody'", [](Model &m) { m.steps[0].arguments[0] = "nobody"; }},
+      {"at most 256",
+       [](Model &m) { std::get<BundleStep>(m.steps[0]).arguments.assign(257, "arg0"); }},
+      {"no buffer 'nobody'",
+       [](Model &m) { std::get<BundleStep>(m.steps[0]).arguments[0] = "nobody"; }},
   };
   for (const Case &c : cases) {
     Model model = exampleModel();

@@ -27,7 +27,7 @@ inline Model exampleModel() {
   model.outputs = {exampleTensor("out0", {512, 240})};
   model.constants = {{exampleTensor("half", {}), 0.5}};
   model.poolBytes = 4096;
-  model.steps = {{"bundle_0", true, {"arg0", "arg1", "half", "out0"}}};
+  model.steps = {BundleStep{"bundle_0", true, {"arg0", "arg1", "half", "out0"}}};
   return model;
 }
 
