@@ -395,8 +395,8 @@ Status Executable::run(const std::vector<BufferRef> &inputs, const std::vector<B
                        const HostStepRunner &host) {
   SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "input", inputs, state->model.inputs));
   SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "output", outputs, state->model.outputs));
-  if (!host) {
-    SPYRE_RETURN_IF_ERROR(spec::refuseCpuSteps(state->model));
+  if (!host && state->hasCpuSteps) {
+    return spec::refuseCpuSteps(state->model);
   }
   Run run{inputs, outputs, host, std::vector<BufferRef>(state->model.buffers.size()), nullptr};
   std::unique_lock<std::mutex> lock(state->mutex, std::defer_lock);

@@ -89,17 +89,18 @@ def _compile_aten(gm, example_inputs):
 def _refuse_data_dependent(gm):
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    offenders = sorted(
-        {
-            str(node.target)
-            for node in gm.graph.nodes
+    numbers = (torch.SymInt, torch.SymFloat, torch.SymBool)
+    offenders = [
+        node
+        for node in gm.graph.nodes
+        if any(
+            isinstance(value, (torch.Tensor, *numbers)) and free_unbacked_symbols(value)
             for value in _node_values(node)
-            if isinstance(value, (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool))
-            and free_unbacked_symbols(value)
-        }
-    )
+        )
+    ]
     if offenders:
-        _C.refuse_data_dependent(offenders)
+        origins = [node for node in offenders if node.meta.get("unbacked_bindings")]
+        _C.refuse_data_dependent(sorted({str(node.target) for node in origins or offenders}))
 
 
 class _SpecialisedGraph:
@@ -167,7 +168,12 @@ class _StaticGraph:
         if self._compiled is not None:
             tensors = [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
             results = self._compiled(tensors)
-        place = {"result": results.__getitem__, "input": args.__getitem__, "value": lambda v: v}
+        place = {
+            "result": results.__getitem__,
+            "cpu_result": lambda i: results[i].cpu(),
+            "input": args.__getitem__,
+            "value": lambda v: v,
+        }
         return tuple(place[kind](index) for kind, index in self._outputs)
 
 
@@ -262,7 +268,10 @@ class _Importer:
             self._values[node] = tensor
             return
         if tensor.device.type != "cpu" or tensor.dim() > 0:
-            self.constants.append(tensor.detach().to(DEVICE_NAME))
+            tensor = tensor.detach()
+            self.constants.append(
+                tensor.to(DEVICE_NAME) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
+            )
             self._add_input(node, self.constants[-1], -len(self.constants))
         else:
             self._values[node] = tensor.item()
@@ -316,7 +325,8 @@ class _Importer:
                 if result not in self.device_outputs:
                     self.device_outputs[result] = len(self.device_outputs)
                     self.graph.add_output(self._values[result])
-                self.outputs.append(("result", self.device_outputs[result]))
+                kind = "result" if _on_spyre(result.meta["val"]) else "cpu_result"
+                self.outputs.append((kind, self.device_outputs[result]))
 
 
 def _operator_name(target):

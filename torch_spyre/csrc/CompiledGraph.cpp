@@ -26,7 +26,7 @@ Status checkResults(const CapturedGraph &graph) {
   return offenders.empty()
              ? Status::success()
              : error<6506>("the graph returns tensors of types the device does not hold: {}; "
-                           "convert them inside the compiled region, or move them to the CPU there",
+                           "convert them inside the compiled region to a type of page E6502",
                            fmt::join(offenders, ", "));
 }
 

@@ -43,8 +43,8 @@ std::map<std::string, const spec::TensorDesc *> descsOf(const spec::Model &model
 HostStepContext::HostStepContext(const CapturedGraph &graph, const spec::Model &model,
                                  const HostCalls &host, const std::vector<at::Tensor> &arguments,
                                  int64_t firstArgumentNode)
-    : graph(graph), host(host), arguments(arguments), firstArgumentNode(firstArgumentNode),
-      descs(descsOf(model)) {}
+    : graph(graph), model(model), host(host), arguments(arguments),
+      firstArgumentNode(firstArgumentNode) {}
 
 Expected<at::Tensor> HostStepContext::fetch(const std::string &name,
                                             const runtime::BufferLookup &bufferOf) {
@@ -75,6 +75,9 @@ Status HostStepContext::store(const spec::CpuStep &step, const std::string &name
                        value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", ")) : "",
                        numerics::hostTypeName(desc.dtype), fmt::join(desc.size, ", "));
   }
+  if (desc.dtype == numerics::HostType::Int64) {
+    warnAboutDowncast();
+  }
   const at::Tensor dense = value.resolve_conj().resolve_neg().contiguous();
   SPYRE_RETURN_IF_ERROR(runtime::uploadTensor(bufferOf(name), desc, refOf(dense, desc)));
   hostCounters().h2dBytes += uint64_t(desc.layout.bytes());
@@ -103,6 +106,9 @@ Expected<std::vector<at::Tensor>> HostStepContext::call(const spec::CpuStep &ste
 }
 
 Status HostStepContext::run(const spec::CpuStep &step, const runtime::BufferLookup &bufferOf) {
+  if (descs.empty()) {
+    descs = descsOf(model);
+  }
   SPYRE_ASSIGN_OR_RETURN(std::vector<at::Tensor> results, call(step, bufferOf));
   if (results.size() != step.outputs.size()) {
     return error<6515>("{} gave {} results, {} were captured", step.callee, results.size(),

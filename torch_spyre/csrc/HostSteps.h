@@ -33,9 +33,11 @@ private:
                                          const runtime::BufferLookup &bufferOf);
 
   const CapturedGraph &graph;
+  const spec::Model &model;
   const HostCalls &host;
   const std::vector<at::Tensor> &arguments;
   const int64_t firstArgumentNode;
+  /// Filled by the first step: most graphs have none.
   std::map<std::string, const spec::TensorDesc *> descs;
   std::map<std::string, at::Tensor> values;
 };

@@ -4,6 +4,7 @@
 #include "Errors.h"
 #include "Module.h"
 #include "Programs.h"
+#include "Types.h"
 #include "torch/csrc/utils/pybind.h"
 
 namespace spyre::plugin {
@@ -194,6 +195,7 @@ void bindGraph(py::module_ &module) {
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();
   });
   module.def("supported_operations", &supportedOperations);
+  module.def("holds_dtype", [](c10::ScalarType type) { return hostTypeOf(type).has_value(); });
   module.def("refuse_data_dependent", &refuseDataDependent);
 }
 
