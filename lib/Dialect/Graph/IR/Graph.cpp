@@ -20,6 +20,13 @@ static bool isStatic(mlir::Type type) {
   return llvm::cast<mlir::RankedTensorType>(type).hasStaticShape();
 }
 
+/// What a buffer of the host can be declared for.
+static bool isNumeric(mlir::Type type) {
+  mlir::Type element = llvm::cast<mlir::RankedTensorType>(type).getElementType();
+  auto complex = llvm::dyn_cast<mlir::ComplexType>(element);
+  return (complex ? complex.getElementType() : element).isIntOrFloat();
+}
+
 /// Structure only; names and attributes are the op table's business, so that all faults of a graph
 /// are reported together.
 mlir::LogicalResult CallOp::verify() {
@@ -38,6 +45,9 @@ mlir::LogicalResult HostOp::verify() {
   }
   if (!llvm::all_of(getOperandTypes(), isStatic) || !llvm::all_of(getResultTypes(), isStatic)) {
     return emitOpError("operands and results must have static shapes");
+  }
+  if (!llvm::all_of(getResultTypes(), isNumeric)) {
+    return emitOpError("results are tensors of integers, floats or complex numbers");
   }
   const size_t expected = getResultNumbers().empty() ? 1 : getResultNumbers().size();
   if (getNumResults() != expected) {

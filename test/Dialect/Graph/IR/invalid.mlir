@@ -38,3 +38,11 @@ func.func @main(%arg0: tensor<4xf16>) {
   %0 = graph.host "aten.nonzero.default"(%arg0) node 1 results [] gate 1 "unknown" : (tensor<4xf16>) -> tensor<?x1xi64>
   return
 }
+
+// -----
+
+func.func @main(%arg0: tensor<4xf16>) {
+  // expected-error @+1 {{'graph.host' op results are tensors of integers, floats or complex numbers}}
+  %0 = graph.host "aten.sin.default"(%arg0) node 1 results [] gate 1 "unknown" : (tensor<4xf16>) -> tensor<4xindex>
+  return
+}
