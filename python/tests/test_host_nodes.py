@@ -121,9 +121,10 @@ def test_types_the_device_does_not_hold_stay_on_the_host():
 
 def test_complex_values_stay_on_the_host():
     # fp16 itself is no type of the CPU's FFT.
-    check(
-        lambda x: torch.fft.rfft(x.float()).abs().half() + 1, half(4, 64), terms=6, nodes=4, launches=1
-    )
+    def function(x):
+        return torch.fft.rfft(x.float()).abs().half() + 1
+
+    check(function, half(4, 64), terms=6, nodes=4, launches=1)
 
 
 def test_float64_scalars_of_the_caller():
@@ -172,8 +173,8 @@ def test_backward():
     assert counters["fallback_ops"] == 0
     assert counters["graph_fallback_nodes"] >= 3 and counters["programs_launched"] >= 2
     # d/dx = (cos(x @ w) * steps) @ w.T; relative to the magnitudes that are summed.
-    steps = 0.5 * torch.arange(32, 0, -1.0)
-    magnitudes = [steps.expand(32, 32) @ w.float().abs().t(), x.float().abs().t() @ steps.expand(32, 32)]
+    steps = (0.5 * torch.arange(32, 0, -1.0)).expand(32, 32)
+    magnitudes = [steps @ w.float().abs().t(), x.float().abs().t() @ steps]
     for spyre, cpu, magnitude in zip(grads[1], grads[0], magnitudes):
         error = ((spyre - cpu).abs() / magnitude).max()
         assert error <= 3 * tolerance("matmul", torch.float16, 64), error

@@ -4,8 +4,8 @@ A graph is compiled at its first call, when the layouts of the inputs are known;
 layouts gets a program of its own. Sizes are fixed: a graph with symbolic sizes is specialised for
 each set of sizes it is called with.
 
-What the compiler cannot put on the device comes back here, node by node, and runs on the CPU between
-the compiled pieces.
+What the compiler cannot put on the device comes back here, node by node, and runs on the CPU
+between the compiled pieces.
 """
 
 import contextlib
@@ -148,7 +148,7 @@ class _StaticGraph:
     def __init__(self, gm):
         importer = _Importer(gm)
         importer.run()
-        # No reference back to this object: the callables below live in C++, unseen by the collector.
+        # No reference back to this object: the callables live in C++, unseen by the collector.
         nodes = _HostNodes(importer.nodes)
         self._constants = importer.constants
         self._inputs = importer.inputs
