@@ -25,7 +25,7 @@ def ranks(rows, columns):
 
 
 def run(function, *inputs, nodes, launches=None):
-    """The compiled function on the device; nothing but ``nodes`` graph nodes ran on the CPU (None: any)."""
+    """Runs on the device; only ``nodes`` graph nodes (None: any number) ran on the CPU."""
     device_inputs = [t.to("spyre") if isinstance(t, torch.Tensor) else t for t in inputs]
     torch.spyre.reset_counters()
     with warnings.catch_warnings():
