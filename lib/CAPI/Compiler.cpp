@@ -3,6 +3,7 @@
 
 #include "spyre/Base/Log.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Dialect/Graph/Transforms/Gates.h"
 #include "spyre/Pipelines/Pipelines.h"
 
 namespace spyre::capi {
@@ -112,6 +113,11 @@ Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Art
     return error<9302>("phase '{}' is text; give it to compileFromPhase", phase);
   }
   return driver.fromArtifacts(from, artifacts);
+}
+
+std::string gateName(int64_t gate) {
+  const bool known = gate >= 1 && gate <= int64_t(graph::kGateCount);
+  return known ? graph::gateName(graph::Gate(gate)) : "unknown";
 }
 
 std::vector<std::string> supportedOperations() {

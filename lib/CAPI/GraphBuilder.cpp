@@ -57,7 +57,7 @@ std::string typeText(const TensorType &type) {
   for (int64_t size : type.size) {
     text += fmt::format("{}x", size);
   }
-  return text + elementText(type.dtype) + ">";
+  return text + (type.hostElement.empty() ? elementText(type.dtype) : type.hostElement) + ">";
 }
 
 /// MLIR reads infinities and NaN only as bit patterns.
@@ -131,7 +131,7 @@ ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
 
 ValueId GraphBuilder::addCall(const std::string &target, const std::vector<ValueId> &operands,
                               const std::vector<std::pair<std::string, Attribute>> &attributes,
-                              const TensorType &result, const std::string &location) {
+                              const TensorType &result, const std::string &location, int64_t node) {
   std::vector<std::string> operandNames, operandTypes, attributeTexts;
   for (ValueId operand : operands) {
     operandNames.push_back(state->names.at(operand));
@@ -144,8 +144,8 @@ ValueId GraphBuilder::addCall(const std::string &target, const std::vector<Value
   state->names.push_back(fmt::format("%{}", id));
   state->types.push_back(result);
   state->body += fmt::format(
-      "  {} = graph.call {}({}){} : ({}) -> {}{}\n", state->names.back(), quoted(target),
-      fmt::join(operandNames, ", "),
+      "  {} = graph.call {}({}){}{} : ({}) -> {}{}\n", state->names.back(), quoted(target),
+      fmt::join(operandNames, ", "), node < 0 ? "" : fmt::format(" node {}", node),
       attributeTexts.empty() ? "" : fmt::format(" {{{}}}", fmt::join(attributeTexts, ", ")),
       fmt::join(operandTypes, ", "), typeText(result), locationText(location));
   return id;

@@ -121,6 +121,7 @@ void registerPasses() {
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
   switch (from) {
   case Phase::Graph:
+    manager.addPass(graph::createSplitHostPass(options.trace));
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(graph::createDecomposePass());
     manager.addPass(mlir::createCSEPass());
@@ -189,9 +190,11 @@ Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts)
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
   std::vector<std::string> directories;
-  for (const spec::BundleStep &step : model.steps) {
-    if (std::find(directories.begin(), directories.end(), step.directory) == directories.end()) {
-      directories.push_back(step.directory);
+  for (const spec::ModelStep &step : model.steps) {
+    const auto *bundle = std::get_if<spec::BundleStep>(&step);
+    if (bundle && std::find(directories.begin(), directories.end(), bundle->directory) ==
+                      directories.end()) {
+      directories.push_back(bundle->directory);
     }
   }
   return directories;

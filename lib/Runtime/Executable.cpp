@@ -22,7 +22,7 @@ constexpr int64_t kMaxConstantBytes = int64_t(1) << 20;
 
 /// Where the buffer of a kernel argument comes from.
 struct ArgumentSource {
-  enum class Kind { Input, Output, Constant };
+  enum class Kind { Input, Output, Constant, Buffer };
   Kind kind = Kind::Input;
   size_t index = 0;
 };
@@ -113,6 +113,9 @@ std::map<std::string, ArgumentSource> nameSources(const spec::Model &model) {
   }
   for (size_t i = 0; i < model.constants.size(); ++i) {
     sources[model.constants[i].tensor.name] = {ArgumentSource::Kind::Constant, i};
+  }
+  for (size_t i = 0; i < model.buffers.size(); ++i) {
+    sources[model.buffers[i].name] = {ArgumentSource::Kind::Buffer, i};
   }
   return sources;
 }
@@ -223,75 +226,95 @@ Placement placeInSegments(const arch::DeviceDesc &desc, const std::vector<Buffer
   return placement;
 }
 
+/// The buffers of one run.
+struct Run {
+  const std::vector<BufferRef> &inputs, &outputs;
+  const HostStepRunner &host;
+  /// Those the steps allocate; null while they have no memory.
+  std::vector<BufferRef> own;
+  BufferRef pool;
+};
+
 } // namespace
 
 struct Executable::State {
   std::shared_ptr<Device> device;
   spec::Model model;
   std::vector<ProgramImage> images;
-  std::vector<LoadedStep> steps;
+  /// One per bundle step, in order.
+  std::vector<LoadedStep> bundles;
+  std::map<std::string, ArgumentSource> sources;
   std::vector<BufferRef> constants;
-  /// Made by the first run that needs it and kept.
+  bool hasCpuSteps = false;
+  /// Made by the first run that needs it and kept; runs with CPU steps have their own.
   BufferRef pool;
-  /// Runs share the pool, so one run at a time.
-  std::mutex runMutex;
+  /// Programs are corrected in place and runs share the pool, so one at a time. A run with CPU
+  /// steps holds it per launch only: what runs on the host may come back here.
+  std::mutex mutex;
 
   Status loadSteps(const Artifacts &artifacts);
+  Status runSteps(Run &run);
+  BufferRef bufferOf(const ArgumentSource &source, const Run &run) const;
   /// The pool, if the step has it, and the arguments.
-  Expected<std::vector<BufferRef>> buffersOf(const LoadedStep &step,
-                                             const std::vector<BufferRef> &inputs,
-                                             const std::vector<BufferRef> &outputs);
-  Status launchStep(const LoadedStep &step, const std::vector<BufferRef> &inputs,
-                    const std::vector<BufferRef> &outputs);
+  Expected<std::vector<BufferRef>> buffersOf(const LoadedStep &step, Run &run);
+  Status launchStep(const LoadedStep &step, Run &run);
+  Status hostStep(const spec::CpuStep &step, Run &run) const;
 };
 
 Status Executable::State::loadSteps(const Artifacts &artifacts) {
-  const std::map<std::string, ArgumentSource> sources = nameSources(model);
+  sources = nameSources(model);
   std::map<std::string, size_t> imageOfDirectory;
-  for (const spec::BundleStep &step : model.steps) {
-    LoadedStep loaded = resolveStep(step, sources);
-    auto [known, isNew] = imageOfDirectory.emplace(step.directory, images.size());
+  for (const spec::ModelStep &entry : model.steps) {
+    const auto *step = std::get_if<spec::BundleStep>(&entry);
+    hasCpuSteps |= std::holds_alternative<spec::CpuStep>(entry);
+    if (!step) {
+      continue;
+    }
+    LoadedStep loaded = resolveStep(*step, sources);
+    auto [known, isNew] = imageOfDirectory.emplace(step->directory, images.size());
     if (isNew) {
       SPYRE_ASSIGN_OR_RETURN(ProgramImage image,
-                             loadProgramImage(*device, artifacts, step.directory));
+                             loadProgramImage(*device, artifacts, step->directory));
       images.push_back(std::move(image));
     }
     loaded.image = known->second;
     SPYRE_RETURN_IF_ERROR(checkArguments(loaded, images[loaded.image], device->desc()));
-    steps.push_back(std::move(loaded));
+    bundles.push_back(std::move(loaded));
   }
   return Status::success();
 }
 
-Expected<std::vector<BufferRef>>
-Executable::State::buffersOf(const LoadedStep &step, const std::vector<BufferRef> &inputs,
-                             const std::vector<BufferRef> &outputs) {
+BufferRef Executable::State::bufferOf(const ArgumentSource &source, const Run &run) const {
+  switch (source.kind) {
+  case ArgumentSource::Kind::Input:
+    return run.inputs[source.index];
+  case ArgumentSource::Kind::Output:
+    return run.outputs[source.index];
+  case ArgumentSource::Kind::Constant:
+    return constants[source.index];
+  case ArgumentSource::Kind::Buffer:
+    return run.own[source.index];
+  }
+  return nullptr;
+}
+
+Expected<std::vector<BufferRef>> Executable::State::buffersOf(const LoadedStep &step, Run &run) {
   std::vector<BufferRef> buffers;
   if (step.usesPool) {
-    if (!pool) {
-      SPYRE_ASSIGN_OR_RETURN(pool, device->allocate(uint64_t(model.poolBytes)));
+    BufferRef &shared = hasCpuSteps ? run.pool : pool;
+    if (!shared) {
+      SPYRE_ASSIGN_OR_RETURN(shared, device->allocate(uint64_t(model.poolBytes)));
     }
-    buffers.push_back(pool);
+    buffers.push_back(shared);
   }
   for (const ArgumentSource &argument : step.arguments) {
-    switch (argument.kind) {
-    case ArgumentSource::Kind::Input:
-      buffers.push_back(inputs[argument.index]);
-      break;
-    case ArgumentSource::Kind::Output:
-      buffers.push_back(outputs[argument.index]);
-      break;
-    case ArgumentSource::Kind::Constant:
-      buffers.push_back(constants[argument.index]);
-      break;
-    }
+    buffers.push_back(bufferOf(argument, run));
   }
   return buffers;
 }
 
-Status Executable::State::launchStep(const LoadedStep &step, const std::vector<BufferRef> &inputs,
-                                     const std::vector<BufferRef> &outputs) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<BufferRef> buffers, buffersOf(step, inputs, outputs));
+Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<BufferRef> buffers, buffersOf(step, run));
   const ProgramImage &image = images[step.image];
   Placement placement = placeInSegments(device->desc(), buffers);
   SPYRE_RETURN_IF_ERROR(correctProgram(image, [&](int64_t argument) {
@@ -305,6 +328,40 @@ Status Executable::State::launchStep(const LoadedStep &step, const std::vector<B
         device->launchBound(image.buffer, job.offset, job.bytes, placement.segments, flags));
     log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", step.directory,
         job.offset, job.bytes);
+  }
+  return Status::success();
+}
+
+Status Executable::State::hostStep(const spec::CpuStep &step, Run &run) const {
+  return run.host(step, [&](const std::string &name) {
+    auto source = sources.find(name);
+    return source == sources.end() ? nullptr : bufferOf(source->second, run);
+  });
+}
+
+Status Executable::State::runSteps(Run &run) {
+  size_t bundle = 0;
+  for (const spec::ModelStep &entry : model.steps) {
+    if (const auto *step = std::get_if<spec::CpuStep>(&entry)) {
+      if (Status done = hostStep(*step, run); !done.ok()) {
+        return done.withContext(fmt::format("CPU step '{}': ", step->callee));
+      }
+    } else if (const auto *allocate = std::get_if<spec::AllocateStep>(&entry)) {
+      const size_t index = sources.at(allocate->buffer).index;
+      const auto bytes = uint64_t(model.buffers[index].layout.bytes());
+      SPYRE_ASSIGN_OR_RETURN(run.own[index], device->allocate(bytes));
+    } else if (const auto *freed = std::get_if<spec::FreeStep>(&entry)) {
+      run.own[sources.at(freed->buffer).index] = nullptr;
+    } else {
+      const LoadedStep &step = bundles[bundle++];
+      std::unique_lock<std::mutex> lock(mutex, std::defer_lock);
+      if (hasCpuSteps) {
+        lock.lock();
+      }
+      if (Status launched = launchStep(step, run); !launched.ok()) {
+        return launched.withContext(fmt::format("step '{}': ", step.directory));
+      }
+    }
   }
   return Status::success();
 }
@@ -334,18 +391,19 @@ Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> d
 
 const spec::Model &Executable::model() const { return state->model; }
 
-Status Executable::run(const std::vector<BufferRef> &inputs,
-                       const std::vector<BufferRef> &outputs) {
+Status Executable::run(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
+                       const HostStepRunner &host) {
   SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "input", inputs, state->model.inputs));
   SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "output", outputs, state->model.outputs));
-  std::lock_guard lock(state->runMutex);
-  for (const LoadedStep &step : state->steps) {
-    Status launched = state->launchStep(step, inputs, outputs);
-    if (!launched.ok()) {
-      return launched.withContext(fmt::format("step '{}': ", step.directory));
-    }
+  if (!host && state->hasCpuSteps) {
+    return spec::refuseCpuSteps(state->model);
   }
-  return Status::success();
+  Run run{inputs, outputs, host, std::vector<BufferRef>(state->model.buffers.size()), nullptr};
+  std::unique_lock<std::mutex> lock(state->mutex, std::defer_lock);
+  if (!state->hasCpuSteps) {
+    lock.lock();
+  }
+  return state->runSteps(run);
 }
 
 } // namespace spyre::runtime

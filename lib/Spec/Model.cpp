@@ -122,12 +122,8 @@ Expected<ConstantDesc> readConstant(const JsonReader &object) {
   return constant;
 }
 
-Expected<BundleStep> readStep(const JsonReader &object) {
+Expected<BundleStep> readBundleStep(const JsonReader &object) {
   SPYRE_RETURN_IF_ERROR(object.onlyFields({"kind", "directory", "uses_pool", "arguments"}));
-  SPYRE_ASSIGN_OR_RETURN(std::string kind, textField(object, "kind"));
-  if (kind != "bundle") {
-    return error<6001>("{}.kind: \"{}\"; known is \"bundle\"", object.path(), kind.substr(0, 40));
-  }
   BundleStep step;
   SPYRE_ASSIGN_OR_RETURN(step.directory, textField(object, "directory"));
   SPYRE_ASSIGN_OR_RETURN(JsonReader usesPool, object.field("uses_pool"));
@@ -135,6 +131,54 @@ Expected<BundleStep> readStep(const JsonReader &object) {
   SPYRE_ASSIGN_OR_RETURN(JsonReader arguments, object.field("arguments"));
   SPYRE_ASSIGN_OR_RETURN(step.arguments, arguments.asStringList());
   return step;
+}
+
+Expected<CpuStep> readCpuStep(const JsonReader &object) {
+  SPYRE_RETURN_IF_ERROR(object.onlyFields(
+      {"kind", "callee", "node", "results", "inputs", "outputs", "gate", "reason", "location"}));
+  CpuStep step;
+  SPYRE_ASSIGN_OR_RETURN(step.callee, textField(object, "callee"));
+  SPYRE_ASSIGN_OR_RETURN(JsonReader node, object.field("node"));
+  SPYRE_ASSIGN_OR_RETURN(step.node, node.asInt(0));
+  SPYRE_ASSIGN_OR_RETURN(step.results, listField(object, "results"));
+  SPYRE_ASSIGN_OR_RETURN(JsonReader inputs, object.field("inputs"));
+  SPYRE_ASSIGN_OR_RETURN(step.inputs, inputs.asStringList());
+  SPYRE_ASSIGN_OR_RETURN(JsonReader outputs, object.field("outputs"));
+  SPYRE_ASSIGN_OR_RETURN(step.outputs, outputs.asStringList());
+  SPYRE_ASSIGN_OR_RETURN(JsonReader gate, object.field("gate"));
+  SPYRE_ASSIGN_OR_RETURN(step.gate, gate.asInt(1, kGates));
+  SPYRE_ASSIGN_OR_RETURN(step.reason, textField(object, "reason"));
+  SPYRE_ASSIGN_OR_RETURN(step.location, textField(object, "location"));
+  return step;
+}
+
+Expected<ModelStep> readStep(const JsonReader &object) {
+  SPYRE_ASSIGN_OR_RETURN(std::string kind, textField(object, "kind"));
+  if (kind == "bundle") {
+    SPYRE_ASSIGN_OR_RETURN(BundleStep step, readBundleStep(object));
+    return ModelStep(std::move(step));
+  }
+  if (kind == "cpu") {
+    SPYRE_ASSIGN_OR_RETURN(CpuStep step, readCpuStep(object));
+    return ModelStep(std::move(step));
+  }
+  if (kind != "allocate" && kind != "free") {
+    return error<6001>("{}.kind: \"{}\" is none of bundle, cpu, allocate, free", object.path(),
+                       kind.substr(0, 40));
+  }
+  SPYRE_RETURN_IF_ERROR(object.onlyFields({"kind", "buffer"}));
+  SPYRE_ASSIGN_OR_RETURN(std::string buffer, textField(object, "buffer"));
+  return kind == "free" ? ModelStep(FreeStep{std::move(buffer)})
+                        : ModelStep(AllocateStep{std::move(buffer)});
+}
+
+Expected<HostValue> readHostValue(const JsonReader &object) {
+  SPYRE_RETURN_IF_ERROR(object.onlyFields({"name", "dtype", "size"}));
+  HostValue value;
+  SPYRE_ASSIGN_OR_RETURN(value.name, textField(object, "name"));
+  SPYRE_ASSIGN_OR_RETURN(value.dtype, textField(object, "dtype"));
+  SPYRE_ASSIGN_OR_RETURN(value.size, listField(object, "size"));
+  return value;
 }
 
 template <typename T, typename Fn>
@@ -149,8 +193,8 @@ Status readList(const JsonReader &file, const char *key, std::vector<T> &out, Fn
 }
 
 Expected<Model> readFile(const JsonReader &file) {
-  SPYRE_RETURN_IF_ERROR(file.onlyFields(
-      {"version", "device", "pool_bytes", "inputs", "outputs", "constants", "steps"}));
+  SPYRE_RETURN_IF_ERROR(file.onlyFields({"version", "device", "pool_bytes", "inputs", "outputs",
+                                         "constants", "buffers", "host_values", "steps"}));
   Model model;
   SPYRE_ASSIGN_OR_RETURN(JsonReader version, file.field("version"));
   SPYRE_ASSIGN_OR_RETURN(int64_t number, version.asInt(1, 1));
@@ -165,8 +209,59 @@ Expected<Model> readFile(const JsonReader &file) {
   SPYRE_RETURN_IF_ERROR(readList(file, "inputs", model.inputs, plain));
   SPYRE_RETURN_IF_ERROR(readList(file, "outputs", model.outputs, plain));
   SPYRE_RETURN_IF_ERROR(readList(file, "constants", model.constants, readConstant));
+  if (file.has("buffers")) {
+    SPYRE_RETURN_IF_ERROR(readList(file, "buffers", model.buffers, plain));
+  }
+  if (file.has("host_values")) {
+    SPYRE_RETURN_IF_ERROR(readList(file, "host_values", model.hostValues, readHostValue));
+  }
   SPYRE_RETURN_IF_ERROR(readList(file, "steps", model.steps, readStep));
   return model;
+}
+
+Json stepObject(const BundleStep &step) {
+  Json entry = Json::object();
+  entry["kind"] = "bundle";
+  entry["directory"] = step.directory;
+  entry["uses_pool"] = step.usesPool;
+  entry["arguments"] = step.arguments;
+  return entry;
+}
+
+Json stepObject(const CpuStep &step) {
+  Json entry = Json::object();
+  entry["kind"] = "cpu";
+  entry["callee"] = step.callee;
+  entry["node"] = step.node;
+  entry["results"] = step.results;
+  entry["inputs"] = step.inputs;
+  entry["outputs"] = step.outputs;
+  entry["gate"] = step.gate;
+  entry["reason"] = step.reason;
+  entry["location"] = step.location;
+  return entry;
+}
+
+Json stepObject(const AllocateStep &step) {
+  Json entry = Json::object();
+  entry["kind"] = "allocate";
+  entry["buffer"] = step.buffer;
+  return entry;
+}
+
+Json stepObject(const FreeStep &step) {
+  Json entry = Json::object();
+  entry["kind"] = "free";
+  entry["buffer"] = step.buffer;
+  return entry;
+}
+
+Json hostValueObject(const HostValue &value) {
+  Json entry = Json::object();
+  entry["name"] = value.name;
+  entry["dtype"] = value.dtype;
+  entry["size"] = value.size;
+  return entry;
 }
 
 } // namespace
@@ -185,13 +280,15 @@ std::string writeModel(const Model &model) {
     entry["value"] = numberValue(constant.value);
     constants.push_back(std::move(entry));
   }
-  for (const BundleStep &step : model.steps) {
-    Json entry = Json::object();
-    entry["kind"] = "bundle";
-    entry["directory"] = step.directory;
-    entry["uses_pool"] = step.usesPool;
-    entry["arguments"] = step.arguments;
-    steps.push_back(std::move(entry));
+  for (const ModelStep &step : model.steps) {
+    steps.push_back(std::visit([](const auto &one) { return stepObject(one); }, step));
+  }
+  Json buffers = Json::array(), hostValues = Json::array();
+  for (const TensorDesc &tensor : model.buffers) {
+    buffers.push_back(tensorObject(tensor));
+  }
+  for (const HostValue &value : model.hostValues) {
+    hostValues.push_back(hostValueObject(value));
   }
   Json device = Json::object();
   device["name"] = model.deviceName;
@@ -203,6 +300,12 @@ std::string writeModel(const Model &model) {
   file["inputs"] = std::move(inputs);
   file["outputs"] = std::move(outputs);
   file["constants"] = std::move(constants);
+  if (!model.buffers.empty()) {
+    file["buffers"] = std::move(buffers);
+  }
+  if (!model.hostValues.empty()) {
+    file["host_values"] = std::move(hostValues);
+  }
   file["steps"] = std::move(steps);
   return printJson(file, /*indentColumns=*/2, /*inlineChars=*/110);
 }

@@ -58,29 +58,116 @@ static Status verifyTensor(const TensorDesc &tensor, std::set<std::string> &name
   return verifyGeometry(tensor);
 }
 
-static Status verifyStep(const Model &model, size_t index, const std::set<std::string> &names) {
-  const BundleStep &step = model.steps[index];
-  if (!isPlainFileName(step.directory)) {
-    return error<6002>("step {}: '{}' is not a plain directory name", index,
-                       step.directory.substr(0, 80));
-  }
-  if (step.usesPool && model.poolBytes == 0) {
-    return error<6002>("step {} uses the pool, but pool_bytes is 0", index);
-  }
-  // A program with baked addresses has fewer; that is known when it is loaded.
-  constexpr size_t kMaxArguments = size_t(kMaxBundleArgument) + 1;
-  if (step.arguments.size() > kMaxArguments) {
-    return error<6002>("step {} has {} arguments, a bundle has at most {}; split the bundle", index,
-                       step.arguments.size(), kMaxArguments);
-  }
-  for (const std::string &name : step.arguments) {
-    if (!names.count(name)) {
-      return error<6002>("step {}: no buffer '{}' among inputs, outputs and constants", index,
-                         name.substr(0, 80));
+namespace {
+
+/// Walks the steps and knows which buffers have memory and which host values exist.
+class StepVerifier {
+public:
+  StepVerifier(const Model &model, std::set<std::string> present)
+      : model(model), present(std::move(present)) {
+    for (const TensorDesc &tensor : model.buffers) {
+      buffers.insert(tensor.name);
+    }
+    for (const HostValue &value : model.hostValues) {
+      hostValues.insert(value.name);
     }
   }
-  return Status::success();
-}
+
+  Status run() {
+    for (const ModelStep &step : model.steps) {
+      SPYRE_RETURN_IF_ERROR(std::visit([&](const auto &one) { return verify(one); }, step));
+      ++index;
+    }
+    for (const std::string &name : buffers) {
+      if (present.count(name)) {
+        return error<6002>("buffer '{}' is never freed; add a step \"free\" after its last use",
+                           name.substr(0, 80));
+      }
+    }
+    return Status::success();
+  }
+
+private:
+  Status verify(const BundleStep &step) const {
+    if (!isPlainFileName(step.directory)) {
+      return error<6002>("step {}: '{}' is not a plain directory name", index,
+                         step.directory.substr(0, 80));
+    }
+    if (step.usesPool && model.poolBytes == 0) {
+      return error<6002>("step {} uses the pool, but pool_bytes is 0", index);
+    }
+    // A program with baked addresses has fewer; that is known when it is loaded.
+    constexpr size_t kMaxArguments = size_t(kMaxBundleArgument) + 1;
+    if (step.arguments.size() > kMaxArguments) {
+      return error<6002>("step {} has {} arguments, a bundle has at most {}; split the bundle",
+                         index, step.arguments.size(), kMaxArguments);
+    }
+    for (const std::string &name : step.arguments) {
+      SPYRE_RETURN_IF_ERROR(isPresent(name));
+      if (hostValues.count(name)) {
+        return error<6002>("step {}: '{}' is a host value; only CPU steps can use it", index,
+                           name.substr(0, 80));
+      }
+    }
+    return Status::success();
+  }
+
+  Status verify(const CpuStep &step) {
+    const bool numbered = !step.results.empty();
+    const size_t expected = numbered ? step.results.size() : 1;
+    if (step.callee.empty() || step.node < 0 || step.outputs.size() != expected) {
+      return error<6002>("step {}: a CPU step needs a callee, a node number and one output per "
+                         "result",
+                         index);
+    }
+    if (step.gate < 1 || step.gate > kGates) {
+      return error<6002>("step {}: gate {} is not one of 1..{}", index, step.gate, kGates);
+    }
+    for (const std::string &name : step.inputs) {
+      SPYRE_RETURN_IF_ERROR(isPresent(name));
+    }
+    for (const std::string &name : step.outputs) {
+      if (hostValues.count(name)) {
+        present.insert(name);
+      }
+      SPYRE_RETURN_IF_ERROR(isPresent(name));
+    }
+    return Status::success();
+  }
+
+  Status verify(const AllocateStep &step) {
+    if (!buffers.count(step.buffer) || !present.insert(step.buffer).second) {
+      return error<6002>("step {}: '{}' is no buffer of the model, or has memory already", index,
+                         step.buffer.substr(0, 80));
+    }
+    return Status::success();
+  }
+
+  Status verify(const FreeStep &step) {
+    if (!buffers.count(step.buffer) || present.erase(step.buffer) == 0) {
+      return error<6002>("step {}: '{}' is no buffer of the model, or has no memory", index,
+                         step.buffer.substr(0, 80));
+    }
+    return Status::success();
+  }
+
+  Status isPresent(const std::string &name) const {
+    if (present.count(name)) {
+      return Status::success();
+    }
+    const bool known = buffers.count(name) || hostValues.count(name);
+    return known ? error<6002>("step {}: '{}' is used before it is there, or after it was freed",
+                               index, name.substr(0, 80))
+                 : error<6002>("step {}: no buffer '{}' among inputs, outputs and constants", index,
+                               name.substr(0, 80));
+  }
+
+  const Model &model;
+  std::set<std::string> present, buffers, hostValues;
+  size_t index = 0;
+};
+
+} // namespace
 
 Status verifyModel(const Model &model) {
   if (model.version != 1 || model.deviceName.empty() || model.deviceHash.empty()) {
@@ -103,10 +190,17 @@ Status verifyModel(const Model &model) {
   for (const ConstantDesc &constant : model.constants) {
     SPYRE_RETURN_IF_ERROR(verifyTensor(constant.tensor, names));
   }
-  for (size_t i = 0; i < model.steps.size(); ++i) {
-    SPYRE_RETURN_IF_ERROR(verifyStep(model, i, names));
+  std::set<std::string> present = names;
+  for (const TensorDesc &tensor : model.buffers) {
+    SPYRE_RETURN_IF_ERROR(verifyTensor(tensor, names));
   }
-  return Status::success();
+  for (const HostValue &value : model.hostValues) {
+    if (value.name.empty() || !names.insert(value.name).second) {
+      return error<6002>("the buffer name '{}' is empty or used twice; rename it",
+                         value.name.substr(0, 80));
+    }
+  }
+  return StepVerifier(model, std::move(present)).run();
 }
 
 } // namespace spyre::spec

@@ -7,6 +7,7 @@
 //   spyre-compile dir --from=opspec -o dir2              from an edited directory
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
+#include "spyre/Spec/Model.h"
 
 #include "CLI/CLI.hpp"
 
@@ -22,7 +23,7 @@ using spyre::Status;
 
 struct Arguments {
   std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
-  std::string dumpPhases, traceDecisions, dumpOpSpec, backEndCommand;
+  std::string dumpPhases, traceDecisions, dumpOpSpec, dumpSteps, backEndCommand;
   int64_t cores = 0;
 };
 
@@ -55,6 +56,12 @@ Status writeOpSpecs(const Artifacts &artifacts, const std::string &path) {
   return spyre::writeFile(path, text);
 }
 
+Status writeSteps(const Artifacts &artifacts, const std::string &path) {
+  SPYRE_ASSIGN_OR_RETURN(std::string text, spyre::findArtifact(artifacts, "model.json"));
+  SPYRE_ASSIGN_OR_RETURN(spyre::spec::Model model, spyre::spec::readModel(text));
+  return spyre::writeFile(path, spyre::spec::describeSteps(model));
+}
+
 Expected<spyre::capi::CompileResult> compile(const Arguments &arguments,
                                              const spyre::capi::CompileOptions &options) {
   if (isTextPhase(arguments.from)) {
@@ -80,6 +87,9 @@ Status run(const Arguments &arguments) {
   }
   if (!arguments.dumpOpSpec.empty()) {
     SPYRE_RETURN_IF_ERROR(writeOpSpecs(result.artifacts, arguments.dumpOpSpec));
+  }
+  if (!arguments.dumpSteps.empty()) {
+    SPYRE_RETURN_IF_ERROR(writeSteps(result.artifacts, arguments.dumpSteps));
   }
   if (isTextPhase(arguments.compileTo)) {
     return spyre::writeFile(arguments.output, result.artifacts.begin()->second);
@@ -110,6 +120,8 @@ int main(int argc, char **argv) {
                  "Last phase: graph, loop, layout, division, opspec, bundle, code");
   app.add_option("--dump-phases", arguments.dumpPhases, "Directory for the IR of every phase");
   app.add_option("--dump-opspec", arguments.dumpOpSpec, "File for the OpSpecs ('-' prints them)");
+  app.add_option("--dump-steps", arguments.dumpSteps,
+                 "File for the model's steps, one per line ('-' prints them)");
   app.add_option("--trace-decisions", arguments.traceDecisions,
                  "File for the decision trace (JSON)");
   app.footer("Exit codes: 0 done, 1 the input is at fault, 2 wrong usage or an internal fault.");

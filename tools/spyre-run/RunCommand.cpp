@@ -277,6 +277,7 @@ Status execute(const RunOptions &options, std::ostream &summary) {
   SPYRE_ASSIGN_OR_RETURN(std::string modelText, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(modelText));
   SPYRE_RETURN_IF_ERROR(spec::verifyModel(model));
+  SPYRE_RETURN_IF_ERROR(spec::refuseCpuSteps(model));
   SPYRE_RETURN_IF_ERROR(checkCounts(options, model));
   SPYRE_RETURN_IF_ERROR(checkDtypes(options, model));
   SPYRE_ASSIGN_OR_RETURN(std::vector<NpyArray> arrays, readInputs(options, model));

@@ -3,19 +3,24 @@
 A graph is compiled at its first call, when the layouts of the inputs are known; a call with other
 layouts gets a program of its own. Sizes are fixed: a graph with symbolic sizes is specialised for
 each set of sizes it is called with.
+
+What the compiler cannot put on the device comes back here, node by node, and runs on the CPU
+between the compiled pieces.
 """
 
+import contextlib
 import itertools
 import operator
 import os
 import re
 
 import torch
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
 from torch_spyre._inductor import config, errors, patches
 from torch_spyre.constants import DEVICE_NAME
+from torch_spyre.ops import fallbacks
 
 _names = itertools.count()
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
@@ -69,6 +74,7 @@ def compile_graph_module(gm, example_inputs):
 def _compile_aten(gm, example_inputs):
     from functorch.compile import make_boxed_func
 
+    _refuse_data_dependent(gm)
     symbolic = any(
         isinstance(size, torch.SymInt)
         for node in gm.graph.nodes
@@ -78,6 +84,23 @@ def _compile_aten(gm, example_inputs):
         )
     )
     return make_boxed_func(_SpecialisedGraph(gm) if symbolic else _StaticGraph(gm))
+
+
+def _refuse_data_dependent(gm):
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    numbers = (torch.SymInt, torch.SymFloat, torch.SymBool)
+    offenders = [
+        node
+        for node in gm.graph.nodes
+        if any(
+            isinstance(value, (torch.Tensor, *numbers)) and free_unbacked_symbols(value)
+            for value in _node_values(node)
+        )
+    ]
+    if offenders:
+        origins = [node for node in offenders if node.meta.get("unbacked_bindings")]
+        _C.refuse_data_dependent(sorted({str(node.target) for node in origins or offenders}))
 
 
 class _SpecialisedGraph:
@@ -125,13 +148,19 @@ class _StaticGraph:
     def __init__(self, gm):
         importer = _Importer(gm)
         importer.run()
+        # No reference back to this object: the callables live in C++, unseen by the collector.
+        nodes = _HostNodes(importer.nodes)
         self._constants = importer.constants
         self._inputs = importer.inputs
         self._outputs = importer.outputs
         self._compiled = None
         if importer.device_outputs:
             self._compiled = _C.CompiledGraph(
-                importer.graph, f"graph_{next(_names)}", config.sencores
+                importer.graph,
+                f"graph_{next(_names)}",
+                config.sencores,
+                nodes.run,
+                fallbacks.warn_graph,
             )
 
     def __call__(self, *args):
@@ -139,8 +168,57 @@ class _StaticGraph:
         if self._compiled is not None:
             tensors = [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
             results = self._compiled(tensors)
-        place = {"result": results.__getitem__, "input": args.__getitem__, "value": lambda v: v}
+        place = {
+            "result": results.__getitem__,
+            "cpu_result": lambda i: results[i].cpu(),
+            "input": args.__getitem__,
+            "value": lambda v: v,
+        }
         return tuple(place[kind](index) for kind, index in self._outputs)
+
+
+class _HostNodes:
+    """Nodes of a graph on CPU tensors. Arguments are what the importer saw; tensors come by the
+    number of their graph value."""
+
+    def __init__(self, nodes):
+        self._nodes = nodes
+
+    def run(self, number, results, tensors):
+        target, args, kwargs = self._nodes[number]
+        args, kwargs = tree_map(lambda leaf: self._leaf(leaf, tensors), (args, kwargs))
+        with torch.no_grad(), _device_random_numbers(target):
+            value = target(*args, **kwargs)
+        if not results:
+            return [_plain(value)]
+        return [_plain(value[i]) for i in results]
+
+    @staticmethod
+    def _leaf(leaf, tensors):
+        if isinstance(leaf, _C.GraphValue):
+            return tensors[leaf.id]
+        if isinstance(leaf, torch.device) and leaf.type == DEVICE_NAME:
+            return torch.device("cpu")
+        return leaf
+
+
+def _plain(tensor):
+    return tensor.detach().resolve_conj().resolve_neg()
+
+
+@contextlib.contextmanager
+def _device_random_numbers(target):
+    """Random numbers come from the device's generator, as in eager mode."""
+    if torch.Tag.nondeterministic_seeded not in getattr(target, "tags", ()):
+        yield
+        return
+    before = torch.get_rng_state()
+    torch.set_rng_state(torch.spyre.get_rng_state())
+    try:
+        yield
+    finally:
+        torch.spyre.set_rng_state(torch.get_rng_state())
+        torch.set_rng_state(before)
 
 
 class _Importer:
@@ -154,6 +232,8 @@ class _Importer:
         self.constants = []
         self.outputs = []
         self.device_outputs = {}
+        self.nodes = []  # what to call for the nodes that run on the CPU
+        self._numbers = {}
         self._values = {}
         self._arguments = {}
 
@@ -188,7 +268,10 @@ class _Importer:
             self._values[node] = tensor
             return
         if tensor.device.type != "cpu" or tensor.dim() > 0:
-            self.constants.append(tensor.detach().to(DEVICE_NAME))
+            tensor = tensor.detach()
+            self.constants.append(
+                tensor.to(DEVICE_NAME) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
+            )
             self._add_input(node, self.constants[-1], -len(self.constants))
         else:
             self._values[node] = tensor.item()
@@ -214,14 +297,20 @@ class _Importer:
 
     def _call(self, node, result, index):
         name, overload = _operator_name(node.target)
+        args = tuple(self._argument(a) for a in node.args)
+        kwargs = {k: self._argument(v) for k, v in node.kwargs.items()}
+        if node not in self._numbers:
+            self._numbers[node] = len(self.nodes)
+            self.nodes.append((node.target, args, kwargs))
         return self.graph.add_call(
             name,
             overload,
-            tuple(self._argument(a) for a in node.args),
-            {k: self._argument(v) for k, v in node.kwargs.items()},
+            args,
+            kwargs,
             self._type(result),
             _location(node),
             index,
+            self._numbers[node],
         )
 
     def _add_outputs(self, results):
@@ -236,7 +325,8 @@ class _Importer:
                 if result not in self.device_outputs:
                     self.device_outputs[result] = len(self.device_outputs)
                     self.graph.add_output(self._values[result])
-                self.outputs.append(("result", self.device_outputs[result]))
+                kind = "result" if _on_spyre(result.meta["val"]) else "cpu_result"
+                self.outputs.append((kind, self.device_outputs[result]))
 
 
 def _operator_name(target):

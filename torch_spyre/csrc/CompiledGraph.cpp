@@ -3,46 +3,52 @@
 
 #include "Copy.h"
 #include "Errors.h"
+#include "HostSteps.h"
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
+
+#include <algorithm>
 
 namespace spyre::plugin {
 
 namespace {
 
-/// All values whose type the device does not have, in one message.
-Status checkTypes(const CapturedGraph &graph) {
-  std::map<std::string, int64_t> offenders;
-  auto note = [&](const std::string &what, const CapturedType &type) {
-    if (!hostTypeOf(type.dtype)) {
-      ++offenders[fmt::format("{} ({})", what, dtypeName(type.dtype))];
+/// Results whose type the device does not have, all in one message.
+Status checkResults(const CapturedGraph &graph) {
+  std::vector<std::string> offenders;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const c10::ScalarType type = graph.typeOf(graph.outputs[i]).dtype;
+    if (!hostTypeOf(type)) {
+      offenders.push_back(fmt::format("result {} ({})", i, dtypeName(type)));
     }
-  };
-  for (const CapturedGraph::Input &input : graph.inputs) {
-    note("input " + input.name, input.type);
   }
-  for (const CapturedGraph::Call &call : graph.calls) {
-    note(call.target, call.type);
-  }
-  if (offenders.empty()) {
-    return Status::success();
-  }
-  std::vector<std::string> lines;
-  for (const auto &[what, count] : offenders) {
-    lines.push_back(fmt::format("{} x{}", what, count));
-  }
-  return error<6506>(
-      "the graph has values of types the device does not hold: {}; convert them before "
-      "the compiled region",
-      fmt::join(lines, ", "));
+  return offenders.empty()
+             ? Status::success()
+             : error<6506>("the graph returns tensors of types the device does not hold: {}; "
+                           "convert them inside the compiled region to a type of page E6502",
+                           fmt::join(offenders, ", "));
 }
 
+/// The type in the compiler's words, for tensors of any kind.
 capi::TensorType graphType(const CapturedType &type) {
-  return {requireHostType(type.dtype), type.size, type.stride};
+  capi::TensorType result;
+  result.size = type.size;
+  result.stride = type.stride;
+  if (std::optional<numerics::HostType> held = hostTypeOf(type.dtype)) {
+    result.dtype = *held;
+  } else {
+    result.hostElement = hostElementOf(type.dtype);
+  }
+  return result;
 }
 
 } // namespace
+
+bool deviceHolds(const CapturedType &type) {
+  return hostTypeOf(type.dtype).has_value() && int64_t(type.size.size()) <= layout::kMaxRank &&
+         std::find(type.size.begin(), type.size.end(), 0) == type.size.end();
+}
 
 GraphValue CapturedGraph::addInput(std::string name, CapturedType type) {
   SPYRE_CHECK(calls.empty(), "inputs are numbered before calls");
@@ -51,8 +57,9 @@ GraphValue CapturedGraph::addInput(std::string name, CapturedType type) {
 }
 
 GraphValue CapturedGraph::addCall(std::string target, CallArguments arguments, CapturedType type,
-                                  std::string location) {
-  calls.push_back({std::move(target), std::move(arguments), std::move(type), std::move(location)});
+                                  std::string location, int64_t node) {
+  calls.push_back(
+      {std::move(target), std::move(arguments), std::move(type), std::move(location), node});
   return {capi::ValueId(inputs.size() + calls.size() - 1)};
 }
 
@@ -63,7 +70,15 @@ const CapturedType &CapturedGraph::typeOf(GraphValue value) const {
   return index < inputs.size() ? inputs[index].type : calls[index - inputs.size()].type;
 }
 
-at::Tensor CompiledGraph::prepareInput(size_t index, const at::Tensor &argument) const {
+CompiledGraph::CompiledGraph(CapturedGraph captured, std::string name, int64_t cores,
+                             HostCalls host)
+    : graph(std::move(captured)), name(std::move(name)), cores(cores), host(std::move(host)) {
+  for (const CapturedGraph::Call &call : graph.calls) {
+    firstArgumentNode = std::max(firstArgumentNode, call.node + 1);
+  }
+}
+
+void CompiledGraph::checkArgument(size_t index, const at::Tensor &argument) const {
   const CapturedGraph::Input &input = graph.inputs[index];
   if (argument.scalar_type() != input.type.dtype ||
       argument.sizes() != c10::IntArrayRef(input.type.size)) {
@@ -73,6 +88,10 @@ at::Tensor CompiledGraph::prepareInput(size_t index, const at::Tensor &argument)
                       fmt::join(argument.sizes(), ", "), dtypeName(input.type.dtype),
                       fmt::join(input.type.size, ", ")));
   }
+}
+
+at::Tensor CompiledGraph::prepareInput(size_t index, const at::Tensor &argument) const {
+  const CapturedGraph::Input &input = graph.inputs[index];
   if (isSpyre(argument)) {
     return programInput(argument);
   }
@@ -90,10 +109,20 @@ at::Tensor CompiledGraph::prepareInput(size_t index, const at::Tensor &argument)
 
 Program CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
   capi::GraphBuilder builder;
-  std::vector<capi::ValueId> ids;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    ids.push_back(builder.addInput(graph.inputs[i].name, tensorType(inputs[i]), 0,
-                                   geometryOf(inputs[i]).layout));
+  std::vector<capi::ValueId> ids(graph.inputs.size());
+  size_t next = 0;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (deviceHolds(graph.inputs[i].type)) {
+      const at::Tensor &input = inputs[next++];
+      ids[i] =
+          builder.addInput(graph.inputs[i].name, tensorType(input), 0, geometryOf(input).layout);
+    }
+  }
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (!deviceHolds(graph.inputs[i].type)) {
+      ids[i] = builder.addCall(kArgumentCallee, {}, {}, graphType(graph.inputs[i].type), "",
+                               firstArgumentNode + int64_t(i));
+    }
   }
   for (const CapturedGraph::Call &call : graph.calls) {
     std::vector<capi::ValueId> operands;
@@ -101,7 +130,7 @@ Program CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
       operands.push_back(ids[size_t(operand)]);
     }
     ids.push_back(builder.addCall(call.target, operands, call.arguments.attributes,
-                                  graphType(call.type), call.location));
+                                  graphType(call.type), call.location, call.node));
   }
   for (GraphValue output : graph.outputs) {
     builder.addOutput(ids[size_t(output.id)], graphType(graph.typeOf(output)));
@@ -127,16 +156,39 @@ Program CompiledGraph::programFor(const std::vector<at::Tensor> &inputs) {
   return programs.emplace(key, compile(inputs)).first->second;
 }
 
+void CompiledGraph::reportOnce(const Program &program) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (reported) {
+      return;
+    }
+    reported = true;
+  }
+  // Outside the lock: a warning may run any code of the user's.
+  if (const std::string text = describeHostSteps(program->model(), name); !text.empty()) {
+    host.report(text);
+  }
+}
+
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &arguments) {
   SPYRE_CHECK(arguments.size() == graph.inputs.size(), "the importer matches inputs to arguments");
-  if (Status types = checkTypes(graph); !types.ok()) {
+  if (Status types = checkResults(graph); !types.ok()) {
     throw UnsupportedError(types.message());
   }
   std::vector<at::Tensor> inputs;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    inputs.push_back(prepareInput(i, arguments[i]));
+    checkArgument(i, arguments[i]);
+    if (deviceHolds(graph.inputs[i].type)) {
+      inputs.push_back(prepareInput(i, arguments[i]));
+    }
   }
-  return runProgram(programFor(inputs), inputs);
+  const Program program = programFor(inputs);
+  reportOnce(program);
+  HostStepContext context(graph, program->model(), host, arguments, firstArgumentNode);
+  return runProgram(program, inputs,
+                    [&](const spec::CpuStep &step, const runtime::BufferLookup &bufferOf) {
+                      return context.run(step, bufferOf);
+                    });
 }
 
 } // namespace spyre::plugin

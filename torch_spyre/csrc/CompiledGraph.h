@@ -9,6 +9,7 @@
 #include "Arguments.h"
 #include "Programs.h"
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -21,14 +22,18 @@ struct CapturedType {
   std::vector<int64_t> size, stride;
 };
 
+/// Whether the device can hold a tensor of the type: element type, rank, at least one element.
+bool deviceHolds(const CapturedType &type);
+
 /// Values are numbered: inputs first, then calls, in the order they were added.
 class CapturedGraph {
 public:
   /// All inputs come before the first call.
   GraphValue addInput(std::string name, CapturedType type);
-  /// \p target is "aten.add.Tensor"; \p location is "file.py:12" or empty.
+  /// \p target is "aten.add.Tensor"; \p location is "file.py:12" or empty. \p node is the number
+  /// under which HostCalls can run it, or -1.
   GraphValue addCall(std::string target, CallArguments arguments, CapturedType type,
-                     std::string location);
+                     std::string location, int64_t node);
   void addOutput(GraphValue value);
 
   struct Input {
@@ -40,6 +45,7 @@ public:
     CallArguments arguments;
     CapturedType type;
     std::string location;
+    int64_t node = -1;
   };
   std::vector<Input> inputs;
   std::vector<Call> calls;
@@ -48,23 +54,41 @@ public:
   const CapturedType &typeOf(GraphValue value) const;
 };
 
+/// What a graph needs of its framework.
+struct HostCalls {
+  /// Runs node \p node on CPU tensors, given with the numbers of the graph's values, and returns
+  /// the results that are asked for; no numbers: the node has one result.
+  std::function<std::vector<at::Tensor>(int64_t node, const std::vector<int64_t> &results,
+                                        const std::vector<capi::ValueId> &values,
+                                        const std::vector<at::Tensor> &tensors)>
+      run;
+  /// Told once, when the graph is compiled, which nodes run on the CPU and why.
+  std::function<void(const std::string &text)> report;
+};
+
 class CompiledGraph {
 public:
-  CompiledGraph(CapturedGraph graph, std::string name, int64_t cores)
-      : graph(std::move(graph)), name(std::move(name)), cores(cores) {}
+  CompiledGraph(CapturedGraph graph, std::string name, int64_t cores, HostCalls host);
 
-  /// One tensor per input; scalars on the CPU are sent to the device. Errors: E6505 (device),
-  /// E6507 (other sizes than captured), UnsupportedError from the compiler.
+  /// One tensor per input; scalars on the CPU are sent to the device, and what the device cannot
+  /// hold is kept for the nodes that run on the CPU. Errors: E6505 (device), E6507 (other sizes
+  /// than captured), UnsupportedError from the compiler.
   std::vector<at::Tensor> run(const std::vector<at::Tensor> &arguments);
 
 private:
+  void checkArgument(size_t index, const at::Tensor &argument) const;
   at::Tensor prepareInput(size_t index, const at::Tensor &argument) const;
   Program programFor(const std::vector<at::Tensor> &inputs);
   Program compile(const std::vector<at::Tensor> &inputs) const;
+  void reportOnce(const Program &program);
 
   const CapturedGraph graph;
   const std::string name;
   const int64_t cores;
+  const HostCalls host;
+  /// Node number of input 0; those of calls come before.
+  int64_t firstArgumentNode = 0;
+  bool reported = false;
   std::mutex mutex;
   std::map<std::string, Program> programs;
 };

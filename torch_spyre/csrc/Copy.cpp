@@ -68,6 +68,8 @@ bool isDl16Value(c10::ScalarType type) {
   return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
 }
 
+} // namespace
+
 void warnAboutDowncast() {
   static std::atomic<bool> warned{false};
   if (warnOnDowncast && !warned.exchange(true)) {
@@ -75,6 +77,8 @@ void warnAboutDowncast() {
                "Set TORCH_SPYRE_DOWNCAST_WARN=0 to silence this warning.");
   }
 }
+
+namespace {
 
 /// Device bits of host values, row-major.
 at::Tensor bitsOfValues(const at::Tensor &host, c10::ScalarType type, DataFormat format) {

@@ -40,5 +40,7 @@ at::Tensor toHost(const at::Tensor &tensor);
 /// Whether the first int64 that is sent to the device, where integers have 32 bits, gets a warning.
 bool downcastWarning();
 void setDowncastWarning(bool enabled);
+/// Gives it, once per process.
+void warnAboutDowncast();
 
 } // namespace spyre::plugin

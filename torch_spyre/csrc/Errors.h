@@ -34,10 +34,10 @@ T check(Expected<T> value) {
   return *std::move(value);
 }
 
-/// True for the errors with which the compiler says "I do not know this": operation, dtype, shape,
-/// arguments.
+/// True for the errors of the five gates, with which the compiler says "I do not know this":
+/// operation, arguments, dtype, shape, device operation.
 inline bool isUnsupported(const Status &status) {
-  return status.code() >= 1002 && status.code() <= 1005;
+  return status.code() >= 1002 && status.code() <= 1007 && status.code() != 1006;
 }
 
 } // namespace spyre::plugin

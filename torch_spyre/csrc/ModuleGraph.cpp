@@ -4,6 +4,7 @@
 #include "Errors.h"
 #include "Module.h"
 #include "Programs.h"
+#include "Types.h"
 #include "torch/csrc/utils/pybind.h"
 
 namespace spyre::plugin {
@@ -77,27 +78,60 @@ CallArguments matchArguments(const c10::FunctionSchema &schema, const py::tuple 
   return call;
 }
 
-/// An operation torch's dispatcher does not have: only its tensors matter, for the error message.
-CallArguments tensorsOnly(const py::tuple &args) {
+/// An operation torch's dispatcher does not have: only its tensors matter.
+CallArguments tensorsOnly(const py::tuple &args, const py::dict &kwargs) {
   CallArguments call;
-  for (const py::handle &item : args) {
-    if (py::isinstance<GraphValue>(item)) {
-      call.operands.push_back(item.cast<GraphValue>().id);
+  auto add = [&](const py::handle &item) {
+    ArgumentValue value = fromPython(item);
+    if (const auto *tensor = std::get_if<GraphValue>(&value)) {
+      call.operands.push_back(tensor->id);
+    } else if (const auto *tensors = std::get_if<std::vector<GraphValue>>(&value)) {
+      for (const GraphValue &tensor : *tensors) {
+        call.operands.push_back(tensor.id);
+      }
     }
+  };
+  for (const py::handle &item : args) {
+    add(item);
+  }
+  for (const auto &[name, item] : kwargs) {
+    add(item);
   }
   return call;
 }
 
 GraphValue addCall(CapturedGraph &graph, const std::string &name, const std::string &overload,
                    const py::tuple &args, const py::dict &kwargs, CapturedType type,
-                   const std::string &location, int64_t result) {
+                   const std::string &location, int64_t result, int64_t node) {
   c10::OperatorName operatorName(name, overload == "default" ? "" : overload);
   auto op = c10::Dispatcher::singleton().findSchema(operatorName);
-  CallArguments call = op ? matchArguments(op->schema(), args, kwargs) : tensorsOnly(args);
+  CallArguments call = op ? matchArguments(op->schema(), args, kwargs) : tensorsOnly(args, kwargs);
   if (result >= 0) {
     call.attributes.emplace_back("result", capi::Attribute(result));
   }
-  return graph.addCall(operationName(operatorName), std::move(call), std::move(type), location);
+  return graph.addCall(operationName(operatorName), std::move(call), std::move(type), location,
+                       node);
+}
+
+/// The callables live as long as the graph, which Python owns and drops with the interpreter's
+/// lock held.
+HostCalls hostCalls(const py::function &runNode, const py::function &report) {
+  HostCalls calls;
+  calls.run = [runNode](int64_t node, const std::vector<int64_t> &results,
+                        const std::vector<capi::ValueId> &values,
+                        const std::vector<at::Tensor> &tensors) {
+    py::gil_scoped_acquire gil;
+    py::dict operands;
+    for (size_t i = 0; i < values.size(); ++i) {
+      operands[py::int_(values[i])] = tensors[i];
+    }
+    return runNode(node, results, operands).cast<std::vector<at::Tensor>>();
+  };
+  calls.report = [report](const std::string &text) {
+    py::gil_scoped_acquire gil;
+    report(text);
+  };
+  return calls;
 }
 
 py::dict artifactsOf(const CompileRecord &record) {
@@ -108,10 +142,20 @@ py::dict artifactsOf(const CompileRecord &record) {
   return files;
 }
 
+/// Sizes that depend on the values of tensors have no program.
+void refuseDataDependent(const std::vector<std::string> &operations) {
+  throw UnsupportedError(
+      error<6514>("the sizes of some results depend on the values of tensors: {}; leave "
+                  "torch._dynamo.config.capture_dynamic_output_shape_ops and "
+                  "capture_scalar_outputs off, so that the graph is cut there",
+                  fmt::join(operations, ", "))
+          .message());
+}
+
 } // namespace
 
 void bindGraph(py::module_ &module) {
-  py::class_<GraphValue>(module, "GraphValue");
+  py::class_<GraphValue>(module, "GraphValue").def_readonly("id", &GraphValue::id);
   py::class_<CapturedType>(module, "CapturedType")
       .def(py::init(
                [](c10::ScalarType dtype, std::vector<int64_t> size, std::vector<int64_t> stride) {
@@ -122,13 +166,16 @@ void bindGraph(py::module_ &module) {
       .def(py::init<>())
       .def("add_input", &CapturedGraph::addInput, py::arg("name"), py::arg("type"))
       .def("add_call", &addCall, py::arg("name"), py::arg("overload"), py::arg("args"),
-           py::arg("kwargs"), py::arg("type"), py::arg("location"), py::arg("result") = -1)
+           py::arg("kwargs"), py::arg("type"), py::arg("location"), py::arg("result") = -1,
+           py::arg("node") = -1)
       .def("add_output", &CapturedGraph::addOutput, py::arg("value"));
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
-      .def(py::init([](const CapturedGraph &graph, const std::string &name, int64_t cores) {
-             return std::make_shared<CompiledGraph>(graph, name, cores);
+      .def(py::init([](const CapturedGraph &graph, const std::string &name, int64_t cores,
+                       const py::function &runNode, const py::function &report) {
+             return std::make_shared<CompiledGraph>(graph, name, cores, hostCalls(runNode, report));
            }),
-           py::arg("graph"), py::arg("name"), py::arg("cores"))
+           py::arg("graph"), py::arg("name"), py::arg("cores"), py::arg("run_node"),
+           py::arg("report"))
       .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>());
 
   py::class_<CompileRecord, std::shared_ptr<CompileRecord>>(module, "CompileRecord")
@@ -148,6 +195,8 @@ void bindGraph(py::module_ &module) {
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();
   });
   module.def("supported_operations", &supportedOperations);
+  module.def("holds_dtype", [](c10::ScalarType type) { return hostTypeOf(type).has_value(); });
+  module.def("refuse_data_dependent", &refuseDataDependent);
 }
 
 } // namespace spyre::plugin

@@ -81,7 +81,8 @@ std::string signatureOf(const at::Tensor &input) {
                      geometryOf(input).layout.toString());
 }
 
-std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs) {
+std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs,
+                                   const runtime::HostStepRunner &host) {
   std::vector<runtime::BufferRef> inputBuffers, outputBuffers;
   for (const at::Tensor &input : inputs) {
     inputBuffers.push_back(bufferOf(input));
@@ -93,7 +94,7 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
                                  {desc.size, desc.stride, desc.layout}));
     outputBuffers.push_back(bufferOf(outputs.back()));
   }
-  check(program->run(inputBuffers, outputBuffers));
+  check(program->run(inputBuffers, outputBuffers, host));
   return outputs;
 }
 

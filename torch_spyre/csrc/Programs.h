@@ -49,7 +49,8 @@ capi::TensorType tensorType(const at::Tensor &tensor);
 std::string signatureOf(const at::Tensor &input);
 
 /// \p inputs are programInput()s with the geometry the program was compiled for. Outputs have the
-/// layouts the compiler chose.
-std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs);
+/// layouts the compiler chose. \p host runs the CPU steps of the program.
+std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs,
+                                   const runtime::HostStepRunner &host = nullptr);
 
 } // namespace spyre::plugin

@@ -58,6 +58,31 @@ c10::ScalarType scalarTypeOf(HostType type) {
   SPYRE_CHECK(false, "every host type is in the table");
 }
 
+std::string hostElementOf(c10::ScalarType type) {
+  switch (type) {
+  case c10::ScalarType::Double:
+    return "f64";
+  case c10::ScalarType::ComplexHalf:
+    return "complex<f16>";
+  case c10::ScalarType::ComplexFloat:
+    return "complex<f32>";
+  case c10::ScalarType::ComplexDouble:
+    return "complex<f64>";
+  case c10::ScalarType::Byte:
+    return "ui8";
+  case c10::ScalarType::UInt16:
+    return "ui16";
+  case c10::ScalarType::UInt32:
+    return "ui32";
+  case c10::ScalarType::UInt64:
+    return "ui64";
+  default:
+    raise(error<6506>("the graph has values of type {}, which neither the device nor the compiler "
+                      "knows; convert them before the compiled region",
+                      c10::toString(type)));
+  }
+}
+
 RawType rawTypeOf(DataFormat format) {
   switch (numerics::elementBytes(format)) {
   case 1:

@@ -7,6 +7,7 @@
 #include "c10/util/ArrayRef.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace spyre::plugin {
@@ -15,6 +16,10 @@ std::optional<numerics::HostType> hostTypeOf(c10::ScalarType type);
 /// Throws E6502 for types without a device format.
 numerics::HostType requireHostType(c10::ScalarType type);
 c10::ScalarType scalarTypeOf(numerics::HostType type);
+
+/// MLIR's name of an element type the device does not hold ("f64"). Throws E6506 for types the
+/// compiler cannot name.
+std::string hostElementOf(c10::ScalarType type);
 
 /// An integer type as wide as one element on the device. Moving elements as such integers keeps
 /// their bits: a DLFloat16 beyond the range of fp16 survives, which it would not as an fp16.

@@ -25,7 +25,11 @@ def _user_frame():
 
 def warn_fallback(operation):
     """Called before each fallback. Python shows a warning once per text and line."""
-    text = f"{operation} is falling back to cpu"
+    warn_graph(f"{operation} is falling back to cpu")
+
+
+def warn_graph(text):
+    """Called once per compiled graph with everything that runs on the CPU."""
     frame = _user_frame()
     if frame is None:  # a thread of the autograd engine
         warnings.warn(text, FallbackWarning, stacklevel=1)

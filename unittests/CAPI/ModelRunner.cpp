@@ -100,7 +100,9 @@ Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &arti
   }
   evaluator::Memory memory;
   memory.pool.resize(model.poolBytes);
-  for (const spec::BundleStep &step : model.steps) {
+  SPYRE_RETURN_IF_ERROR(spec::refuseCpuSteps(model));
+  for (const spec::ModelStep &entry : model.steps) {
+    const auto &step = std::get<spec::BundleStep>(entry);
     SPYRE_ASSIGN_OR_RETURN(std::string specText,
                            findArtifact(artifacts, step.directory + "/op_spec.txt"));
     SPYRE_ASSIGN_OR_RETURN(std::vector<spec::OpSpec> specs, spec::parseOpSpecs(specText));

@@ -107,8 +107,8 @@ TEST_F(CorrectionTest, TheSameProgramRunsOnOtherTensors) {
                            operation("sub", {pool(true), in(2), out(3)})});
   spec::Model model = modelOf(3);
   model.poolBytes = 1024;
-  model.steps = {{"bundle_0", true, {"x0", "x1", "x2", "y"}},
-                 {"bundle_0", true, {"y", "x1", "x0", "y"}}};
+  model.steps = {spec::BundleStep{"bundle_0", true, {"x0", "x1", "x2", "y"}},
+                 spec::BundleStep{"bundle_0", true, {"y", "x1", "x0", "y"}}};
   auto executable = load(model);
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   for (int round = 0; round < 2; ++round) {
@@ -134,7 +134,8 @@ TEST_F(CorrectionTest, MoreTensorsThanSegments) {
   addSymbolic("bundle_0", specs);
   spec::Model model = modelOf(8);
   model.poolBytes = 1024;
-  model.steps = {{"bundle_0", true, {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "y"}}};
+  model.steps = {
+      spec::BundleStep{"bundle_0", true, {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "y"}}};
   auto executable = load(model);
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   std::vector<std::vector<uint16_t>> values;
@@ -169,7 +170,8 @@ TEST_F(CorrectionTest, NonTerminalBundlesKeepLx) {
     addSymbolic("bundle_0", {operation("neg", {in(0), lx(false)})}, nonTerminal);
     addSymbolic("bundle_1", {operation("neg", {lx(true), out(0)})});
     spec::Model model = modelOf(1);
-    model.steps = {{"bundle_0", false, {"x0"}}, {"bundle_1", false, {"y"}}};
+    model.steps = {spec::BundleStep{"bundle_0", false, {"x0"}},
+                   spec::BundleStep{"bundle_1", false, {"y"}}};
     auto executable = load(model);
     ASSERT_TRUE(executable.ok()) << executable.status().message();
     std::vector<uint16_t> x = testValues(1);
@@ -187,11 +189,11 @@ TEST_F(CorrectionTest, StepsMustHaveWhatTheProgramWants) {
                            operation("add", {pool(true), in(1), out(2)})});
   spec::Model model = modelOf(2);
   model.poolBytes = 1024;
-  model.steps = {{"bundle_0", true, {"x0", "x1"}}};
+  model.steps = {spec::BundleStep{"bundle_0", true, {"x0", "x1"}}};
   auto executable = load(model);
   EXPECT_EQ(executable.status().code(), 6204) << executable.status().message();
   EXPECT_NE(executable.status().message().find("arg_2"), std::string::npos);
-  model.steps = {{"bundle_0", false, {"x0", "x1", "y"}}};
+  model.steps = {spec::BundleStep{"bundle_0", false, {"x0", "x1", "y"}}};
   executable = load(model);
   EXPECT_EQ(executable.status().code(), 6204) << executable.status().message();
   EXPECT_NE(executable.status().message().find("pool"), std::string::npos);

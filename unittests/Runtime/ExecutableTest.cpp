@@ -70,6 +70,70 @@ TEST_F(ExecutableTest, RunsStepsInOrder) {
   EXPECT_EQ(device->counters().sfpLaneOps, 2 * kTestElements);
 }
 
+/// t = x + y; u = host(t); w = u + x, with memory for t and u between the steps.
+Artifacts hostArtifacts(const arch::DeviceDesc &desc) {
+  spec::Model model = chainModel(desc);
+  model.outputs = {tensorDesc("w")};
+  model.buffers = {tensorDesc("t"), tensorDesc("u")};
+  model.steps = {
+      spec::AllocateStep{"t"}, spec::BundleStep{"bundle_0", false, {"x", "y", "t"}},
+      spec::AllocateStep{"u"}, spec::CpuStep{"twice", 4, {}, {"t"}, {"u"}, 1, "unknown", ""},
+      spec::FreeStep{"t"},     spec::BundleStep{"bundle_0", false, {"u", "x", "w"}},
+      spec::FreeStep{"u"}};
+  Artifacts artifacts = chainArtifacts(desc);
+  artifacts["model.json"] = spec::writeModel(model);
+  return artifacts;
+}
+
+TEST_F(ExecutableTest, CpuStepsRunBetweenLaunches) {
+  auto executable = load(hostArtifacts(desc));
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(1), y = testValues(2);
+  BufferRef xs = upload(x), ys = upload(y), w = *device->allocate(512);
+  const uint64_t before = device->memoryStats().allocations;
+  int depth = 0;
+  std::function<Status(const spec::CpuStep &, const BufferLookup &)> twice =
+      [&](const spec::CpuStep &step, const BufferLookup &bufferOf) {
+        EXPECT_EQ(step.node, 4);
+        EXPECT_FALSE(bufferOf("nobody"));
+        std::vector<uint16_t> values = download(bufferOf("t"));
+        for (uint16_t &value : values) {
+          value = numerics::floatToHalf(2 * numerics::halfToFloat(value));
+        }
+        // What runs on the host may come back here.
+        if (depth++ == 0) {
+          const Status nested = executable->run({xs, ys}, {*device->allocate(512)}, twice);
+          EXPECT_TRUE(nested.ok()) << nested.message();
+        }
+        return uploadTensor(bufferOf("u"), tensorDesc("u"), host(values));
+      };
+  const Status status = executable->run({xs, ys}, {w}, twice);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<uint16_t> values = download(w);
+  for (size_t i = 0; i < kTestElements; ++i) {
+    ASSERT_EQ(valueAt(values, i), 3 * valueAt(x, i) + 2 * valueAt(y, i)) << i;
+  }
+  EXPECT_EQ(depth, 2);
+  EXPECT_EQ(device->memoryStats().allocations, before);
+}
+
+TEST_F(ExecutableTest, CpuStepsNeedSomebodyToRunThem) {
+  auto executable = load(hostArtifacts(desc));
+  ASSERT_TRUE(executable);
+  BufferRef x = upload(testValues(1)), y = upload(testValues(2)), w = *device->allocate(512);
+  Status status = executable->run({x, y}, {w});
+  EXPECT_EQ(status.code(), 6206);
+  EXPECT_NE(status.text().find("twice (1x)"), std::string::npos) << status.message();
+  EXPECT_EQ(device->counters().launches, 0u);
+  // A failed step ends the run and leaves no memory behind.
+  const uint64_t before = device->memoryStats().allocations;
+  status = executable->run(
+      {x, y}, {w}, [](const spec::CpuStep &, const BufferLookup &) { return error<6515>("no"); });
+  EXPECT_EQ(status.code(), 6515);
+  EXPECT_NE(status.text().find("CPU step 'twice'"), std::string::npos) << status.message();
+  EXPECT_EQ(device->memoryStats().allocations, before);
+}
+
 TEST_F(ExecutableTest, StepsOfOneDirectoryShareOneProgram) {
   const uint64_t before = device->memoryStats().allocations;
   auto executable = load(chainArtifacts(desc));
@@ -177,7 +241,7 @@ TEST_F(ExecutableTest, ReportsThatTheProgramDoesNotFitIntoMemory) {
 
 TEST_F(ExecutableTest, RefusesMoreArgumentsThanSegments) {
   spec::Model model = chainModel(desc);
-  model.steps[0].arguments = {"x", "y", "x", "y", "x", "y", "x", "z"};
+  std::get<spec::BundleStep>(model.steps[0]).arguments = {"x", "y", "x", "y", "x", "y", "x", "z"};
   Artifacts artifacts = chainArtifacts(desc);
   artifacts["model.json"] = spec::writeModel(model);
   expectRefused(artifacts, 6105, "has 8 tensors but the machine has 7 data segments");
@@ -228,7 +292,7 @@ TEST_F(ExecutableTest, LxIsKeptInsideABundleOnly) {
   spec::Model model = chainModel(desc);
   model.inputs.pop_back();
   model.outputs.pop_back();
-  model.steps = {{"bundle_0", false, {"x", "z"}}};
+  model.steps = {spec::BundleStep{"bundle_0", false, {"x", "z"}}};
   Artifacts artifacts;
   artifacts["model.json"] = spec::writeModel(model);
   addTwoJobs(artifacts, keep, take);
@@ -240,7 +304,7 @@ TEST_F(ExecutableTest, LxIsKeptInsideABundleOnly) {
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(download(z), x);
 
-  model.steps.push_back({"bundle_1", false, {"x", "z"}});
+  model.steps.push_back(spec::BundleStep{"bundle_1", false, {"x", "z"}});
   artifacts["model.json"] = spec::writeModel(model);
   addBundle(artifacts, "bundle_0", keep);
   addBundle(artifacts, "bundle_1", take);

@@ -55,7 +55,8 @@ inline spec::Model chainModel(const arch::DeviceDesc &device) {
   model.deviceHash = device.hash();
   model.inputs = {tensorDesc("x"), tensorDesc("y")};
   model.outputs = {tensorDesc("z"), tensorDesc("w")};
-  model.steps = {{"bundle_0", false, {"x", "y", "z"}}, {"bundle_0", false, {"z", "x", "w"}}};
+  model.steps = {spec::BundleStep{"bundle_0", false, {"x", "y", "z"}},
+                 spec::BundleStep{"bundle_0", false, {"z", "x", "w"}}};
   return model;
 }
 
@@ -72,7 +73,8 @@ inline Artifacts poolArtifacts(const arch::DeviceDesc &device, double constant) 
   model.outputs = {tensorDesc("z")};
   model.constants = {{tensorDesc("c", {1}), constant}};
   model.poolBytes = kTestSticks * device.stickBytes;
-  model.steps = {{"bundle_0", true, {"x", "y"}}, {"bundle_1", true, {"c", "z"}}};
+  model.steps = {spec::BundleStep{"bundle_0", true, {"x", "y"}},
+                 spec::BundleStep{"bundle_1", true, {"c", "z"}}};
   Artifacts artifacts;
   artifacts["model.json"] = spec::writeModel(model);
   addBundle(artifacts, "bundle_0", addProgram(device, {1, 2, 0, kTestSticks, false}), 512);

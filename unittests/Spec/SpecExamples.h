@@ -27,7 +27,20 @@ inline Model exampleModel() {
   model.outputs = {exampleTensor("out0", {512, 240})};
   model.constants = {{exampleTensor("half", {}), 0.5}};
   model.poolBytes = 4096;
-  model.steps = {{"bundle_0", true, {"arg0", "arg1", "half", "out0"}}};
+  model.steps = {BundleStep{"bundle_0", true, {"arg0", "arg1", "half", "out0"}}};
+  return model;
+}
+
+/// One kernel, then a conversion and a sort on the host; the sort's second result is not used.
+inline Model modelWithCpuSteps() {
+  Model model = exampleModel();
+  model.buffers = {exampleTensor("t0", {512, 240})};
+  model.hostValues = {{"h0", "f64", {512, 240}}, {"t1", "i64", {512, 240}}};
+  CpuStep convert{"aten.double.default", 3, {}, {"t0"}, {"h0"}, 3, "f64", ""};
+  CpuStep sort{"aten.sort.default", 7, {0, 1}, {"h0"}, {"out0", "t1"}, 1, "not in the op table",
+               "model.py:12"};
+  model.steps = {AllocateStep{"t0"}, BundleStep{"bundle_0", true, {"arg0", "half", "t0"}}, convert,
+                 FreeStep{"t0"}, sort};
   return model;
 }
 

@@ -25,6 +25,9 @@ struct TensorType {
   numerics::HostType dtype = numerics::HostType::Float16;
   std::vector<int64_t> size;
   std::vector<int64_t> stride; ///< elements
+  /// MLIR's name ("f64", "complex<f32>") of a type the device does not hold, or empty. Such values
+  /// may only pass between calls that the caller runs itself.
+  std::string hostElement = {};
 };
 
 /// Attribute of a graph call: integers, floats, booleans, strings, integer lists.
@@ -40,10 +43,13 @@ public:
 
   ValueId addInput(const std::string &name, const TensorType &type, int64_t storageOffset,
                    const layout::DeviceLayout &layout);
-  /// \p location is "file.py:12" (base name only) or empty. One result.
+  /// \p location is "file.py:12" (base name only) or empty. One result; one of several is the
+  /// attribute "result". A \p node from 0 on says that the caller can run the call itself: if the
+  /// device cannot, it becomes a CPU step of the model with this number. Calls that are results of
+  /// the same node share it.
   ValueId addCall(const std::string &target, const std::vector<ValueId> &operands,
                   const std::vector<std::pair<std::string, Attribute>> &attributes,
-                  const TensorType &result, const std::string &location);
+                  const TensorType &result, const std::string &location, int64_t node = -1);
   void addOutput(ValueId value, const TensorType &type);
   /// The graph IR module.
   std::string text() const;
@@ -75,8 +81,8 @@ struct CompileResult {
 };
 
 /// Graph IR text -> artifacts. Errors: E1001 (malformed text), E1002 (operations that are not
-/// supported, all of them with counts), E1003 (dtype), E1004 (rank or shape), and those of later
-/// stages.
+/// supported, all of them with counts), E1003 (dtype), E1004 (rank or shape), E1005 (arguments),
+/// E1007 (no device operation), and those of later stages.
 Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options);
 
 /// Continues from a dumped, possibly edited, phase: text of "graph", "loop", "layout" or
@@ -86,6 +92,9 @@ Expected<CompileResult> compileFromPhase(const std::string &phase, const std::st
 /// Continues from a directory that stopped at "opspec" or "bundle".
 Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Artifacts &artifacts,
                                              const CompileOptions &options);
+
+/// Name of a gate that a CPU step gives: "compatibility", "schema", "dtype", "shape", "template".
+std::string gateName(int64_t gate);
 
 /// Framework names of all operations the compiler accepts, sorted.
 std::vector<std::string> supportedOperations();

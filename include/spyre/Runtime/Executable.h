@@ -10,7 +10,14 @@
 #include "spyre/Runtime/Device.h"
 #include "spyre/Spec/Model.h"
 
+#include <functional>
+
 namespace spyre::runtime {
+
+/// Runs a CPU step. \p bufferOf gives the device buffer of a name, or null for a host value.
+using BufferLookup = std::function<BufferRef(const std::string &name)>;
+using HostStepRunner =
+    std::function<Status(const spec::CpuStep &step, const BufferLookup &bufferOf)>;
 
 class Executable {
 public:
@@ -22,9 +29,12 @@ public:
 
   const spec::Model &model() const;
 
-  /// One buffer per input and output of the model, in order, at least layout.bytes() each. Errors:
-  /// E6203 (wrong number or size), and whatever the device reports.
-  Status run(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs);
+  /// One buffer per input and output of the model, in order, at least layout.bytes() each. CPU
+  /// steps are given to \p host, which may use the device, this executable included. Errors: E6203
+  /// (wrong number or size), E6206 (CPU steps and nobody to run them), and whatever the device
+  /// reports.
+  Status run(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
+             const HostStepRunner &host = nullptr);
 
 private:
   Executable();

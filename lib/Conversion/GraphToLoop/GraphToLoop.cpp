@@ -50,7 +50,7 @@ std::vector<int64_t> denseStrides(const std::vector<int64_t> &shape,
 /// Removes calls that no result needs; calls have no side effects.
 void eraseDeadCalls(mlir::func::FuncOp main) {
   for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front()))) {
-    if (llvm::isa<CallOp>(op) && op.use_empty()) {
+    if (llvm::isa<CallOp, graph::HostOp>(op) && op.use_empty()) {
       op.erase();
     }
   }
@@ -93,10 +93,13 @@ public:
     for (mlir::Operation &op : source.getBody().front()) {
       if (auto call = llvm::dyn_cast<CallOp>(op)) {
         values[call.getResult()] = convert(call);
+      } else if (auto host = llvm::dyn_cast<graph::HostOp>(op)) {
+        convertHost(host);
       } else {
         addOutputs(llvm::cast<mlir::func::ReturnOp>(op));
       }
     }
+    loops.keepOnHost();
   }
 
 private:
@@ -140,6 +143,18 @@ private:
       break;
     }
     llvm_unreachable("composites are decomposed before");
+  }
+
+  void convertHost(graph::HostOp call) {
+    loops.setLocation(call.getLoc());
+    std::vector<View> operands;
+    for (mlir::Value operand : call.getOperands()) {
+      operands.push_back(values[operand]);
+    }
+    std::vector<View> results = loops.addHost(call, operands);
+    for (auto [result, view] : llvm::zip(call.getValues(), results)) {
+      values[result] = view;
+    }
   }
 
   const View &operand(CallOp call, unsigned index) { return values[call.getOperand(index)]; }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Loop/IR/Loop.h"
 
 #include "mlir/IR/Builders.h"
@@ -61,6 +62,13 @@ public:
   /// Like views::slice; joined dimensions are copied first.
   views::View slice(const views::View &view, int64_t dim, int64_t start, int64_t extent,
                     int64_t step);
+
+  /// A call that runs on the CPU: operands are copied where a view is not a whole buffer, results
+  /// are buffers of their own.
+  std::vector<views::View> addHost(graph::HostOp call, const std::vector<views::View> &operands);
+
+  /// Called last: what passes only between calls on the CPU need not go to the device.
+  void keepOnHost();
 
   /// Makes the view the graph's result \p index, without a copy where its buffer can take the role.
   void addOutput(const views::View &view, int64_t index, const std::vector<int64_t> &shape,

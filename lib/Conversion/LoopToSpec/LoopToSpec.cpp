@@ -6,6 +6,7 @@
 #include "spyre/Spec/Model.h"
 
 #include "DeviceAccess.h"
+#include "HostSteps.h"
 
 #include <algorithm>
 
@@ -32,10 +33,16 @@ public:
 
   Expected<Artifacts> run() {
     SPYRE_RETURN_IF_ERROR(describeBuffers());
-    for (ComputeOp op : main.getOps<ComputeOp>()) {
-      SPYRE_RETURN_IF_ERROR(addOp(op));
+    for (mlir::Operation &op : main.getBody().front()) {
+      if (auto compute = llvm::dyn_cast<ComputeOp>(op)) {
+        SPYRE_RETURN_IF_ERROR(addOp(compute));
+      } else if (auto host = llvm::dyn_cast<loop::HostOp>(op)) {
+        closeBundle();
+        model.steps.push_back(cpuStep(host));
+      }
     }
     closeBundle();
+    addAllocations(model);
     SPYRE_RETURN_IF_ERROR(spec::verifyModel(model));
     artifacts["model.json"] = spec::writeModel(model);
     return artifacts;
@@ -59,8 +66,14 @@ private:
     model.deviceHash = device.hash();
     std::map<int64_t, spec::TensorDesc> inputs, outputs;
     for (BufferOp buffer : main.getOps<BufferOp>()) {
+      if (loop::isHostValue(buffer)) {
+        model.hostValues.push_back(hostValue(buffer));
+        continue;
+      }
       SPYRE_ASSIGN_OR_RETURN(spec::TensorDesc desc, describe(buffer));
-      if (buffer.getKind() == "temp") {
+      if (buffer.getKind() == "temp" && !loop::isPooled(buffer)) {
+        model.buffers.push_back(std::move(desc));
+      } else if (buffer.getKind() == "temp") {
         if (!buffer.getPoolOffset() && !buffer.getResult().use_empty()) {
           return error<1205>("temp '{}' has no pool offset; run spyre-loop-plan-pool", desc.name);
         }
@@ -100,8 +113,7 @@ private:
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
       BufferOp buffer = loop::accessOf(op, i).buffer;
       std::string name = buffer.getName().str();
-      bool known = buffer.getKind() == "temp" ||
-                   std::count(arguments.begin(), arguments.end(), name) ||
+      bool known = loop::isPooled(buffer) || std::count(arguments.begin(), arguments.end(), name) ||
                    std::count(names.begin(), names.end(), name);
       if (!known) {
         names.push_back(name);
@@ -194,7 +206,7 @@ private:
   }
 
   void place(BufferOp buffer, spec::TensorArg &arg) {
-    if (buffer.getKind() == "temp") {
+    if (loop::isPooled(buffer)) {
       arg.residency = spec::Residency::Pool;
       arg.address = buffer.getPoolOffset().value_or(0);
       return;
@@ -209,9 +221,9 @@ private:
     if (specs.empty()) {
       return;
     }
-    std::string directory = fmt::format("bundle_{}", model.steps.size());
+    std::string directory = fmt::format("bundle_{}", bundles++);
     artifacts[directory + "/op_spec.txt"] = spec::writeOpSpecs(specs);
-    model.steps.push_back({directory, model.poolBytes > 0, arguments});
+    model.steps.push_back(spec::BundleStep{directory, model.poolBytes > 0, arguments});
     specs.clear();
     arguments.clear();
   }
@@ -222,6 +234,7 @@ private:
   Artifacts artifacts;
   std::vector<spec::OpSpec> specs;
   std::vector<std::string> arguments;
+  int64_t bundles = 0;
 };
 
 } // namespace

@@ -16,17 +16,45 @@ void GraphDialect::initialize() {
       >();
 }
 
+static bool isStatic(mlir::Type type) {
+  return llvm::cast<mlir::RankedTensorType>(type).hasStaticShape();
+}
+
+/// What a buffer of the host can be declared for.
+static bool isNumeric(mlir::Type type) {
+  mlir::Type element = llvm::cast<mlir::RankedTensorType>(type).getElementType();
+  auto complex = llvm::dyn_cast<mlir::ComplexType>(element);
+  return (complex ? complex.getElementType() : element).isIntOrFloat();
+}
+
 /// Structure only; names and attributes are the op table's business, so that all faults of a graph
 /// are reported together.
 mlir::LogicalResult CallOp::verify() {
   if (getCallee().empty()) {
     return emitOpError("callee must not be empty");
   }
-  auto isStatic = [](mlir::Type type) {
-    return llvm::cast<mlir::RankedTensorType>(type).hasStaticShape();
-  };
   if (!llvm::all_of(getOperandTypes(), isStatic) || !isStatic(getResult().getType())) {
     return emitOpError("operands and result must have static shapes");
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult HostOp::verify() {
+  if (getCallee().empty()) {
+    return emitOpError("callee must not be empty");
+  }
+  if (!llvm::all_of(getOperandTypes(), isStatic) || !llvm::all_of(getResultTypes(), isStatic)) {
+    return emitOpError("operands and results must have static shapes");
+  }
+  if (!llvm::all_of(getResultTypes(), isNumeric)) {
+    return emitOpError("results are tensors of integers, floats or complex numbers");
+  }
+  const size_t expected = getResultNumbers().empty() ? 1 : getResultNumbers().size();
+  if (getNumResults() != expected) {
+    return emitOpError("has ") << getNumResults() << " results, but names " << expected;
+  }
+  if (int64_t(getNode()) < 0 || getGate() < 1 || getGate() > kGateCount) {
+    return emitOpError("node must not be negative, gate is 1..") << kGateCount;
   }
   return mlir::success();
 }

@@ -2,6 +2,7 @@
 #include "spyre/Base/Status.h"
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Dialect/Graph/Transforms/Gates.h"
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
@@ -34,29 +35,6 @@ Status checkStride(mlir::Attribute attribute, mlir::RankedTensorType type,
   for (int64_t value : stride.asArrayRef()) {
     if (value < 0 || value > (int64_t(1) << 47)) {
       return error<1006>("{} has stride {}; strides are 0..2^47 elements", what, value);
-    }
-  }
-  return Status::success();
-}
-
-Status checkTensorType(mlir::Type type, const std::string &what) {
-  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape()) {
-    return error<1006>("{} must be a tensor with a static shape", what);
-  }
-  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] auto hostType,
-                         dialect::hostTypeOf(tensor.getElementType()));
-  if (tensor.getRank() > layout::kMaxRank) {
-    return error<1004>("{} has rank {}, the limit is {}; flatten leading dimensions", what,
-                       tensor.getRank(), layout::kMaxRank);
-  }
-  int64_t elements = 1;
-  for (int64_t size : tensor.getShape()) {
-    if (size == 0) {
-      return error<1004>("{} has a dimension of size 0; run empty tensors on the CPU", what);
-    }
-    if (__builtin_mul_overflow(elements, size, &elements) || elements > (int64_t(1) << 38)) {
-      return error<1004>("{} has more than 2^38 elements; split it", what);
     }
   }
   return Status::success();
@@ -113,23 +91,15 @@ Status checkCallees(mlir::func::FuncOp main) {
 }
 
 Status checkCalls(mlir::func::FuncOp main) {
-  Status first = Status::success();
   for (mlir::Operation &op : main.getBody().front()) {
     if (auto call = llvm::dyn_cast<CallOp>(op)) {
-      Status status =
-          checkTensorType(call.getResult().getType(), "result of " + call.getCallee().str());
-      if (status.ok()) {
-        status = checkCall(call, *findOp(call.getCallee().str()));
-      }
-      if (!status.ok()) {
-        return status;
-      }
-    } else if (!llvm::isa<mlir::func::ReturnOp>(op)) {
+      SPYRE_RETURN_IF_ERROR(checkGates(call));
+    } else if (!llvm::isa<HostOp, mlir::func::ReturnOp>(op)) {
       return error<1006>("operation '{}' is not part of graph IR",
                          op.getName().getStringRef().str());
     }
   }
-  return first;
+  return Status::success();
 }
 
 struct VerifyGraph : impl::VerifyGraphPassBase<VerifyGraph> {
@@ -142,7 +112,7 @@ struct VerifyGraph : impl::VerifyGraphPassBase<VerifyGraph> {
     }
     for (auto check : {checkSignature, checkCallees, checkCalls}) {
       if (Status status = check(main); !status.ok()) {
-        (void)dialect::report(main, status);
+        (void)dialect::report(main, namingGate(status));
         return signalPassFailure();
       }
     }
@@ -155,6 +125,7 @@ struct VerifyGraph : impl::VerifyGraphPassBase<VerifyGraph> {
 std::unique_ptr<mlir::Pass> createVerifyGraphPass() { return std::make_unique<VerifyGraph>(); }
 
 void registerGraphPasses() {
+  mlir::registerPass([] { return createSplitHostPass(); });
   mlir::registerPass(createVerifyGraphPass);
   mlir::registerPass(createDecomposePass);
 }

@@ -117,6 +117,12 @@ Expected<DimRoles> dimRolesOf(BufferOp buffer) {
   return roles;
 }
 
+bool isPooled(BufferOp buffer) {
+  return buffer.getKind() == "temp" &&
+         llvm::none_of(buffer.getResult().getUsers(),
+                       [](mlir::Operation *user) { return llvm::isa<HostOp>(user); });
+}
+
 mlir::func::FuncOp findMain(mlir::ModuleOp module) {
   auto functions = module.getOps<mlir::func::FuncOp>();
   if (std::distance(functions.begin(), functions.end()) != 1) {
@@ -141,9 +147,10 @@ mlir::LogicalResult BufferOp::verify() {
   if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity() || type.getMemorySpace()) {
     return emitOpError("type must be a plain memref with a static shape");
   }
-  static const std::set<std::string> kinds = {"input", "output", "constant", "temp"};
+  static const std::set<std::string> kinds = {"input", "output", "constant", "temp", kHostKind};
   if (!kinds.count(getKind().str())) {
-    return emitOpError("kind must be input, output, constant or temp, not '") << getKind() << "'";
+    return emitOpError("kind must be input, output, constant, temp or host, not '")
+           << getKind() << "'";
   }
   bool numbered = getKind() == "input" || getKind() == "output";
   if (numbered != getIndex().has_value() || (numbered && *getIndex() > uint64_t(1) << 20)) {
@@ -157,8 +164,8 @@ mlir::LogicalResult BufferOp::verify() {
   }
   int64_t elements = 1;
   for (int64_t size : type.getShape()) {
-    if (size <= 0 || __builtin_mul_overflow(elements, size, &elements) ||
-        elements > (int64_t(1) << 40)) {
+    if (size < 0 || (size == 0 && !isHostValue(*this)) ||
+        __builtin_mul_overflow(elements, size, &elements) || elements > (int64_t(1) << 40)) {
       return emitOpError("sizes must be positive and give at most 2^40 elements");
     }
   }
@@ -176,6 +183,9 @@ mlir::LogicalResult BufferOp::verify() {
     if (!layout.ok()) {
       return emitOpError(layout.status().message());
     }
+  }
+  if (isHostValue(*this)) {
+    return getLayoutAttr() ? emitOpError("a host value has no layout") : mlir::success();
   }
   return dialect::hostTypeOf(type.getElementType()).ok()
              ? mlir::success()
@@ -234,8 +244,9 @@ mlir::LogicalResult ComputeOp::verify() {
     mlir::Value value = i < getInputs().size() ? getInputs()[i] : getOutput();
     auto map = llvm::cast<mlir::AffineMapAttr>(getMaps()[i]).getValue();
     auto type = llvm::cast<mlir::MemRefType>(value.getType());
-    if (!value.getDefiningOp<BufferOp>()) {
-      return emitOpError("operand ") << i << " is not declared by loop.buffer";
+    auto declared = value.getDefiningOp<BufferOp>();
+    if (!declared || isHostValue(declared)) {
+      return emitOpError("operand ") << i << " is not declared by loop.buffer, or a host value";
     }
     if (map.getNumDims() != numVars || map.getNumSymbols() != 0 ||
         int64_t(map.getNumResults()) != type.getRank()) {
@@ -258,6 +269,40 @@ mlir::LogicalResult ComputeOp::verify() {
           return emitOpError("the output must not depend on a reduced var");
         }
       }
+    }
+  }
+  return mlir::success();
+}
+
+/// Whether \p op writes \p value.
+static bool writes(mlir::Operation *op, mlir::Value value) {
+  if (auto compute = llvm::dyn_cast<ComputeOp>(op)) {
+    return compute.getOutput() == value;
+  }
+  auto host = llvm::dyn_cast<HostOp>(op);
+  return host && llvm::is_contained(host.getOutputs(), value);
+}
+
+mlir::LogicalResult HostOp::verify() {
+  if (getCallee().empty() || int64_t(getNode()) < 0 || getGate() < 1 || getGate() > 5) {
+    return emitOpError("needs a callee, a node that is not negative and a gate in 1..5");
+  }
+  const size_t expected = getResultNumbers().empty() ? 1 : getResultNumbers().size();
+  if (getOutputs().size() != expected) {
+    return emitOpError("has ") << getOutputs().size() << " outputs, but names " << expected;
+  }
+  for (mlir::Value operand : getOperands()) {
+    if (!operand.getDefiningOp<BufferOp>()) {
+      return emitOpError("operands are declared by loop.buffer");
+    }
+  }
+  for (mlir::Value output : getOutputs()) {
+    llvm::StringRef kind = output.getDefiningOp<BufferOp>().getKind();
+    const auto writers = llvm::count_if(
+        output.getUsers(), [&](mlir::Operation *user) { return writes(user, output); });
+    if (kind == "input" || kind == "constant" || writers != 1 ||
+        llvm::is_contained(getInputs(), output)) {
+      return emitOpError("an output is a temp, an output or a host value that nothing else writes");
     }
   }
   return mlir::success();

@@ -231,7 +231,13 @@ struct DivideWork : impl::DivideWorkPassBase<DivideWork> {
     }
     if (!status.ok()) {
       (void)dialect::report(getOperation(), status);
-      signalPassFailure();
+      return signalPassFailure();
+    }
+    for (HostOp op : main.getOps<HostOp>()) {
+      if (trace) {
+        trace->record("divide-work", op.getCallee().str(),
+                      Decision::no("host-step", "runs on the CPU: {}", op.getReason().str()));
+      }
     }
   }
 };

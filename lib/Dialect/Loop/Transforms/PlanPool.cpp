@@ -2,7 +2,8 @@
 //
 // First fit over live ranges [first writer, last use], counted in operations. Temps that touch in
 // time (one is read where the other is written) do not share space: cores of one phase run at their
-// own pace.
+// own pace. A temp that a host step reads or writes is none of the pool's: it has memory of its
+// own.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
@@ -36,7 +37,7 @@ Expected<std::vector<Interval>> liveRanges(mlir::func::FuncOp main) {
   std::vector<Interval> intervals;
   for (BufferOp buffer : main.getOps<BufferOp>()) {
     auto it = ranges.find(buffer.getResult());
-    if (buffer.getKind() != "temp" || it == ranges.end()) {
+    if (!isPooled(buffer) || it == ranges.end()) {
       continue;
     }
     SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));

@@ -1,7 +1,7 @@
 // Each fault of a captured graph has its number; unknown operations are all named at once.
 // RUN: spyre-opt %s --split-input-file --verify-diagnostics --spyre-graph-verify
 
-// expected-error @+1 {{SPYRE-E1002: 3 call(s) of 2 operation(s) that the device compiler does not know: aten.cos.default (1x), aten.sin.default (2x)}}
+// expected-error @+1 {{SPYRE-E1002: 3 call(s) of 2 operation(s) that the device compiler does not know: aten.cos.default (1x), aten.sin.default (2x); move them out of the compiled region or run them on the CPU [gate 1: compatibility]}}
 func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1>}, graph.name = "x", graph.offset = 0 : i64, graph.stride = array<i64: 1>}) -> (tensor<4xf16> {graph.stride = array<i64: 1>}) {
   %0 = graph.call "aten.sin.default"(%arg0) : (tensor<4xf16>) -> tensor<4xf16>
   %1 = graph.call "aten.cos.default"(%0) : (tensor<4xf16>) -> tensor<4xf16>
@@ -26,7 +26,7 @@ func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1
 
 // -----
 
-// expected-error @+1 {{SPYRE-E1005: aten.exp.default: attribute 'speed' is not known}}
+// expected-error @+1 {{SPYRE-E1005: aten.exp.default: attribute 'speed' is not known for this operation [gate 2: schema]}}
 func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1>}, graph.name = "x", graph.offset = 0 : i64, graph.stride = array<i64: 1>}) -> (tensor<4xf16> {graph.stride = array<i64: 1>}) {
   %0 = graph.call "aten.exp.default"(%arg0) {speed = 2 : i64} : (tensor<4xf16>) -> tensor<4xf16>
   return %0 : tensor<4xf16>
@@ -34,7 +34,7 @@ func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1
 
 // -----
 
-// expected-error @+1 {{SPYRE-E1003: aten.exp.default on f16 to i32 is not supported}}
+// expected-error @+1 {{SPYRE-E1003: aten.exp.default on f16 to i32 is not supported (operand 0); compute in f16, bf16 or f32, all operands alike [gate 3: dtype]}}
 func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1>}, graph.name = "x", graph.offset = 0 : i64, graph.stride = array<i64: 1>}) -> (tensor<4xi32> {graph.stride = array<i64: 1>}) {
   %0 = graph.call "aten.exp.default"(%arg0) : (tensor<4xf16>) -> tensor<4xi32>
   return %0 : tensor<4xi32>
@@ -50,7 +50,7 @@ func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1
 
 // -----
 
-// expected-error @+1 {{SPYRE-E1004: aten.mm.default: shapes [4] x [4] -> [4] do not fit}}
+// expected-error @+1 {{SPYRE-E1004: aten.mm.default: shapes [4] x [4] -> [4] do not fit [gate 4: shape]}}
 func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1>}, graph.name = "x", graph.offset = 0 : i64, graph.stride = array<i64: 1>}) -> (tensor<4xf16> {graph.stride = array<i64: 1>}) {
   %0 = graph.call "aten.mm.default"(%arg0, %arg0) : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return %0 : tensor<4xf16>

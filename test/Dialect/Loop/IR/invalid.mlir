@@ -1,7 +1,7 @@
 // One case per branch of the verifiers of loop.buffer and loop.compute.
 // RUN: spyre-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{kind must be input, output, constant or temp, not 'tmp'}}
+// expected-error @+1 {{kind must be input, output, constant, temp or host, not 'tmp'}}
 %x = loop.buffer "x" "tmp" stride [1] : memref<4xf16>
 
 // -----
@@ -107,3 +107,33 @@ loop.compute "exp" ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) vars ["a"] e
 %x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
 // expected-error @+1 {{reductions must be between 0 and the number of vars}}
 loop.compute "exp" ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) vars ["a"] extents [4] reductions 2 maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>]
+
+// -----
+
+%x = loop.buffer "x" "input" index 0 stride [1] : memref<4xf16>
+// expected-error @+1 {{an output is a temp, an output or a host value that nothing else writes}}
+loop.host "aten.sin.default" ins() outs(%x : memref<4xf16>) node 1 results [] gate 1 "unknown"
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{an output is a temp, an output or a host value that nothing else writes}}
+loop.host "aten.sin.default" ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) node 1 results [] gate 1 "unknown"
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{'loop.host' op has 1 outputs, but names 2}}
+loop.host "aten.sort.default" ins() outs(%x : memref<4xf16>) node 1 results [0, 1] gate 1 "unknown"
+
+// -----
+
+%x = loop.buffer "x" "temp" stride [1] : memref<4xf16>
+%h = loop.buffer "h" "host" stride [1] : memref<4xf64>
+// expected-error @+1 {{operand 0 is not declared by loop.buffer, or a host value}}
+loop.compute "copy" ins(%h : memref<4xf64>) outs(%x : memref<4xf16>) vars ["a"] extents [4] reductions 0 maps [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>]
+
+// -----
+
+// expected-error @+1 {{a host value has no layout}}
+%h = loop.buffer "h" "host" stride [1] layout {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1>} : memref<4xf16>

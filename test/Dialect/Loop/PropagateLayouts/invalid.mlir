@@ -31,3 +31,15 @@ module {
     return
   }
 }
+
+// -----
+
+// expected-error @+1 {{SPYRE-E1206: 'aten.sin.default' reads 'a' before anything wrote it}}
+module {
+func.func @main() {
+  %a = loop.buffer "a" "temp" stride [1] : memref<64xf16>
+  %b = loop.buffer "b" "temp" stride [1] : memref<64xf16>
+  loop.host "aten.sin.default" ins(%a : memref<64xf16>) outs(%b : memref<64xf16>) node 7 results [] gate 1 "unknown"
+  return
+}
+}

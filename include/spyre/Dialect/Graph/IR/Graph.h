@@ -9,5 +9,11 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "spyre/Dialect/Graph/IR/GraphDialect.h.inc"
+
+namespace spyre::graph {
+/// Gates an operation passes on its way to the device; Transforms/Gates.h names them.
+constexpr uint64_t kGateCount = 5;
+} // namespace spyre::graph
+
 #define GET_OP_CLASSES
 #include "spyre/Dialect/Graph/IR/GraphOps.h.inc"

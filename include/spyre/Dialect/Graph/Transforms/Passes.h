@@ -1,6 +1,8 @@
 //===- Passes.h - passes on graph IR --------------------------------------------------------===//
 #pragma once
 
+#include "spyre/Base/Decision.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -9,6 +11,7 @@
 
 namespace spyre::graph {
 
+std::unique_ptr<mlir::Pass> createSplitHostPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createVerifyGraphPass();
 std::unique_ptr<mlir::Pass> createDecomposePass();
 

@@ -4,6 +4,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SplitHostPass : Pass<"spyre-graph-split-host", "::mlir::ModuleOp"> {
+  let summary = "Gives calls that the device cannot run back to the caller.";
+  let description = [{
+    Requires: nothing beyond the op verifiers.
+    Ensures: every call that has a `node` number and fails one of the five gates is a `graph.host` with that
+    number, the gate and the reason; calls of one node become one operation with several results. The calls
+    that stay lose their number, so that equal ones are equal again. Calls without a number are left alone:
+    nobody but the device could run them.
+    Idempotent. Deterministic. Linear in calls.
+  }];
+  let constructor = "::spyre::graph::createSplitHostPass()";
+}
+
 def VerifyGraphPass : Pass<"spyre-graph-verify", "::mlir::ModuleOp"> {
   let summary = "Checks every call of a graph against the op table; reports all faults at once.";
   let description = [{

@@ -56,6 +56,12 @@ Expected<LinearIndex> linearize(mlir::AffineExpr expression, unsigned numVars);
 Access accessOf(ComputeOp op, unsigned index);
 inline unsigned operandCount(ComputeOp op) { return op.getInputs().size() + 1; }
 
+/// Kind of the buffers that never lie on the device.
+constexpr const char *kHostKind = "host";
+inline bool isHostValue(BufferOp buffer) { return buffer.getKind() == kHostKind; }
+/// A temp that shares the pool with others; not one that a host step reads or writes.
+bool isPooled(BufferOp buffer);
+
 /// Layout attribute of a buffer; E2010 when it is missing or unsound.
 Expected<layout::DeviceLayout> layoutOf(BufferOp buffer);
 /// The host dimension each device dimension comes from, -1 for the synthetic stick pair of a sparse

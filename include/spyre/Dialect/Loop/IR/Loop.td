@@ -19,7 +19,8 @@ def Loop_BufferOp : Op<Loop_Dialect, "buffer", [DeclareOpInterfaceMethods<OpAsmO
   let summary = "Declares a tensor in device memory";
   let description = [{
     Kinds: `input` and `output` (with their position), `constant` (a scalar the runtime provides, `value`),
-    `temp` (an intermediate). `stride` are the host strides of inputs and outputs in elements; the layout is
+    `temp` (an intermediate), `host` (a value of any type that only `loop.host` sees and that never lies on
+    the device). `stride` are the host strides of inputs and outputs in elements; the layout is
     fixed for inputs and constants, chosen by `spyre-loop-propagate-layouts` for the others unless given.
 
     ```mlir
@@ -65,6 +66,28 @@ def Loop_ComputeOp : Op<Loop_Dialect, "compute"> {
     $callee `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $output `:` type($output) `)`
     `vars` $vars `extents` $extents `reductions` $reductions `maps` $maps (`constants` $constants^)?
     (`indirect` $indirect^)? (`splits` $splits^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Loop_HostOp : Op<Loop_Dialect, "host", [AttrSizedOperandSegments]> {
+  let summary = "A call of the framework, on the CPU, between device operations";
+  let description = [{
+    Reads whole buffers in any layout and writes whole buffers in the default layout; no other operation
+    writes those. Buffers it touches have memory of their own instead of a place in the pool. `node`,
+    `results`, `gate` and the reason are those of `graph.host`.
+
+    ```mlir
+    loop.host "aten.sort.default" ins(%x : memref<64xf16>) outs(%v, %i : memref<64xf16>, memref<64xi64>)
+        node 12 results [0, 1] gate 1 "'aten.sort.default' is not in the op table"
+    ```
+  }];
+  let arguments = (ins StrAttr:$callee, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
+                       I64Attr:$node, DenseI64ArrayAttr:$result_numbers, I64Attr:$gate,
+                       StrAttr:$reason);
+  let assemblyFormat = [{
+    $callee `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` $outputs `:` type($outputs) `)`
+    `node` $node `results` $result_numbers `gate` $gate $reason attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -1,5 +1,6 @@
 //===- Decompose.cpp - rewrites composite calls ---------------------------------------------===//
 #include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Dialect/Graph/Transforms/Gates.h"
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
@@ -27,10 +28,12 @@ const std::map<std::string, Decomposition> &decompositions() {
   return table;
 }
 
-Status decompose(CallOp call) {
+} // namespace
+
+Status decomposeCall(CallOp call) {
   auto found = decompositions().find(call.getCallee().str());
   if (found == decompositions().end()) {
-    return error<1002>("'{}' is composite and has no decomposition", call.getCallee().str());
+    return error<1007>("'{}' has no device operation and no decomposition", call.getCallee().str());
   }
   Calls calls(call);
   SPYRE_ASSIGN_OR_RETURN(mlir::Value value, found->second(call, calls));
@@ -44,6 +47,8 @@ Status decompose(CallOp call) {
   call.erase();
   return Status::success();
 }
+
+namespace {
 
 /// The framework computes in the type of the result, and compares in one that holds both sides:
 /// operands of another type are converted to it.
@@ -83,8 +88,8 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
       }
     }
     for (CallOp call : composites) {
-      if (Status status = decompose(call); !status.ok()) {
-        (void)dialect::report(call, status);
+      if (Status status = decomposeCall(call); !status.ok()) {
+        (void)dialect::report(call, namingGate(status));
         return signalPassFailure();
       }
     }

@@ -97,6 +97,16 @@ bool holdsPairs(BufferOp buffer) {
   return false;
 }
 
+bool isWrittenByHost(BufferOp buffer) {
+  for (mlir::Operation *user : buffer.getResult().getUsers()) {
+    auto op = llvm::dyn_cast<HostOp>(user);
+    if (op && llvm::is_contained(op.getOutputs(), buffer.getResult())) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// What an operation can do: lanes, and the option of its result.
 struct Way {
   Lanes lanes;
@@ -109,10 +119,16 @@ public:
 
   Expected<LayoutModel> run() {
     for (BufferOp buffer : function.getOps<BufferOp>()) {
-      SPYRE_RETURN_IF_ERROR(addTensor(buffer));
+      if (!isHostValue(buffer)) {
+        SPYRE_RETURN_IF_ERROR(addTensor(buffer));
+      }
     }
-    for (ComputeOp op : function.getOps<ComputeOp>()) {
-      SPYRE_RETURN_IF_ERROR(addOperation(op));
+    for (mlir::Operation &op : function.getBody().front()) {
+      if (auto compute = llvm::dyn_cast<ComputeOp>(op)) {
+        SPYRE_RETURN_IF_ERROR(addOperation(compute));
+      } else if (auto host = llvm::dyn_cast<HostOp>(op)) {
+        SPYRE_RETURN_IF_ERROR(addHostStep(host));
+      }
     }
     return std::move(model);
   }
@@ -137,7 +153,7 @@ private:
       fixed.push_back(-1);
     }
     const bool isThere = buffer.getKind() == "input" || buffer.getKind() == "constant";
-    if (isThere) {
+    if (isThere || isWrittenByHost(buffer)) {
       if (fixed.back() < 0) {
         return error<2010>("buffer '{}' has no layout; {}s bring their own", buffer.getName().str(),
                            buffer.getKind().str());
@@ -146,6 +162,24 @@ private:
     }
     written.push_back(isThere);
     model.problem.tensors.push_back(std::move(tensor));
+    return Status::success();
+  }
+
+  /// Reads any layout; what it writes is then there, in the layout it has.
+  Status addHostStep(HostOp op) {
+    for (mlir::Value input : op.getInputs()) {
+      auto buffer = input.getDefiningOp<BufferOp>();
+      if (!isHostValue(buffer) && !written[size_t(model.tensorOf.lookup(buffer))]) {
+        return error<1206>("'{}' reads '{}' before anything wrote it", op.getCallee().str(),
+                           buffer.getName().str());
+      }
+    }
+    for (mlir::Value output : op.getOutputs()) {
+      auto buffer = output.getDefiningOp<BufferOp>();
+      if (!isHostValue(buffer)) {
+        written[size_t(model.tensorOf.lookup(buffer))] = true;
+      }
+    }
     return Status::success();
   }
 

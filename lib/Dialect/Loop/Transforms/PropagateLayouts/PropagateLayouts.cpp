@@ -32,7 +32,7 @@ public:
       apply(i, plan.steps[i]);
     }
     for (BufferOp buffer : function.getOps<BufferOp>()) {
-      if (!buffer.getLayoutAttr()) {
+      if (!buffer.getLayoutAttr() && !isHostValue(buffer)) {
         rewriter.setLayout(buffer, {}); // nobody touches it: any layout will do
       }
     }
@@ -196,6 +196,19 @@ private:
   std::map<std::pair<int, int>, BufferOp> optionsOf;
 };
 
+/// What comes from the host is laid out by default.
+void setHostLayouts(mlir::func::FuncOp main) {
+  Rewriter rewriter(main);
+  for (HostOp op : main.getOps<HostOp>()) {
+    for (mlir::Value output : op.getOutputs()) {
+      auto buffer = output.getDefiningOp<BufferOp>();
+      if (!isHostValue(buffer) && !buffer.getLayoutAttr()) {
+        rewriter.setLayout(buffer, {});
+      }
+    }
+  }
+}
+
 struct PropagateLayouts : impl::PropagateLayoutsPassBase<PropagateLayouts> {
   DecisionTrace *trace = nullptr;
 
@@ -204,6 +217,7 @@ struct PropagateLayouts : impl::PropagateLayoutsPassBase<PropagateLayouts> {
     if (!main) {
       return error<1202>("a loop module holds one func.func @main() with one block");
     }
+    setHostLayouts(main);
     SPYRE_ASSIGN_OR_RETURN(LayoutModel model, buildLayoutModel(main));
     SPYRE_ASSIGN_OR_RETURN(solver::LayoutPlan plan, solver::chooseLayouts(model.problem));
     Materializer(main, model, trace).run(plan);

@@ -1,0 +1,111 @@
+//===- Gates.cpp - see Gates.h --------------------------------------------------------------===//
+#include "spyre/Dialect/Graph/Transforms/Gates.h"
+
+#include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Dialect/Utils/Attributes.h"
+
+#include "Decompose/Calls.h"
+
+namespace spyre::graph {
+
+namespace {
+
+struct GateRow {
+  Gate gate;
+  const char *name;
+  int code;
+};
+
+constexpr GateRow kGates[] = {{Gate::Compatibility, "compatibility", 1002},
+                              {Gate::Schema, "schema", 1005},
+                              {Gate::Dtype, "dtype", 1003},
+                              {Gate::Shape, "shape", 1004},
+                              {Gate::Template, "template", 1007}};
+static_assert(std::size(kGates) == kGateCount);
+
+const GateRow *findRow(const Status &status) {
+  for (const GateRow &row : kGates) {
+    if (row.code == status.code()) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+} // namespace
+
+const char *gateName(Gate gate) { return kGates[int(gate) - 1].name; }
+
+Gate gateOf(const Status &status) {
+  const GateRow *row = findRow(status);
+  return row ? row->gate : Gate::Compatibility;
+}
+
+Status namingGate(const Status &status) {
+  const GateRow *row = findRow(status);
+  return row ? Status(status.code(),
+                      fmt::format("{} [gate {}: {}]", status.text(), int(row->gate), row->name))
+             : status;
+}
+
+Status checkTensorType(mlir::Type type, const std::string &what) {
+  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape()) {
+    return error<1006>("{} must be a tensor with a static shape", what);
+  }
+  SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] auto hostType,
+                         dialect::hostTypeOf(tensor.getElementType()));
+  if (tensor.getRank() > layout::kMaxRank) {
+    return error<1004>("{} has rank {}, the limit is {}; flatten leading dimensions", what,
+                       tensor.getRank(), layout::kMaxRank);
+  }
+  int64_t elements = 1;
+  for (int64_t size : tensor.getShape()) {
+    if (size == 0) {
+      return error<1004>("{} has a dimension of size 0; run empty tensors on the CPU", what);
+    }
+    if (__builtin_mul_overflow(elements, size, &elements) || elements > (int64_t(1) << 38)) {
+      return error<1004>("{} has more than 2^38 elements; split it", what);
+    }
+  }
+  return Status::success();
+}
+
+Status checkGates(CallOp call) {
+  const std::string name = call.getCallee().str();
+  const OpRow *row = findOp(name);
+  if (!row) {
+    return error<1002>("'{}' is not in the op table", name);
+  }
+  SPYRE_RETURN_IF_ERROR(checkTensorType(call.getResult().getType(), "result of " + name));
+  for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
+    SPYRE_RETURN_IF_ERROR(
+        checkTensorType(operand.getType(), fmt::format("operand {} of {}", index, name)));
+  }
+  return checkCall(call, *row);
+}
+
+Status checkAllGates(CallOp call) {
+  SPYRE_RETURN_IF_ERROR(checkGates(call));
+  if (findOp(call.getCallee().str())->kind != OpKind::Composite) {
+    return Status::success();
+  }
+  // The trial stands between two clones of the call: everything from the first on goes.
+  mlir::OpBuilder builder(call);
+  mlir::Operation *begin = builder.clone(*call.getOperation());
+  auto trial = llvm::cast<CallOp>(builder.clone(*call.getOperation()));
+  Status status = decomposeCall(trial);
+  for (mlir::Operation *op = begin->getNextNode(); status.ok() && op != call.getOperation();
+       op = op->getNextNode()) {
+    if (auto made = llvm::dyn_cast<CallOp>(op)) {
+      status = checkGates(made);
+    }
+  }
+  while (call->getPrevNode() != begin) {
+    call->getPrevNode()->erase();
+  }
+  begin->erase();
+  return status;
+}
+
+} // namespace spyre::graph
