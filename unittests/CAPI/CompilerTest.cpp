@@ -155,8 +155,8 @@ TEST(Compiler, CountersEqualTheAnalyticCountOfTheGraph) {
       builder.addCall("aten.sum.dim_IntList", {exp},
                       {{"dim", std::vector<int64_t>{0}}, {"keepdim", false}}, type({130}), "");
   builder.addOutput(sum, type({130}));
-  std::vector<HostTensor> inputs = {{{55, 67}, std::vector<float>(55 * 67, 0.0f), false},
-                                    {{67, 130}, std::vector<float>(67 * 130, 1.0f), false}};
+  std::vector<HostTensor> inputs = {{{55, 67}, std::vector<float>(55 * 67, 0.0f)},
+                                    {{67, 130}, std::vector<float>(67 * 130, 1.0f)}};
   for (int64_t cores : {1, 4, 32}) {
     capi::CompileOptions options = openSpyre();
     options.cores = cores;
