@@ -160,6 +160,10 @@ private:
              std::vector<Serving> &more) const {
     const size_t at = size_t(place[size_t(tensor)]);
     const LayoutProblem::Tensor &source = problem.tensors[size_t(tensor)];
+    if (need.inPlace) {
+      writeInto(serving, at, need, more);
+      return;
+    }
     const int reading = cheapestReading(need, serving.there[at]);
     const int64_t present = reading < 0 ? -1 : need.readCost[size_t(reading)];
     if (reading >= 0) {
@@ -184,6 +188,17 @@ private:
       more.push_back(serving);
       more.back().cost += need.privateCost;
       more.back().options.push_back(-1);
+    }
+  }
+
+  static void writeInto(const Serving &serving, size_t at, const Need &need,
+                        std::vector<Serving> &more) {
+    const OptionSet there = serving.there[at];
+    const int reading = cheapestReading(need, there);
+    if (reading >= 0 && there == OptionSet(1) << reading) {
+      more.push_back(serving);
+      more.back().cost += need.readCost[size_t(reading)];
+      more.back().options.push_back(reading);
     }
   }
 

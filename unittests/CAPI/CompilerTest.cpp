@@ -127,7 +127,7 @@ TEST(Compiler, DamagedTextGivesErrorsNotCrashes) {
     }
   }
   EXPECT_GT(refused, cases / 2);
-  EXPECT_GT(accepted, cases / 50);
+  EXPECT_GT(accepted, cases / 100);
 }
 
 TEST(Compiler, HostileNestingAndBytecodeAreRefusedBeforeParsing) {

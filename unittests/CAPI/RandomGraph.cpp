@@ -64,8 +64,9 @@ Graph Steps::run() {
   for (int64_t rank = random.between(1, 4); rank > 0; --rank) {
     shape.push_back(size());
   }
-  while (elementCount(shape) > options.maxElements / 2) {
-    shape[random.below(shape.size())] = random.between(1, 9);
+  while (elementCount(shape) > options.maxElements / 2) { // the innermost size last
+    const bool others = elementCount({shape.begin(), shape.end() - 1}) > 1;
+    shape[random.below(shape.size() - (others ? 1 : 0))] = random.between(1, 9);
   }
   addInput(shape, dtype);
   for (int64_t i = 0; i < options.steps; ++i) {
@@ -84,9 +85,9 @@ Graph Steps::run() {
 }
 
 int64_t Steps::size() {
-  static const int64_t favourites[] = {1, 2, 3, 64, 65, 67, 128, 130};
-  return random.below(3) == 0 ? std::min(favourites[random.below(8)], options.maxSize)
-                              : random.between(1, options.maxSize);
+  static const int64_t favourites[] = {1, 2, 3, 32, 64, 65, 67, 96, 128, 130};
+  return oneIn(2) ? std::min(favourites[random.below(10)], options.maxSize)
+                  : random.between(1, options.maxSize);
 }
 
 int64_t Steps::addInput(const Shape &shape, HostType dtype) {
@@ -140,7 +141,7 @@ void Steps::addStep(int64_t x) {
     return;
   }
   x = values[size_t(x)].largest > kLargest ? clamped(x, 4) : x;
-  switch (random.below(12)) {
+  switch (random.below(16)) {
   case 0:
   case 1:
     addUnary(x);

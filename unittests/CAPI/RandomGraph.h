@@ -12,7 +12,7 @@ struct RandomGraphOptions {
   int64_t steps = 5;
   /// Largest size of a dimension, and of a tensor.
   int64_t maxSize = 140;
-  int64_t maxElements = 4000;
+  int64_t maxElements = 8000;
   /// Small whole numbers instead of multiples of 1/64.
   bool whole = false;
 };

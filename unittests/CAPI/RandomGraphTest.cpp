@@ -128,7 +128,7 @@ Verdict judge(const Graph &graph, const Machine &machine) {
 Graph graphOf(uint64_t seed) {
   Random random(seed);
   RandomGraphOptions options;
-  options.steps = random.between(3, 7);
+  options.steps = random.between(4, 12);
   options.whole = seed % 2 == 0;
   return randomGraph(random, options);
 }

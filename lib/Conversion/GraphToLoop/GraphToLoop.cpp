@@ -282,7 +282,8 @@ private:
     const int64_t size = graph::intAttribute(call, "size", 1);
     const int64_t step = graph::intAttribute(call, "step", 1);
     if (std::optional<View> windows = views::unfold(value, dim, size, step)) {
-      return *windows;
+      return views::nests(*windows) ? *windows
+                                    : *views::unfold(loops.materialize(value), dim, size, step);
     }
     std::vector<int64_t> shape = shapeOf(call.getResult());
     const int64_t count = shape[size_t(dim)], last = int64_t(shape.size()) - 1;

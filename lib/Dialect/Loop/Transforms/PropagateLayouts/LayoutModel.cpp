@@ -111,6 +111,7 @@ public:
     for (BufferOp buffer : function.getOps<BufferOp>()) {
       SPYRE_RETURN_IF_ERROR(addTensor(buffer));
     }
+    SPYRE_RETURN_IF_ERROR(findCommonOptions());
     for (ComputeOp op : function.getOps<ComputeOp>()) {
       SPYRE_RETURN_IF_ERROR(addOperation(op));
     }
@@ -149,6 +150,29 @@ private:
     return Status::success();
   }
 
+  /// What is written in parts is written in one option, which all its writers can do.
+  Status findCommonOptions() {
+    std::vector<int> writers(model.buffers.size(), 0);
+    common.assign(model.buffers.size(), ~OptionSet(0));
+    for (ComputeOp op : function.getOps<ComputeOp>()) {
+      ++writers[size_t(tensorOf(op, operandCount(op) - 1))];
+    }
+    for (ComputeOp op : function.getOps<ComputeOp>()) {
+      const unsigned out = operandCount(op) - 1;
+      const auto result = size_t(tensorOf(op, out));
+      if (writers[result] < 2) {
+        continue;
+      }
+      SPYRE_ASSIGN_OR_RETURN(std::vector<Way> ways, waysOf(op));
+      OptionSet options = 0;
+      for (const Way &way : ways) {
+        options |= OptionSet(1) << optionOf(bufferOf(op, out), way.resultStick);
+      }
+      common[result] &= options;
+    }
+    return Status::success();
+  }
+
   BufferOp bufferOf(ComputeOp op, unsigned index) { return accessOf(op, index).buffer; }
   int tensorOf(ComputeOp op, unsigned index) { return model.tensorOf.lookup(bufferOf(op, index)); }
 
@@ -175,7 +199,8 @@ private:
     std::vector<Lanes> lanes;
     for (const Way &way : ways) {
       const int option = optionOf(bufferOf(op, out), way.resultStick);
-      if (fixed[size_t(result)] >= 0 && fixed[size_t(result)] != option) {
+      const bool isCommon = (common[size_t(result)] >> option & 1) != 0;
+      if (!isCommon || (fixed[size_t(result)] >= 0 && fixed[size_t(result)] != option)) {
         continue;
       }
       operation.choices.push_back(choiceOf(op, way, inParts));
@@ -204,6 +229,7 @@ private:
       target.readCost.assign(size_t(typeOf(result).getRank()) + 1, -1);
       target.readCost[size_t(optionOf(result, way.resultStick))] =
           accessedBytes(op, out, way.resultStick);
+      target.inPlace = true;
       choice.needs.push_back(std::move(target));
       return choice;
     }
@@ -338,6 +364,8 @@ private:
   /// Option a buffer's own layout is, or -1.
   std::vector<int> fixed;
   std::vector<bool> written;
+  /// Per tensor the options in which all its writers can write it.
+  std::vector<OptionSet> common;
 };
 
 } // namespace
