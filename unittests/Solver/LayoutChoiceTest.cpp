@@ -169,7 +169,7 @@ TEST(LayoutChoice, IsExactOnSmallProblems) {
 
 TEST(LayoutChoice, ANarrowSearchIsStillSoundAndNeverBetterThanTheBest) {
   int narrower = 0;
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
     Random random(seed + 77);
     LayoutProblem problem = randomProblem(random, 30);
     Expected<LayoutPlan> wide = chooseLayouts(problem, {1 << 14}),
