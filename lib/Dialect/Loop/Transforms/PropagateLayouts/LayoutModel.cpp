@@ -5,6 +5,7 @@
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace spyre::loop {
 
@@ -63,26 +64,30 @@ Lanes lanesOf(ComputeOp op, unsigned index, Lanes lanes) {
   return op.getCallee() == kMatmul ? Lanes(matmulStickVar(op, index)) : lanes;
 }
 
-bool isLegal(ComputeOp op, unsigned index, int64_t stickDim) {
-  const Access access = accessOf(op, index);
+static bool isLegal(ComputeOp op, const Access &access, unsigned index, int64_t stickDim) {
   const bool writes = index + 1 == operandCount(op);
   return stickUse(access, stickDim).kind != StickUse::Kind::Illegal &&
          (!writes || writesWholeSticks(op, access, stickDim));
 }
 
-bool fits(ComputeOp op, unsigned index, int64_t stickDim, Lanes lanes) {
-  const Access access = accessOf(op, index);
+bool isLegal(ComputeOp op, unsigned index, int64_t stickDim) {
+  return isLegal(op, accessOf(op, index), index, stickDim);
+}
+
+static bool fits(ComputeOp op, const Access &access, unsigned index, int64_t stickDim,
+                 Lanes lanes) {
   if (op.getCallee() == kMatmul) {
     return followsExactly(access, stickDim, matmulStickVar(op, index));
   }
-  return isLegal(op, index, stickDim) && isCompatible(access, stickUse(access, stickDim), lanes);
+  return isLegal(op, access, index, stickDim) &&
+         isCompatible(access, stickUse(access, stickDim), lanes);
+}
+
+bool fits(ComputeOp op, unsigned index, int64_t stickDim, Lanes lanes) {
+  return fits(op, accessOf(op, index), index, stickDim, lanes);
 }
 
 namespace {
-
-bool isPlainCopy(ComputeOp op) {
-  return op.getCallee() == kCopy && varsOf(accessOf(op, 0)) == varsOf(accessOf(op, 1));
-}
 
 /// Results with two values per stick, and the inputs that take them.
 bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
@@ -173,7 +178,20 @@ private:
     return Status::success();
   }
 
-  BufferOp bufferOf(ComputeOp op, unsigned index) { return accessOf(op, index).buffer; }
+  /// Computed once: the search for choices asks for it again and again.
+  const Access &access(ComputeOp op, unsigned index) {
+    std::vector<Access> &list = accesses[op];
+    while (list.size() < operandCount(op)) {
+      list.push_back(accessOf(op, unsigned(list.size())));
+    }
+    return list[index];
+  }
+
+  bool isPlainCopy(ComputeOp op) {
+    return op.getCallee() == kCopy && varsOf(access(op, 0)) == varsOf(access(op, 1));
+  }
+
+  BufferOp bufferOf(ComputeOp op, unsigned index) { return access(op, index).buffer; }
   int tensorOf(ComputeOp op, unsigned index) { return model.tensorOf.lookup(bufferOf(op, index)); }
 
   Status addOperation(ComputeOp op) {
@@ -240,12 +258,12 @@ private:
 
   /// Bytes of an option that an access touches.
   int64_t accessedBytes(ComputeOp op, unsigned index, int64_t stickDim) {
-    const Access access = accessOf(op, index);
-    const int64_t width = elemsPerStick(access.buffer);
+    const Access &used = access(op, index);
+    const int64_t width = elemsPerStick(used.buffer);
     int64_t sticks = 1;
-    for (size_t d = 0; d < access.dims.size(); ++d) {
+    for (size_t d = 0; d < used.dims.size(); ++d) {
       int64_t steps = 1;
-      for (const LinearIndex::Term &term : access.dims[d].terms) {
+      for (const LinearIndex::Term &term : used.dims[d].terms) {
         steps *= op.getExtents()[term.var];
       }
       sticks *= int64_t(d) == stickDim ? ceilDiv(steps, width) : steps;
@@ -263,11 +281,11 @@ private:
     const LayoutProblem::Tensor &source = model.problem.tensors[size_t(tensor)];
     for (int option = 0; option <= typeOf(buffer).getRank(); ++option) {
       const int64_t stick = stickDimOf(buffer, option);
-      const bool accepted = copies ? isOneCopy({accessOf(op, 0), stick},
-                                               {accessOf(op, 1), way.resultStick}, op.getExtents())
+      const bool accepted = copies ? isOneCopy({access(op, 0), stick},
+                                               {access(op, 1), way.resultStick}, op.getExtents())
                                    : fitsAs(op, index, option, lanes);
       need.readCost.push_back(accepted ? accessedBytes(op, index, stick) : -1);
-      if (isLegal(op, index, stick)) {
+      if (isLegal(op, access(op, index), index, stick)) {
         const bool given = fixed[size_t(tensor)] == option;
         const int64_t cost =
             accessedBytes(op, index, stick) + (given ? 0 : 2 * source.copyTo[size_t(option)]);
@@ -287,18 +305,18 @@ private:
   bool fitsAs(ComputeOp op, unsigned index, int option, Lanes lanes) {
     BufferOp buffer = bufferOf(op, index);
     if (fixed[size_t(model.tensorOf.lookup(buffer))] == option && op.getCallee() == kMatmul) {
-      Expected<DimRoles> roles = rolesFollowing(accessOf(op, index), matmulStickVar(op, index));
-      return roles.ok() && fits(op, index, roles->stick(), lanes);
+      Expected<DimRoles> roles = rolesFollowing(access(op, index), matmulStickVar(op, index));
+      return roles.ok() && fits(op, access(op, index), index, roles->stick(), lanes);
     }
-    return fits(op, index, stickDimOf(buffer, option), lanes);
+    return fits(op, access(op, index), index, stickDimOf(buffer, option), lanes);
   }
 
   /// Written by a copy of what the operation reads, and read by it.
   int64_t privateBytes(ComputeOp op, unsigned index, Lanes lanes) {
-    const Access access = accessOf(op, index);
-    const int64_t width = elemsPerStick(access.buffer);
+    const Access &used = access(op, index);
+    const int64_t width = elemsPerStick(used.buffer);
     int64_t sticks = 1;
-    for (unsigned var : varsOf(access)) {
+    for (unsigned var : varsOf(used)) {
       const int64_t extent = op.getExtents()[var];
       sticks *= lanes && *lanes == var ? ceilDiv(extent, width) : extent;
     }
@@ -329,13 +347,13 @@ private:
 
   /// Along a dimension of the result, innermost first; a plain copy may also write one element per
   /// stick.
-  static std::vector<Way> writtenWays(ComputeOp op) {
+  std::vector<Way> writtenWays(ComputeOp op) {
     const unsigned out = operandCount(op) - 1;
-    const Access access = accessOf(op, out);
+    const Access &used = access(op, out);
     std::vector<Way> ways;
-    for (auto d = int64_t(access.dims.size()); d-- > 0;) {
-      const StickUse use = stickUse(access, d);
-      if (use.kind == StickUse::Kind::Var && isLegal(op, out, d)) {
+    for (auto d = int64_t(used.dims.size()); d-- > 0;) {
+      const StickUse use = stickUse(used, d);
+      if (use.kind == StickUse::Kind::Var && isLegal(op, used, out, d)) {
         ways.push_back({use.var, d});
       }
     }
@@ -345,14 +363,14 @@ private:
     return ways;
   }
 
-  static Expected<std::vector<Way>> matmulWays(ComputeOp op) {
+  Expected<std::vector<Way>> matmulWays(ComputeOp op) {
     if (op.getExtents().size() < 3 || op.getInputs().size() != 2) {
       return error<1206>(
           "a matmul has two inputs and at least three variables (rows, columns, reduced)");
     }
-    const Access access = accessOf(op, 2);
-    for (auto d = int64_t(access.dims.size()); d-- > 0;) {
-      if (followsExactly(access, d, matmulStickVar(op, 2))) {
+    const Access &used = access(op, 2);
+    for (auto d = int64_t(used.dims.size()); d-- > 0;) {
+      if (followsExactly(used, d, matmulStickVar(op, 2))) {
         return std::vector<Way>{{matmulStickVar(op, 2), d}};
       }
     }
@@ -361,6 +379,7 @@ private:
 
   mlir::func::FuncOp function;
   LayoutModel model;
+  std::unordered_map<mlir::Operation *, std::vector<Access>> accesses;
   /// Option a buffer's own layout is, or -1.
   std::vector<int> fixed;
   std::vector<bool> written;
