@@ -130,6 +130,23 @@ TEST(Compiler, DamagedTextGivesErrorsNotCrashes) {
   EXPECT_GT(accepted, cases / 100);
 }
 
+TEST(Compiler, LongGraphsAreCutIntoBundles) {
+  capi::GraphBuilder builder;
+  capi::TensorType type{numerics::HostType::Float16, {4}, {1}};
+  auto x = builder.addInput("x", type, 0, *layout::DeviceLayout::makeDefault({4}, type.dtype));
+  for (int i = 0; i < 2049; ++i) {
+    x = builder.addCall("aten.exp.default", {x}, {}, type, "");
+  }
+  builder.addOutput(x, type);
+  capi::CompileOptions options = openSpyre();
+  options.compileTo = "bundle";
+  auto result = capi::compileGraph(builder.text(), options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->artifacts.count("bundle_0/sdsc_2047.json"));
+  EXPECT_TRUE(result->artifacts.count("bundle_1/sdsc_0.json"));
+  EXPECT_FALSE(result->artifacts.count("bundle_1/sdsc_1.json"));
+}
+
 TEST(Compiler, HostileNestingAndBytecodeAreRefusedBeforeParsing) {
   std::string deep(1000, '(');
   EXPECT_EQ(capi::compileGraph(deep, openSpyre()).status().code(), 1001);

@@ -128,8 +128,9 @@ Verdict judge(const Graph &graph, const Machine &machine) {
 Graph graphOf(uint64_t seed) {
   Random random(seed);
   RandomGraphOptions options;
-  options.steps = random.between(4, 12);
+  options.steps = random.between(4, 16);
   options.whole = seed % 2 == 0;
+  options.maxElements = seed % 8 == 0 ? 40000 : 8000;
   return randomGraph(random, options);
 }
 
