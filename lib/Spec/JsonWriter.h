@@ -15,6 +15,10 @@ namespace spyre::spec {
 
 class JsonWriter {
 public:
+  JsonWriter() {
+    pool.reserve(kUsualBytes);
+    items.reserve(kUsualItems);
+  }
   JsonWriter &beginObject() { return begin(Kind::Object); }
   JsonWriter &beginArray() { return begin(Kind::Array); }
   JsonWriter &end();
@@ -29,6 +33,9 @@ public:
   std::string print(int indentColumns, size_t inlineChars) const;
 
 private:
+  /// Of a SuperDSC for 32 cores.
+  static constexpr size_t kUsualBytes = 16384, kUsualItems = 1536;
+
   enum class Kind : uint8_t { Scalar, Object, Array };
   /// Texts are ranges of `pool`. Children follow their container in `items`.
   struct Item {
