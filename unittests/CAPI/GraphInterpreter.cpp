@@ -192,6 +192,46 @@ Bounds windowsOf(const Call &call, const Bounds &x) {
   });
 }
 
+Bounds flipped(const Call &call, const Bounds &x) {
+  return gather(x, call.shape, [&](const Shape &index) {
+    Shape from = index;
+    for (int64_t entry : listOf(call, "dims")) {
+      const auto dim = size_t(fromFront(entry, int64_t(index.size())));
+      from[dim] = x.shape[dim] - 1 - from[dim];
+    }
+    return from;
+  });
+}
+
+Bounds diagonalOf(const Call &call, const Bounds &x) {
+  const auto rank = int64_t(x.shape.size());
+  const int64_t rows = fromFront(integerOf(call, "dim1", 0), rank);
+  const int64_t columns = fromFront(integerOf(call, "dim2", 1), rank);
+  const int64_t offset = integerOf(call, "offset", 0);
+  return gather(x, call.shape, [&](const Shape &index) {
+    Shape from(x.shape.size());
+    size_t next = 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      from[size_t(d)] = d == rows      ? index.back() + std::max<int64_t>(-offset, 0)
+                        : d == columns ? index.back() + std::max<int64_t>(offset, 0)
+                                       : index[next++];
+    }
+    return from;
+  });
+}
+
+/// On the elements in row-major order: what a fresh tensor has as its storage.
+Bounds strided(const Call &call, const Bounds &x) {
+  const Shape stride = listOf(call, "stride");
+  return gather(x, call.shape, [&](const Shape &index) {
+    int64_t at = integerOf(call, "storage_offset", 0);
+    for (size_t d = 0; d < index.size(); ++d) {
+      at += index[d] * stride[d];
+    }
+    return unflatten(at, x.shape);
+  });
+}
+
 bool isPart(const std::string &name) {
   static const char *const names[] = {"slice", "select",           "narrow", "split",
                                       "chunk", "split_with_sizes", "unbind"};
@@ -464,6 +504,15 @@ Bounds callOn(const Call &call, const std::vector<Bounds> &operands) {
   }
   if (name == "unfold") {
     return windowsOf(call, operands[0]);
+  }
+  if (name == "flip") {
+    return flipped(call, operands[0]);
+  }
+  if (name == "diagonal") {
+    return diagonalOf(call, operands[0]);
+  }
+  if (name == "as_strided") {
+    return strided(call, operands[0]);
   }
   if (name == "clone" || name == "contiguous" || name == "_to_copy" ||
       name == "convert_element_type") {

@@ -48,7 +48,10 @@ bool isViewCall(const std::string &target) {
                                       "flatten",
                                       "alias",
                                       "detach",
-                                      "lift_fresh_copy"};
+                                      "lift_fresh_copy",
+                                      "flip",
+                                      "diagonal",
+                                      "as_strided"};
   return std::count(std::begin(stems), std::end(stems), stemOf(target)) > 0;
 }
 

@@ -69,6 +69,7 @@ private:
   void addSlice(int64_t x, int64_t dim);
   void addSplit(int64_t x, int64_t dim);
   void addUnfold(int64_t x, int64_t dim);
+  void addRearrangement(int64_t x);
   void addPermutation(int64_t x);
   void addExpansion(int64_t x);
   void addReshape(int64_t x);

@@ -12,7 +12,7 @@ void Steps::view(const std::string &target, int64_t x, Attributes attributes, Sh
 }
 
 void Steps::addView(int64_t x) {
-  switch (random.below(8)) {
+  switch (random.below(9)) {
   case 0:
   case 1:
   case 2:
@@ -24,6 +24,8 @@ void Steps::addView(int64_t x) {
     return addExpansion(x);
   case 6:
     return addReshape(x);
+  case 7:
+    return shapeOf(x).empty() ? addUnitChange(x) : addRearrangement(x);
   default:
     return addUnitChange(x);
   }
@@ -119,6 +121,45 @@ void Steps::addUnfold(int64_t x, int64_t dim) {
   const int64_t spelledDim = spelled(dim, int64_t(shape.size()) - 1);
   view("aten.unfold.default", x, {{"dimension", spelledDim}, {"size", window}, {"step", step}},
        shape);
+}
+
+void Steps::addRearrangement(int64_t x) {
+  const Shape shape = shapeOf(x);
+  const auto rank = int64_t(shape.size());
+  const auto first = int64_t(random.below(uint64_t(rank)));
+  // Each element along it is a copy of its own at worst.
+  constexpr int64_t kMostCopies = 12;
+  if (oneIn(3) && shape[size_t(first)] <= kMostCopies) {
+    return view("aten.flip.default", x, {{"dims", Shape{spelled(first, rank)}}}, shape);
+  }
+  const auto second = int64_t(random.below(uint64_t(rank)));
+  if (first != second && oneIn(2)) {
+    const int64_t rows = shape[size_t(first)], columns = shape[size_t(second)];
+    const int64_t offset = random.between(1 - rows, columns - 1);
+    Shape result;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d != first && d != second) {
+        result.push_back(shape[size_t(d)]);
+      }
+    }
+    result.push_back(
+        std::min(rows + std::min<int64_t>(offset, 0), columns - std::max<int64_t>(offset, 0)));
+    return view(
+        "aten.diagonal.default", x,
+        {{"offset", offset}, {"dim1", spelled(first, rank)}, {"dim2", spelled(second, rank)}},
+        result);
+  }
+  // Two walks of the row-major elements that may overlap.
+  const int64_t elements = elementCount(shape), offset = random.between(0, elements - 1);
+  const Shape stride = {random.between(0, 9), random.between(1, 3)};
+  const int64_t rest = elements - 1 - offset;
+  const int64_t columns = random.between(1, std::min<int64_t>(kMostCopies, rest / stride[1] + 1));
+  const int64_t left = rest - (columns - 1) * stride[1];
+  const int64_t rows =
+      random.between(1, stride[0] == 0 ? 3 : std::min<int64_t>(40, left / stride[0] + 1));
+  view("aten.as_strided.default", x,
+       {{"size", Shape{rows, columns}}, {"stride", stride}, {"storage_offset", offset}},
+       {rows, columns});
 }
 
 void Steps::addPermutation(int64_t x) {

@@ -9,6 +9,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include "LoopBuilder.h"
+#include "Rearrange.h"
 #include "View.h"
 
 #include <algorithm>
@@ -53,6 +54,31 @@ void eraseDeadCalls(mlir::func::FuncOp main) {
       op.erase();
     }
   }
+}
+
+/// What would take more copies of slices than is sensible.
+Status checkCopies(CallOp call) {
+  const std::string name = call.getCallee().str();
+  int64_t copies = 0;
+  if (name == "aten.flip.default") {
+    const std::vector<int64_t> shape = shapeOf(call.getOperand(0));
+    for (int64_t dim : graph::listAttribute(call, "dims")) {
+      copies += flipCopies(shape[size_t(dim < 0 ? dim + int64_t(shape.size()) : dim)]);
+    }
+  } else if (name == "aten.as_strided.default") {
+    copies =
+        stridedCopies(graph::listAttribute(call, "size"), graph::listAttribute(call, "stride"));
+  } else if (name == "aten.unfold.default") {
+    const std::vector<int64_t> shape = shapeOf(call.getResult());
+    const auto rank = int64_t(shape.size()) - 1;
+    const int64_t count = shape[size_t(graph::dimAttribute(call, "dimension", 0, rank))];
+    const bool overlaps = graph::intAttribute(call, "step", 1) < shape.back();
+    copies = overlaps ? std::min(count, shape.back()) : 0;
+  }
+  return copies <= kMaxSliceCopies
+             ? Status::success()
+             : error<1004>("{} takes {} copies of slices, at most {} are made; run it on the CPU",
+                           name, copies, kMaxSliceCopies);
 }
 
 /// Walks the calls of a verified graph once and builds the loop module beside it.
@@ -104,6 +130,8 @@ private:
       return view(call);
     case OpKind::Copy:
       return copy(call);
+    case OpKind::Rearrange:
+      return flip(call);
     case OpKind::Cat:
       return cat(call);
     case OpKind::Fill:
@@ -250,7 +278,18 @@ private:
       return slice(call, value);
     }
     if (name == "aten.unfold.default") {
-      return unfold(call, value);
+      return unfoldDim(loops, value, graph::dimAttribute(call, "dimension", 0, rank),
+                       graph::intAttribute(call, "size", 1), graph::intAttribute(call, "step", 1));
+    }
+    if (name == "aten.diagonal.default") {
+      return diagonalOf(loops, value, graph::dimAttribute(call, "dim1", 0, rank),
+                        graph::dimAttribute(call, "dim2", 1, rank),
+                        graph::intAttribute(call, "offset", 0));
+    }
+    if (name == "aten.as_strided.default") {
+      return stridedView(loops, value, graph::listAttribute(call, "size"),
+                         graph::listAttribute(call, "stride"),
+                         graph::intAttribute(call, "storage_offset", 0));
     }
     return loops.reshape(value, shapeOf(call.getResult()));
   }
@@ -275,37 +314,13 @@ private:
     return drops ? views::dropDim(result, dim) : result;
   }
 
-  /// Windows that overlap are copied one element of the window at a time, or one window at a time,
-  /// whichever are fewer.
-  View unfold(CallOp call, const View &value) {
-    const int64_t dim = graph::dimAttribute(call, "dimension", 0, int64_t(value.dims.size()));
-    const int64_t size = graph::intAttribute(call, "size", 1);
-    const int64_t step = graph::intAttribute(call, "step", 1);
-    if (std::optional<View> windows = views::unfold(value, dim, size, step)) {
-      return views::nests(*windows) ? *windows
-                                    : *views::unfold(loops.materialize(value), dim, size, step);
+  View flip(CallOp call) {
+    View value = operand(call, 0);
+    const auto rank = int64_t(value.dims.size());
+    for (int64_t dim : graph::listAttribute(call, "dims")) {
+      value = flipDim(loops, value, dim < 0 ? dim + rank : dim);
     }
-    std::vector<int64_t> shape = shapeOf(call.getResult());
-    const int64_t count = shape[size_t(dim)], last = int64_t(shape.size()) - 1;
-    View result = loops.addBuffer(shape, typeOf(call.getResult()));
-    for (int64_t i = 0; i < std::min(count, size); ++i) {
-      if (size <= count) { // element i of all windows
-        View from = loops.slice(value, dim, i, count, step);
-        loops.addCopy(from, views::dropDim(*views::slice(result, last, i, 1, 1), last));
-      } else { // window i
-        View from = loops.slice(value, dim, i * step, size, 1);
-        std::vector<int64_t> order;
-        for (int64_t d = 0; d < last; ++d) {
-          if (d != dim) {
-            order.push_back(d);
-          }
-        }
-        order.push_back(dim);
-        loops.addCopy(views::permute(from, order),
-                      views::dropDim(*views::slice(result, dim, i, 1, 1), dim));
-      }
-    }
-    return result;
+    return value.buffer == operand(call, 0).buffer ? loops.materialize(value) : value;
   }
 
   void addOutputs(mlir::func::ReturnOp op) {
@@ -339,6 +354,12 @@ struct GraphToLoop : mlir::PassWrapper<GraphToLoop, mlir::OperationPass<mlir::Mo
       return signalPassFailure();
     }
     eraseDeadCalls(source);
+    for (CallOp call : source.getOps<CallOp>()) {
+      if (Status status = checkCopies(call); !status.ok()) {
+        (void)dialect::report(call, status);
+        return signalPassFailure();
+      }
+    }
     mlir::OpBuilder builder(source);
     builder.setInsertionPointAfter(source);
     auto target = builder.create<mlir::func::FuncOp>(source.getLoc(), "main",

@@ -399,6 +399,66 @@ Status checkUnfold(CallOp call, const OpRow &row) {
                                               shapeText(expected), shapeText(out));
 }
 
+Status checkDiagonal(CallOp call, const OpRow &row) {
+  Shape in = typeOf(call.getOperand(0)).getShape(), out = typeOf(call.getResult()).getShape();
+  const auto rank = int64_t(in.size());
+  const int64_t dim1 = dimAttribute(call, "dim1", 0, rank);
+  const int64_t dim2 = dimAttribute(call, "dim2", 1, rank);
+  if (dim1 < 0 || dim2 < 0 || dim1 >= rank || dim2 >= rank || dim1 == dim2) {
+    return error<1004>("{}: dimensions {} and {} of rank {}", row.name, dim1, dim2, rank);
+  }
+  const int64_t rows = in[size_t(dim1)], columns = in[size_t(dim2)];
+  const int64_t offset = std::clamp(intAttribute(call, "offset", 0), -rows, columns);
+  std::vector<int64_t> expected;
+  for (int64_t d = 0; d < rank; ++d) {
+    if (d != dim1 && d != dim2) {
+      expected.push_back(in[size_t(d)]);
+    }
+  }
+  expected.push_back(
+      std::min(rows + std::min<int64_t>(offset, 0), columns - std::max<int64_t>(offset, 0)));
+  return expected.back() > 0 && Shape(expected) == out
+             ? Status::success()
+             : error<1004>("{}: {} becomes {}, not {}", row.name, shapeText(in),
+                           shapeText(expected), shapeText(out));
+}
+
+/// The elements must be those of the operand in row-major order.
+Status checkStrided(CallOp call, const OpRow &row) {
+  const std::vector<int64_t> size = listAttribute(call, "size"),
+                             stride = listAttribute(call, "stride");
+  const int64_t elements = typeOf(call.getOperand(0)).getNumElements();
+  const int64_t offset = intAttribute(call, "storage_offset", 0);
+  bool fits = size.size() == stride.size() && Shape(size) == typeOf(call.getResult()).getShape() &&
+              offset >= 0 && offset < elements;
+  int64_t last = offset;
+  for (size_t d = 0; fits && d < size.size(); ++d) {
+    fits = stride[d] >= 0 && stride[d] <= elements;
+    last += fits ? (size[d] - 1) * stride[d] : 0; // both at most 2^38
+    fits = fits && last < elements;
+  }
+  return fits ? Status::success()
+              : error<1004>("{}: sizes [{}] with strides [{}] from {} leave the {} elements",
+                            row.name, fmt::join(size, ", "), fmt::join(stride, ", "), offset,
+                            elements);
+}
+
+Status checkFlip(CallOp call, const OpRow &row) {
+  Shape in = typeOf(call.getOperand(0)).getShape();
+  const auto rank = int64_t(in.size());
+  std::vector<bool> seen(in.size(), false);
+  for (int64_t entry : listAttribute(call, "dims")) {
+    const int64_t dim = entry < 0 ? entry + rank : entry;
+    if (dim < 0 || dim >= rank || seen[size_t(dim)]) {
+      return error<1004>("{}: dimension {} of rank {}", row.name, entry, rank);
+    }
+    seen[size_t(dim)] = true;
+  }
+  return in == typeOf(call.getResult()).getShape()
+             ? Status::success()
+             : error<1004>("{}: a flip keeps the shape", row.name);
+}
+
 Status checkView(CallOp call, const OpRow &row) {
   std::string name = row.name;
   if (name == "aten.permute.default") {
@@ -412,6 +472,12 @@ Status checkView(CallOp call, const OpRow &row) {
   }
   if (isSlice(name)) {
     return checkSlice(call, row);
+  }
+  if (name == "aten.diagonal.default") {
+    return checkDiagonal(call, row);
+  }
+  if (name == "aten.as_strided.default") {
+    return checkStrided(call, row);
   }
   if (name == "aten.unfold.default") {
     return checkUnfold(call, row);
@@ -459,6 +525,8 @@ Status checkCall(CallOp call, const OpRow &row) {
     return checkReduction(call, row);
   case OpKind::View:
     return checkView(call, row);
+  case OpKind::Rearrange:
+    return checkFlip(call, row);
   case OpKind::Cat:
     return checkCat(call, row);
   case OpKind::Fill:

@@ -22,6 +22,7 @@ enum class OpKind {
   Matmul,    ///< [.., m, k] x [.., k, n]
   View,      ///< another reading of the same elements
   Copy,      ///< a fresh tensor with the same elements, perhaps in another element type
+  Rearrange, ///< a fresh tensor with the same elements in another order
   Cat,       ///< operands one behind the other along "dim"
   Fill,      ///< one number everywhere
   Composite, ///< rewritten to other rows by spyre-graph-decompose
