@@ -53,7 +53,11 @@ struct Verdict {
 };
 
 Verdict failed(const char *stage, const Status &status) {
-  return {std::string(stage) + " E" + std::to_string(status.code()), status.message()};
+  // A call that does not fit together is easily made of another one: it must be the same words.
+  const bool isMalformed = status.code() >= 1003 && status.code() <= 1005;
+  return {std::string(stage) + " E" + std::to_string(status.code()) +
+              (isMalformed ? " " + status.text() : ""),
+          status.message()};
 }
 
 /// The number as the host reads it.

@@ -433,8 +433,8 @@ Status checkStrided(CallOp call, const OpRow &row) {
               offset >= 0 && offset < elements;
   int64_t last = offset;
   for (size_t d = 0; fits && d < size.size(); ++d) {
-    fits = stride[d] >= 0 && stride[d] <= elements;
-    last += fits ? (size[d] - 1) * stride[d] : 0; // both at most 2^38
+    fits = stride[d] >= 0 && (size[d] == 1 || stride[d] <= elements);
+    last += fits && size[d] > 1 ? (size[d] - 1) * stride[d] : 0; // both at most 2^38
     fits = fits && last < elements;
   }
   return fits ? Status::success()
