@@ -11,6 +11,7 @@ number of threads; a row that misses its target is marked.
 
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -101,6 +102,34 @@ def run_device_table(bin_directory: pathlib.Path, results: pathlib.Path) -> int:
     return 0
 
 
+def fitted_exponent(points: list) -> float:
+    """k of time ~ n^k, least squares on logarithms."""
+    logs = [(math.log(n), math.log(seconds)) for n, seconds in points]
+    mean_x = sum(x for x, _ in logs) / len(logs)
+    mean_y = sum(y for _, y in logs) / len(logs)
+    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
+
+
+def print_compile_table(results: pathlib.Path) -> int:
+    """The front end (graph IR to bundle bytes) beside Inductor's lowering and code generation, in CPU time."""
+    rows = {row["name"]: row for row in json.loads((results / "CompileTime.json").read_text())["benchmarks"]}
+
+    def seconds(name: str) -> float:
+        return 1e-3 * rows[name]["cpu_time"]
+
+    one, forty = (seconds(f"decoder/{n}/iterations:1/repeats:5_median") for n in (1, 40))
+    exponent = fitted_exponent([(n, seconds(f"chain/{n}")) for n in (100, 1000, 10000)])
+    peer = run_json([peer_python(), str(ROOT / "benchmarks" / "compile_peer.py")])["decoder_layer"]
+    ratio = peer["seconds"] / one
+    print("\nFront end, graph IR to bundle, CPU time")
+    print(f"  decoder layer     {1e3 * one:7.1f} ms  {peer['peer']} {1e3 * peer['seconds']:.0f} ms"
+          f"  {ratio:.0f} times as fast, target 50{mark(ratio >= 50)}")
+    print(f"  40 layers         {1e3 * forty:7.0f} ms  target below 5000 ms{mark(forty < 5)}")
+    print(f"  time ~ n^{exponent:.2f} for 100 to 10,000 operations, target 1.1{mark(exponent <= 1.1)}")
+    (results / "CompilePeer.json").write_text(json.dumps({"decoder_layer": peer, "exponent": exponent}, indent=1) + "\n")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path)
@@ -117,6 +146,8 @@ def main() -> int:
     codes = [0]
     if args.only != "device":
         codes += [run_one(program, args.results / f"{program.name}.json", args.filter) for program in programs]
+        if not args.filter and any(program.name == "CompileTime" for program in programs) and max(codes) == 0:
+            codes.append(print_compile_table(args.results))
     if args.only != "programs":
         codes.append(run_device_table(args.bin, args.results))
     print(f"\nbench: results in {args.results}")

@@ -1,14 +1,14 @@
 //===- LayoutChoice.cpp - best way to every combination of layouts that is still seen -------===//
 //
-// States after operation i are equal when every tensor that later operations read is there in the
-// same options; of equal ones the cheapest is kept. What a step did hangs on a chain of nodes, so
-// that states stay a few bytes.
+// After operation i a state is what every tensor that later operations read is there in. One that
+// cannot become better than another is dropped: the other is as cheap even when it has to make the
+// copies that it lacks, which it can do when they are needed. What a step did hangs on a chain of
+// nodes, so that states stay a few bytes.
 //===--------------------------------------------------------------------------------------------===//
 #include "LayoutProblem.h"
 
 #include <algorithm>
 #include <memory>
-#include <unordered_map>
 
 namespace spyre::solver {
 
@@ -64,7 +64,7 @@ public:
       }
       states = std::move(next);
       dropDead(i);
-      reduce();
+      reduce(i);
     }
     return planOf(states.front());
   }
@@ -72,9 +72,17 @@ public:
 private:
   void findLastUses() {
     lastUse.assign(problem.tensors.size(), -1);
+    lastWrite.assign(problem.tensors.size(), -1);
     for (size_t i = 0; i < problem.operations.size(); ++i) {
       for (int input : problem.operations[i].inputs) {
         lastUse[size_t(input)] = int64_t(i);
+      }
+      for (const Choice &choice : problem.operations[i].choices) {
+        for (size_t n = 0; n < choice.needs.size(); ++n) {
+          if (choice.needs[n].inPlace) {
+            lastWrite[size_t(problem.operations[i].inputs[n])] = int64_t(i);
+          }
+        }
       }
     }
   }
@@ -160,6 +168,10 @@ private:
              std::vector<Serving> &more) const {
     const size_t at = size_t(place[size_t(tensor)]);
     const LayoutProblem::Tensor &source = problem.tensors[size_t(tensor)];
+    if (need.inPlace) {
+      writeInto(serving, at, need, more);
+      return;
+    }
     const int reading = cheapestReading(need, serving.there[at]);
     const int64_t present = reading < 0 ? -1 : need.readCost[size_t(reading)];
     if (reading >= 0) {
@@ -187,6 +199,17 @@ private:
     }
   }
 
+  static void writeInto(const Serving &serving, size_t at, const Need &need,
+                        std::vector<Serving> &more) {
+    const OptionSet there = serving.there[at];
+    const int reading = cheapestReading(need, there);
+    if (reading >= 0 && there == OptionSet(1) << reading) {
+      more.push_back(serving);
+      more.back().cost += need.readCost[size_t(reading)];
+      more.back().options.push_back(reading);
+    }
+  }
+
   /// Tensors no later operation reads do not tell states apart.
   void dropDead(size_t index) {
     for (size_t at = live.size(); at-- > 0;) {
@@ -203,23 +226,41 @@ private:
     }
   }
 
-  struct Hash {
-    size_t operator()(const std::vector<OptionSet> &there) const {
-      uint64_t hash = 14695981039346656037u;
-      for (OptionSet set : there) {
-        hash = (hash ^ set) * 1099511628211u;
+  /// True when \p other, which costs no less, can do nothing for less than \p state can.
+  bool covers(const State &state, const State &other, size_t index) const {
+    int64_t cost = state.cost;
+    for (size_t at = 0; at < live.size() && cost <= other.cost; ++at) {
+      const OptionSet there = state.there[at], lacking = other.there[at] & ~there;
+      // What is yet to be written into must be as it is.
+      if (lastWrite[size_t(live[at])] > int64_t(index) && there != other.there[at]) {
+        return false;
       }
-      return size_t(hash);
+      for (int option = 0; lacking >> option != 0; ++option) {
+        if ((lacking >> option & 1) != 0) {
+          const int64_t copy = copyCost(problem.tensors[size_t(live[at])], there, option);
+          if (copy < 0) {
+            return false;
+          }
+          cost += copy;
+        }
+      }
     }
-  };
+    return cost <= other.cost;
+  }
 
-  /// Cheapest first; of equal states the first; at most `width`.
-  void reduce() {
+  /// Cheapest first, without those that another covers; at most `width`.
+  void reduce(size_t index) {
     std::stable_sort(states.begin(), states.end(),
                      [](const State &a, const State &b) { return a.cost < b.cost; });
     if (merge) {
-      std::unordered_map<std::vector<OptionSet>, bool, Hash> seen;
-      std::erase_if(states, [&](const State &s) { return !seen.emplace(s.there, true).second; });
+      std::vector<State> kept;
+      for (State &state : states) {
+        auto isCovered = [&](const State &better) { return covers(better, state, index); };
+        if (kept.size() <= width && std::none_of(kept.begin(), kept.end(), isCovered)) {
+          kept.push_back(std::move(state));
+        }
+      }
+      states = std::move(kept);
     }
     if (states.size() > width) {
       states.resize(width);
@@ -241,7 +282,7 @@ private:
   const LayoutProblem &problem;
   const size_t width;
   const bool merge;
-  std::vector<int64_t> lastUse;
+  std::vector<int64_t> lastUse, lastWrite;
   /// Tensors that are told apart, and where each of them is in State::there, or -1.
   std::vector<int> live, place;
   std::vector<State> states;

@@ -124,8 +124,10 @@ Status checkStep(const LayoutProblem &problem, size_t index, const LayoutPlan::S
     const Need &need = choice.needs[i];
     const bool isPrivate = step.options[i] < 0;
     const OptionSet bit = isPrivate ? 0 : OptionSet(1) << step.options[i];
-    const bool exists = isPrivate || (size_t(step.options[i]) < need.readCost.size() &&
-                                      (bit & there[size_t(operation.inputs[i])]) != 0);
+    const OptionSet present = there[size_t(operation.inputs[i])];
+    bool exists =
+        isPrivate || (size_t(step.options[i]) < need.readCost.size() && (bit & present) != 0);
+    exists = exists && (!need.inPlace || bit == present);
     const int64_t cost = !exists     ? -1
                          : isPrivate ? need.privateCost
                                      : need.readCost[size_t(step.options[i])];

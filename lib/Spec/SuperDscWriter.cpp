@@ -5,45 +5,99 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SuperDsc.h"
 
-#include "JsonText.h"
+#include "JsonWriter.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace spyre::spec {
 
 namespace {
 
-Json factor(int64_t count, const char *label) { return {{"factor_", count}, {"label_", label}}; }
+void factor(JsonWriter &out, int64_t count, std::string_view label) {
+  out.beginObject().key("factor_").value(count).key("label_").value(label).end();
+}
 
-Json affine(int64_t alpha) { return {{"Affine", {{"alpha_", alpha}, {"beta_", 0}}}}; }
+void affine(JsonWriter &out, int64_t alpha) {
+  out.beginObject().key("Affine").beginObject();
+  out.key("alpha_").value(alpha).key("beta_").value(int64_t(0)).end().end();
+}
 
-Json mapFold() { return {{"Map", Json::object()}}; }
-Json constFold() { return {{"Const", Json::object()}}; }
+/// {"Map": {}} or {"Const": {}}
+void fold(JsonWriter &out, const char *name) {
+  out.beginObject().key(name).beginObject().end().end();
+}
+
+/// Entries by key, each once: the last one with a key, where the first one is. What a verifier has
+/// seen has no two.
+template <typename Entries, typename KeyOf, typename Fn>
+void forEachKey(const Entries &entries, KeyOf keyOf, Fn write) {
+  for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+    auto isSame = [&](const auto &other) { return keyOf(other) == keyOf(*entry); };
+    if (std::any_of(entries.begin(), entry, isSame)) {
+      continue;
+    }
+    auto last = entry;
+    for (auto other = entry; other != entries.end(); ++other) {
+      last = isSame(*other) ? other : last;
+    }
+    write(*last);
+  }
+}
+
+constexpr auto kDimOf = [](const auto &entry) -> const std::string & { return entry.first; };
+constexpr auto kItself = [](const std::string &entry) -> const std::string & { return entry; };
 
 template <typename T>
-Json dimObject(const DimMap<T> &map, const char *name, const char *suffix) {
-  Json out = Json::object();
+void dimObject(JsonWriter &out, const DimMap<T> &map, const char *name, const char *suffix) {
+  out.beginObject();
   if (name) {
-    out["name_"] = name;
+    out.key("name_").value(name);
   }
-  for (const auto &[dim, value] : map) {
-    out[dim + suffix] = value;
+  forEachKey(map, kDimOf, [&](const auto &entry) {
+    out.key(*suffix ? entry.first + suffix : entry.first).value(int64_t(entry.second));
+  });
+  out.end();
+}
+
+template <typename Range>
+void strings(JsonWriter &out, const Range &values) {
+  out.beginArray();
+  for (const std::string &value : values) {
+    out.value(value);
   }
-  return out;
+  out.end();
 }
 
 /// (core, corelet, time) attributes of start addresses and constants.
-Json threeFactors(int64_t cores) {
-  return Json::array({factor(cores, "core"), factor(1, "corelet"), factor(1, "time")});
+void threeFactors(JsonWriter &out, int64_t cores) {
+  out.beginArray();
+  factor(out, cores, "core");
+  factor(out, 1, "corelet");
+  factor(out, 1, "time");
+  out.end();
 }
 
+/// Short texts of numbers, without an allocation each.
+class Digits {
+public:
+  explicit Digits(int64_t number)
+      : size(size_t(std::to_chars(text, text + sizeof text, number).ptr - text)) {}
+  operator std::string_view() const { return {text, size}; }
+
+private:
+  char text[24];
+  size_t size;
+};
+
 template <typename Fn>
-Json perCore(int64_t cores, Fn &&value) {
-  Json out = Json::object();
+void perCore(JsonWriter &out, int64_t cores, Fn &&value) {
+  out.beginObject();
   for (int64_t core = 0; core < cores; ++core) {
-    out[std::to_string(core)] = value(core);
+    out.key(Digits(core));
+    value(core);
   }
-  return out;
+  out.end();
 }
 
 int64_t valueOr(const DimMap<int64_t> &map, const std::string &dim, int64_t fallback) {
@@ -67,8 +121,8 @@ std::vector<int64_t> stickParts(const DscLayout &layout, const std::string &dim)
 }
 
 /// How the elements of one dim are spread over cores and sticks [spec: codegen-and-backend 2.4].
-Json coordInfo(const SuperDsc &dsc, const DscTensor &tensor, const DscLayout &layout,
-               const std::string &dim) {
+void coordInfo(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tensor,
+               const DscLayout &layout, const std::string &dim) {
   const int64_t scale = valueOr(tensor.scale, dim, 1);
   const int64_t slices = scale == 1 ? slicesOf(dsc, tensor, dim) : 1;
   const int64_t size = scale != 1                  ? 1
@@ -81,40 +135,53 @@ Json coordInfo(const SuperDsc &dsc, const DscTensor &tensor, const DscLayout &la
   for (int64_t part : parts) {
     lanes *= part;
   }
-
-  Json functions = {affine(sparse ? lanes : size), affine(0), affine(0)};
-  Json factors = {factor(sparse ? 1 : slices, "core_fold"), factor(1, "corelet_fold"),
-                  factor(1, "row_fold")};
-  // Whole sticks, then the parts of one stick, outer to inner.
-  auto addElements = [&](int64_t alpha, int64_t count, size_t number) {
-    functions.push_back(affine(alpha));
-    factors.push_back(factor(count, fmt::format("elem_arr_{}", number).c_str()));
+  /// (step, count, number): whole sticks, then the parts of one stick, outer to inner.
+  struct Elements {
+    int64_t alpha, count;
+    size_t number;
   };
+  std::vector<Elements> elements;
   if (isStick) {
-    addElements(lanes, sparse ? 1 : std::max<int64_t>(size / lanes, 1), parts.size());
+    elements.push_back({lanes, sparse ? 1 : std::max<int64_t>(size / lanes, 1), parts.size()});
   }
   for (size_t i = parts.size(), inside = size_t(lanes); i-- > 0;) {
     inside /= size_t(parts[i]);
-    addElements(sparse && i == 0 ? 0 : int64_t(inside), parts[i], i);
+    elements.push_back({sparse && i == 0 ? 0 : int64_t(inside), parts[i], i});
   }
   if (!isStick) {
-    addElements(1, size, 0);
+    elements.push_back({1, size, 0});
   }
-  return {{"spatial", 3},
-          {"temporal", 0},
-          {"elemArr", parts.size() + 1},
-          {"padding", "nopad"},
-          {"folds", {{"dim_prop_func", functions}, {"dim_prop_attr", factors}}}};
+  out.beginObject().key("spatial").value(int64_t(3)).key("temporal").value(int64_t(0));
+  out.key("elemArr").value(int64_t(parts.size() + 1)).key("padding").value("nopad");
+  out.key("folds").beginObject().key("dim_prop_func").beginArray();
+  affine(out, sparse ? lanes : size);
+  affine(out, 0);
+  affine(out, 0);
+  for (const Elements &entry : elements) {
+    affine(out, entry.alpha);
+  }
+  out.end().key("dim_prop_attr").beginArray();
+  factor(out, sparse ? 1 : slices, "core_fold");
+  factor(out, 1, "corelet_fold");
+  factor(out, 1, "row_fold");
+  for (const Elements &entry : elements) {
+    factor(out, entry.count, fmt::format("elem_arr_{}", entry.number));
+  }
+  out.end().end().end();
 }
 
-Json backGaps(const SuperDsc &dsc, const DscTensor &tensor) {
-  Json out = Json::object();
-  for (const auto &[dim, gap] : tensor.backGap) {
-    const std::string text = std::to_string(gap);
-    out[dim] =
-        tensor.inLx ? perCore(dsc.cores, [&](int64_t) { return Json(text); }) : Json{{"-1", text}};
-  }
-  return out;
+void backGaps(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tensor) {
+  out.beginObject();
+  forEachKey(tensor.backGap, kDimOf, [&](const auto &entry) {
+    const Digits text(entry.second);
+    out.key(entry.first);
+    if (tensor.inLx) {
+      perCore(out, dsc.cores, [&](int64_t) { out.value(std::string_view(text)); });
+    } else {
+      out.beginObject().key("-1").value(std::string_view(text)).end();
+    }
+  });
+  out.end();
 }
 
 std::string nodeName(const DscTensor &tensor) {
@@ -139,195 +206,240 @@ std::string partnerName(const SuperDsc &dsc, const DscTensor &tensor) {
   return known ? nodeName(dsc.tensors[size_t(tensor.indirectPartner)]) : "";
 }
 
-Json maxDimSizes(const DscTensor &tensor, const DscLayout &layout) {
-  Json out = Json::array();
+void maxDimSizes(JsonWriter &out, const DscTensor &tensor, const DscLayout &layout) {
+  out.beginArray();
   for (const std::string &dim : layout.dimOrder) {
     const bool isIndirect = std::find(tensor.indirectDims.begin(), tensor.indirectDims.end(),
                                       dim) != tensor.indirectDims.end();
-    out.push_back(isIndirect ? 1 : -1);
+    out.value(int64_t(isIndirect ? 1 : -1));
   }
-  return out;
+  out.end();
 }
 
-Json allocateNode(const SuperDsc &dsc, size_t index, const DscLayout &layout) {
-  const DscTensor &tensor = dsc.tensors[index];
-  const char *component = tensor.inLx ? "lx" : "hbm";
-  Json starts = Json::object();
+void startAddresses(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tensor) {
+  out.beginObject().key("dim_prop_func").beginArray();
+  fold(out, "Map");
+  fold(out, "Const");
+  fold(out, "Const");
+  out.end().key("dim_prop_attr");
+  threeFactors(out, dsc.cores);
+  out.key("data_").beginObject();
   for (size_t core = 0; core < tensor.startAddress.size(); ++core) {
-    starts[fmt::format("[{}, 0, 0]", core)] = std::to_string(tensor.startAddress[core]);
+    out.key(fmt::format("[{}, 0, 0]", core));
+    out.value(std::string_view(Digits(tensor.startAddress[core])));
   }
-  Json coordinates = Json::object();
-  for (const std::string &dim : layout.dimOrder) {
-    coordinates[dim] = coordInfo(dsc, tensor, layout, dim);
-  }
-  Json node = Json::object();
-  node["nodeType_"] = "allocate";
-  node["name_"] = nodeName(tensor);
-  node["prev_"] = "";
-  node["ldsIdx_"] = index;
-  node["component_"] = component;
+  out.end().end();
+}
+
+void allocateNode(JsonWriter &out, const SuperDsc &dsc, size_t index, const DscLayout &layout) {
+  const DscTensor &tensor = dsc.tensors[index];
+  out.beginObject().key("nodeType_").value("allocate").key("name_").value(nodeName(tensor));
+  out.key("prev_").value("").key("ldsIdx_").value(int64_t(index));
+  out.key("component_").value(tensor.inLx ? "lx" : "hbm");
   if (tensor.symbolic) {
-    node["isStartAddrSymbolic_"] = 1;
+    out.key("isStartAddrSymbolic_").value(int64_t(1));
   }
-  node["layoutDimOrder_"] = tensor.dimOrder;
-  node["maxDimSizes_"] = maxDimSizes(tensor, layout);
-  node["indirectAllocType_"] = indirectionName(tensor.indirection);
+  out.key("layoutDimOrder_");
+  strings(out, tensor.dimOrder);
+  out.key("maxDimSizes_");
+  maxDimSizes(out, tensor, layout);
+  out.key("indirectAllocType_").value(indirectionName(tensor.indirection));
   if (tensor.indirection != DscTensor::Indirection::None) {
-    node["relatedIndirectAccessAlloc_"] = partnerName(dsc, tensor);
+    out.key("relatedIndirectAccessAlloc_").value(partnerName(dsc, tensor));
   }
   if (tensor.indirection == DscTensor::Indirection::Index) {
-    node["indexTensorType_"] = tensor.holdsAddresses ? "address" : "index";
+    out.key("indexTensorType_").value(tensor.holdsAddresses ? "address" : "index");
   }
-  node["startAddressCoreCorelet_"] = {
-      {"dim_prop_func", Json::array({mapFold(), constFold(), constFold()})},
-      {"dim_prop_attr", threeFactors(dsc.cores)},
-      {"data_", starts}};
+  out.key("startAddressCoreCorelet_");
+  startAddresses(out, dsc, tensor);
   if (!tensor.backGap.empty()) {
-    node["backGapCore_"] = backGaps(dsc, tensor);
+    out.key("backGapCore_");
+    backGaps(out, dsc, tensor);
   }
-  Json owners = Json::object();
-  for (size_t core = 0; core < tensor.ownerSlice.size(); ++core) {
-    owners[std::to_string(core)] = dimObject(tensor.ownerSlice[core], nullptr, "");
-  }
-  node["coordinates_"] = {{"coordInfo", coordinates}, {"coreIdToWkSlice_", owners}};
-  return node;
+  out.key("coordinates_").beginObject().key("coordInfo").beginObject();
+  forEachKey(layout.dimOrder, kItself, [&](const std::string &dim) {
+    out.key(dim);
+    coordInfo(out, dsc, tensor, layout, dim);
+  });
+  out.end().key("coreIdToWkSlice_");
+  perCore(out, int64_t(tensor.ownerSlice.size()),
+          [&](int64_t core) { dimObject(out, tensor.ownerSlice[size_t(core)], nullptr, ""); });
+  out.end().end();
 }
 
-Json labeledDs(const SuperDsc &dsc, size_t index) {
+void labeledDs(JsonWriter &out, const SuperDsc &dsc, size_t index) {
   const DscTensor &tensor = dsc.tensors[index];
-  Json scale = Json::array();
+  out.beginObject().key("ldsIdx_").value(int64_t(index)).key("dsName_").value(tensor.name);
+  out.key("dsType_").value(tensor.layout).key("scale_").beginArray();
   for (const auto &entry : tensor.scale) {
-    scale.push_back(entry.second);
+    out.value(int64_t(entry.second));
   }
-  const Json present = {{"isPresent", 1}};
-  Json memory = Json::object();
+  out.end().key("wordLength").value(numerics::elementBytes(tensor.format));
+  out.key("dataFormat_").value(numerics::formatName(tensor.format));
+  out.key("memOrg_").beginObject();
+  auto present = [&](const char *where) {
+    out.key(where).beginObject().key("isPresent").value(int64_t(1)).end();
+  };
   if (!tensor.inLx) {
-    memory["hbm"] = present;
+    present("hbm");
   }
   // Indices are read where they lie.
   if (tensor.inLx || tensor.indirection != DscTensor::Indirection::Index) {
-    memory["lx"] = present;
+    present("lx");
   }
-  return {{"ldsIdx_", index},
-          {"dsName_", tensor.name},
-          {"dsType_", tensor.layout},
-          {"scale_", scale},
-          {"wordLength", numerics::elementBytes(tensor.format)},
-          {"dataFormat_", numerics::formatName(tensor.format)},
-          {"memOrg_", memory}};
+  out.end().end();
 }
 
-Json constantInfo(const SuperDsc &dsc) {
+void constantInfo(JsonWriter &out, const SuperDsc &dsc) {
   if (dsc.constants.empty()) {
-    return "{}"; // The documented writer prints an empty object as a string.
+    out.value("{}"); // The documented writer prints an empty object as a string.
+    return;
   }
-  Json out = Json::object();
+  out.beginObject();
   for (size_t i = 0; i < dsc.constants.size(); ++i) {
     const DscConstant &constant = dsc.constants[i];
-    Json data = {{"dim_prop_func", Json::array({constFold(), constFold(), mapFold()})},
-                 {"dim_prop_attr", threeFactors(dsc.cores)},
-                 {"data_", {{"[0, 0, 0]", Json::array({constant.bits})}}}};
-    out[std::to_string(i)] = {{"dataFormat_", numerics::formatName(constant.format)},
-                              {"name_", constant.name},
-                              {"data_", data}};
+    out.key(Digits(int64_t(i))).beginObject();
+    out.key("dataFormat_").value(numerics::formatName(constant.format));
+    out.key("name_").value(constant.name);
+    out.key("data_").beginObject().key("dim_prop_func").beginArray();
+    fold(out, "Const");
+    fold(out, "Const");
+    fold(out, "Map");
+    out.end().key("dim_prop_attr");
+    threeFactors(out, dsc.cores);
+    out.key("data_").beginObject().key("[0, 0, 0]").beginArray();
+    out.value(int64_t(constant.bits)).end().end().end().end();
   }
-  return out;
+  out.end();
 }
 
-Json computeOp(const SuperDsc &dsc) {
+void computeOp(JsonWriter &out, const SuperDsc &dsc) {
   auto operand = [&](int64_t index) {
     const bool known = index >= 0 && size_t(index) < dsc.tensors.size();
-    return fmt::format("{}-idx{}", known ? dsc.tensors[size_t(index)].name : "Tensor", index);
+    out.value(fmt::format("{}-idx{}", known ? dsc.tensors[size_t(index)].name : "Tensor", index));
   };
-  Json inputs = Json::array();
-  for (int64_t index : dsc.inputs) {
-    inputs.push_back(operand(index));
-  }
-  Json out = {{"exUnit", dsc.exUnit},
-              {"opFuncName", dsc.op},
-              {"attributes_",
-               {{"dataFormat_", numerics::formatName(dsc.format)}, {"fidelity_", "regular"}}},
-              {"location", "Inner"},
-              {"inputLabeledDs", inputs},
-              {"outputLabeledDs", Json::array({operand(dsc.output)})}};
-  if (!dsc.indexTensors.empty()) {
-    Json indices = Json::array();
-    for (int64_t index : dsc.indexTensors) {
-      indices.push_back(operand(index));
+  auto operands = [&](const char *name, const auto &indices) {
+    out.key(name).beginArray();
+    for (int64_t index : indices) {
+      operand(index);
     }
-    out["indirectAccessIndexLabeledDs"] = std::move(indices);
+    out.end();
+  };
+  out.beginObject().key("exUnit").value(dsc.exUnit).key("opFuncName").value(dsc.op);
+  out.key("attributes_").beginObject();
+  out.key("dataFormat_").value(numerics::formatName(dsc.format));
+  out.key("fidelity_").value("regular").end();
+  out.key("location").value("Inner");
+  operands("inputLabeledDs", dsc.inputs);
+  operands("outputLabeledDs", std::vector<int64_t>{dsc.output});
+  if (!dsc.indexTensors.empty()) {
+    operands("indirectAccessIndexLabeledDs", dsc.indexTensors);
   }
-  return out;
+  out.end();
 }
 
-Json layoutsObject(const SuperDsc &dsc) {
-  Json out = Json::object();
-  for (const DscLayout &layout : dsc.layouts) {
-    out[layout.label] = {{"layoutDimOrder_", layout.dimOrder},
-                         {"stickDimOrder_", layout.stickDims},
-                         {"stickSize_", layout.stickSizes}};
-  }
-  return out;
+void layoutsObject(JsonWriter &out, const SuperDsc &dsc) {
+  out.beginObject();
+  auto labelOf = [](const DscLayout &layout) -> const std::string & { return layout.label; };
+  forEachKey(dsc.layouts, labelOf, [&](const DscLayout &layout) {
+    out.key(layout.label).beginObject().key("layoutDimOrder_");
+    strings(out, layout.dimOrder);
+    out.key("stickDimOrder_");
+    strings(out, layout.stickDims);
+    out.key("stickSize_").beginArray();
+    for (int64_t size : layout.stickSizes) {
+      out.value(size);
+    }
+    out.end().end();
+  });
+  out.end();
 }
 
-Json designSpaceConfig(const SuperDsc &dsc) {
-  Json masking = Json::object();
-  for (const auto &[dim, range] : dsc.masking) {
-    masking[dim] = Json::array({Json::array({range.first, range.second})});
-  }
-  Json coreIds = Json::array();
-  for (int64_t core = 0; core < dsc.cores; ++core) {
-    coreIds.push_back(core);
-  }
-  const Json stage = dimObject(dsc.perCoreSize, "core", "_");
-  Json nodes = Json::array(), tensors = Json::array();
+void masking(JsonWriter &out, const SuperDsc &dsc) {
+  out.beginObject();
+  forEachKey(dsc.masking, kDimOf, [&](const auto &entry) {
+    out.key(entry.first).beginArray().beginArray();
+    out.value(int64_t(entry.second.first)).value(int64_t(entry.second.second)).end().end();
+  });
+  out.end();
+}
+
+void designSpaceConfig(JsonWriter &out, const SuperDsc &dsc) {
   static const DscLayout kNoLayout;
+  out.beginObject().key("numCoresUsed_").value(dsc.cores);
+  out.key("numCoreletsUsed_").value(int64_t(1)).key("coreIdsUsed_").beginArray();
+  for (int64_t core = 0; core < dsc.cores; ++core) {
+    out.value(core);
+  }
+  out.end().key("N_");
+  dimObject(out, dsc.size, "n", "_");
+  out.key("coordinateMasking_");
+  masking(out, dsc);
+  out.key("maskingConstId_").value(int64_t(dsc.masking.empty() ? -1 : 0));
+  out.key("dataStageParam_").beginObject().key("0").beginObject();
+  for (const char *stage : {"ss_", "el_"}) {
+    out.key(stage);
+    dimObject(out, dsc.perCoreSize, "core", "_");
+  }
+  out.end().end().key("primaryDsInfo_");
+  layoutsObject(out, dsc);
+  out.key("scheduleTree_").beginArray();
   for (size_t i = 0; i < dsc.tensors.size(); ++i) {
     auto layout = std::find_if(dsc.layouts.begin(), dsc.layouts.end(), [&](const DscLayout &l) {
       return l.label == dsc.tensors[i].layout;
     });
-    nodes.push_back(allocateNode(dsc, i, layout == dsc.layouts.end() ? kNoLayout : *layout));
-    tensors.push_back(labeledDs(dsc, i));
+    allocateNode(out, dsc, i, layout == dsc.layouts.end() ? kNoLayout : *layout);
   }
-  Json out = Json::object();
-  out["numCoresUsed_"] = dsc.cores;
-  out["numCoreletsUsed_"] = 1;
-  out["coreIdsUsed_"] = coreIds;
-  out["N_"] = dimObject(dsc.size, "n", "_");
-  out["coordinateMasking_"] = masking;
-  out["maskingConstId_"] = dsc.masking.empty() ? -1 : 0;
-  out["dataStageParam_"] = {{"0", {{"ss_", stage}, {"el_", stage}}}};
-  out["primaryDsInfo_"] = layoutsObject(dsc);
-  out["scheduleTree_"] = nodes;
-  out["labeledDs_"] = tensors;
-  out["constantInfo_"] = constantInfo(dsc);
-  out["computeOp_"] = Json::array({computeOp(dsc)});
-  return out;
+  out.end().key("labeledDs_").beginArray();
+  for (size_t i = 0; i < dsc.tensors.size(); ++i) {
+    labeledDs(out, dsc, i);
+  }
+  out.end().key("constantInfo_");
+  constantInfo(out, dsc);
+  out.key("computeOp_").beginArray();
+  computeOp(out, dsc);
+  out.end().end();
+}
+
+void foldProperties(JsonWriter &out, const SuperDsc &dsc) {
+  out.key("sdscFoldProps_").beginArray();
+  factor(out, 1, "time");
+  out.end().key("sdscFolds_").beginObject().key("dim_prop_func").beginArray();
+  affine(out, 1);
+  out.end().key("dim_prop_attr").beginArray();
+  factor(out, 1, "time");
+  out.end().key("data_").beginObject().key("[0]").value("0").end().end();
+  out.key("coreFoldProp_");
+  factor(out, dsc.cores, "core");
+  out.key("coreletFoldProp_");
+  factor(out, 1, "corelet");
 }
 
 } // namespace
 
 std::string writeSuperDsc(const SuperDsc &dsc) {
-  const Json time = factor(1, "time");
-  Json body = Json::object();
-  body["sdscFoldProps_"] = Json::array({time});
-  body["sdscFolds_"] = {{"dim_prop_func", Json::array({affine(1)})},
-                        {"dim_prop_attr", Json::array({time})},
-                        {"data_", {{"[0]", "0"}}}};
-  body["coreFoldProp_"] = factor(dsc.cores, "core");
-  body["coreletFoldProp_"] = factor(1, "corelet");
-  body["numCoresUsed_"] = dsc.cores;
-  body["coreIdToDsc_"] = perCore(dsc.cores, [](int64_t) { return Json(0); });
-  body["numWkSlicesPerDim_"] = dimObject(dsc.slices, nullptr, "");
-  body["coreIdToWkSlice_"] = perCore(dsc.cores, [&](int64_t core) {
-    return size_t(core) < dsc.coreSlice.size() ? dimObject(dsc.coreSlice[size_t(core)], nullptr, "")
-                                               : Json::object();
+  JsonWriter out;
+  out.beginObject().key(fmt::format("{}_{}", dsc.index, dsc.op)).beginObject();
+  foldProperties(out, dsc);
+  out.key("numCoresUsed_").value(dsc.cores).key("coreIdToDsc_");
+  perCore(out, dsc.cores, [&](int64_t) { out.value(int64_t(0)); });
+  out.key("numWkSlicesPerDim_");
+  dimObject(out, dsc.slices, nullptr, "");
+  out.key("coreIdToWkSlice_");
+  static const DimMap<int64_t> kNoSlices;
+  perCore(out, dsc.cores, [&](int64_t core) {
+    const bool known = size_t(core) < dsc.coreSlice.size();
+    dimObject(out, known ? dsc.coreSlice[size_t(core)] : kNoSlices, nullptr, "");
   });
-  body["coreIdToDscSchedule"] =
-      perCore(dsc.cores, [](int64_t) { return Json::array({Json::array({-1, 0, 0, 0})}); });
-  body["dscs_"] = Json::array({Json{{dsc.op, designSpaceConfig(dsc)}}});
-  const Json file = {{fmt::format("{}_{}", dsc.index, dsc.op), body}};
-  return printJson(file, /*indentColumns=*/1, /*inlineChars=*/240);
+  out.key("coreIdToDscSchedule");
+  perCore(out, dsc.cores, [&](int64_t) {
+    out.beginArray().beginArray().value(int64_t(-1));
+    out.value(int64_t(0)).value(int64_t(0)).value(int64_t(0)).end().end();
+  });
+  out.key("dscs_").beginArray().beginObject().key(dsc.op);
+  designSpaceConfig(out, dsc);
+  out.end().end().end().end();
+  return out.print(/*indentColumns=*/1, /*inlineChars=*/240);
 }
 
 } // namespace spyre::spec

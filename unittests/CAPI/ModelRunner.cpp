@@ -12,17 +12,35 @@ namespace spyre::testing {
 
 namespace {
 
-/// Host bytes of a tensor in the model's dtype (float16 or bool), row-major.
+/// Host bytes of a tensor in the model's dtype, row-major.
 std::vector<uint8_t> hostBytes(const spec::TensorDesc &desc, const HostTensor &tensor) {
+  using numerics::HostType;
   std::vector<uint8_t> bytes(tensor.values.size() * numerics::hostTypeBytes(desc.dtype));
   for (size_t i = 0; i < tensor.values.size(); ++i) {
-    if (desc.dtype == numerics::HostType::Bool) {
+    if (desc.dtype == HostType::Bool) {
       bytes[i] = tensor.values[i] != 0;
+    } else if (desc.dtype == HostType::Float32) {
+      reinterpret_cast<float *>(bytes.data())[i] = tensor.values[i];
     } else {
-      reinterpret_cast<uint16_t *>(bytes.data())[i] = numerics::floatToHalf(tensor.values[i]);
+      reinterpret_cast<uint16_t *>(bytes.data())[i] =
+          desc.dtype == HostType::Bfloat16 ? numerics::floatToBfloat16(tensor.values[i])
+                                           : numerics::floatToHalf(tensor.values[i]);
     }
   }
   return bytes;
+}
+
+float hostValue(numerics::HostType dtype, const std::vector<uint8_t> &bytes, size_t i) {
+  using numerics::HostType;
+  if (dtype == HostType::Bool) {
+    return float(bytes[i]);
+  }
+  if (dtype == HostType::Float32) {
+    return reinterpret_cast<const float *>(bytes.data())[i];
+  }
+  const uint16_t bits = reinterpret_cast<const uint16_t *>(bytes.data())[i];
+  return dtype == HostType::Bfloat16 ? numerics::bfloat16ToFloat(bits)
+                                     : numerics::halfToFloat(bits);
 }
 
 layout::HostTensorRef refOf(const spec::TensorDesc &desc, std::vector<uint8_t> &bytes) {
@@ -60,13 +78,11 @@ Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::Devic
     result.deviceBytes.push_back(raw);
     HostTensor tensor;
     tensor.shape = desc.size;
+    tensor.dtype = desc.dtype;
     std::vector<uint8_t> bytes(elementCount(desc.size) * numerics::hostTypeBytes(desc.dtype));
     SPYRE_RETURN_IF_ERROR(runtime::downloadTensor(out[i], desc, refOf(desc, bytes)));
     for (int64_t n = 0; n < elementCount(desc.size); ++n) {
-      tensor.values.push_back(
-          desc.dtype == numerics::HostType::Bool
-              ? float(bytes[n])
-              : numerics::halfToFloat(reinterpret_cast<uint16_t *>(bytes.data())[n]));
+      tensor.values.push_back(hostValue(desc.dtype, bytes, size_t(n)));
     }
     result.outputs.push_back(std::move(tensor));
   }
@@ -90,9 +106,9 @@ Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &arti
     std::vector<uint8_t> &device = buffers[constant.tensor.name];
     device.resize(constant.tensor.layout.bytes());
     uint32_t bits = numerics::encodeConstant(constant.value, constant.tensor.layout.format);
-    for (size_t i = 0; i < device.size(); i += 2) {
-      device[i] = uint8_t(bits);
-      device[i + 1] = uint8_t(bits >> 8);
+    const auto width = size_t(numerics::elementBytes(constant.tensor.layout.format));
+    for (size_t i = 0; i < device.size(); ++i) {
+      device[i] = uint8_t(bits >> (8 * (i % width)));
     }
   }
   for (const spec::TensorDesc &output : model.outputs) {

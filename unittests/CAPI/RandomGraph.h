@@ -1,4 +1,4 @@
-//===- RandomGraph.h - seeded random graphs of the supported operations ---------------------===//
+//===- RandomGraph.h - seeded random graphs over the whole table of operations --------------===//
 #pragma once
 
 #include "spyre/Base/Random.h"
@@ -8,14 +8,23 @@
 namespace spyre::testing {
 
 struct RandomGraphOptions {
-  int64_t calls = 5;
-  /// Largest size of a dimension.
+  /// Steps of the chain; a step may need more than one call.
+  int64_t steps = 5;
+  /// Largest size of a dimension, and of a tensor.
   int64_t maxSize = 140;
-  /// Small integers and no exp: sums are exact in any order, so results must match exactly.
-  bool exact = true;
+  int64_t maxElements = 8000;
+  /// Small whole numbers instead of multiples of 1/64.
+  bool whole = false;
 };
 
+/// A chain of operations and at least two views on fresh inputs and earlier values.
 Graph randomGraph(Random &random, const RandomGraphOptions &options);
+
+/// Numbers that every format of the device and the host holds.
+HostTensor randomTensor(Random &random, const std::vector<int64_t> &shape, numerics::HostType dtype,
+                        bool whole);
+
+bool isViewCall(const std::string &target);
 
 /// The graph as graph IR text, inputs in default layouts.
 std::string graphText(const Graph &graph);

@@ -213,3 +213,11 @@ TEST(View, WindowsThatDoNotOverlapAreOneWalk) {
   EXPECT_FALSE(views::unfold(x, 1, 3, 2));
   EXPECT_TRUE(views::unfold(x, 1, 10, 2)) << "a single window overlaps nothing";
 }
+
+TEST(View, StepsOfACutNestOnlyWhenTheyDivideIt) {
+  const View rows = *views::reshape(View::whole(0, {128}), {8, 16});
+  EXPECT_TRUE(views::nests(rows));
+  EXPECT_TRUE(views::nests(*views::slice(rows, 1, 0, 4, 4)));
+  EXPECT_FALSE(views::nests(*views::slice(rows, 1, 0, 4, 5)));
+  EXPECT_TRUE(views::nests(*views::slice(rows, 1, 3, 1, 1))) << "one place has no step";
+}

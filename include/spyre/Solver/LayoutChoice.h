@@ -40,6 +40,9 @@ struct LayoutProblem {
     std::vector<int64_t> readCost;
     /// Cost of a copy for this operation alone, and of reading it; -1: impossible.
     int64_t privateCost = -1;
+    /// The operation writes into the tensor: a copy would not do, and copies that are there would
+    /// be out of date.
+    bool inPlace = false;
   };
   struct Choice {
     /// Option of the result; -1 when the operation writes into a tensor that is there already.

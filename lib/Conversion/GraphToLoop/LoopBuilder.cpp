@@ -145,6 +145,29 @@ bool attachUnits(const std::vector<int64_t> &shape, const std::vector<unsigned> 
 
 bool isCut(const Atoms &atoms) { return atoms.size() > 1; }
 
+/// Each step divides the one outside of it.
+bool stepsNest(const loop::LinearIndex &index) {
+  for (size_t i = 1; i < index.terms.size(); ++i) {
+    if (index.terms[i - 1].coefficient % index.terms[i].coefficient != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// What the inner steps reach, from where the walk begins, stays below one outer step.
+bool staysInside(const loop::LinearIndex &index, const std::vector<int64_t> &extents) {
+  int64_t reach = 0;
+  for (size_t i = index.terms.size(); i-- > 1;) {
+    reach += index.terms[i].coefficient * (extents[index.terms[i].var] - 1);
+    const int64_t step = index.terms[i - 1].coefficient;
+    if (index.offset % step + reach >= step) {
+      return false;
+    }
+  }
+  return true;
+}
+
 size_t cutCount(const View &view) {
   return size_t(std::count_if(view.dims.begin(), view.dims.end(), isCut));
 }
@@ -244,6 +267,20 @@ bool LoopBuilder::uncutOneInput(Request &request) {
   return true;
 }
 
+bool LoopBuilder::divides(const Operand &operand, const Loops &loops) {
+  mlir::AffineMap map = accessMap(operand, loops);
+  std::vector<int64_t> shape = bufferShape(operand.view.buffer);
+  for (unsigned d = 0; map && d < shape.size(); ++d) {
+    Expected<loop::LinearIndex> index = loop::linearize(map.getResult(d), map.getNumDims());
+    SPYRE_CHECK(index.ok(), "views are linear");
+    const int64_t step = index->terms.empty() ? 1 : index->terms.front().coefficient;
+    if (shape[d] % step != 0 || !stepsNest(*index) || !staysInside(*index, loops.varExtents)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool LoopBuilder::regionOneInput(Request &request, const Loops &loops) {
   for (Operand &operand : request.inputs) {
     mlir::AffineMap map = accessMap(operand, loops);
@@ -252,12 +289,18 @@ bool LoopBuilder::regionOneInput(Request &request, const Loops &loops) {
       return true;
     }
     std::vector<int64_t> shape = bufferShape(operand.view.buffer), multiples;
-    bool divides = true;
+    bool divides = true, nested = true;
     for (unsigned d = 0; d < shape.size(); ++d) {
       Expected<loop::LinearIndex> index = loop::linearize(map.getResult(d), map.getNumDims());
       SPYRE_CHECK(index.ok(), "views are linear");
       multiples.push_back(index->terms.empty() ? 1 : index->terms.front().coefficient);
-      divides = divides && shape[d] % multiples.back() == 0;
+      divides =
+          divides && shape[d] % multiples.back() == 0 && staysInside(*index, loops.varExtents);
+      nested = nested && stepsNest(*index);
+    }
+    if (!nested) { // cut inside by another operand; by itself it can be read
+      operand.view = materialize(operand.view);
+      return true;
     }
     if (!divides) {
       operand.view = copyRegion(operand.view, multiples);
@@ -277,6 +320,10 @@ void LoopBuilder::add(Request request) {
       SPYRE_CHECK(loops.has_value(), "whole operands never cut a loop");
     }
     if (regionOneInput(request, *loops)) {
+      continue;
+    }
+    // A part of a buffer is not cut where an input is, unless the buffer divides.
+    if (!divides(request.result, *loops) && uncutOneInput(request)) {
       continue;
     }
     std::vector<mlir::AffineMap> maps;
@@ -331,7 +378,7 @@ View LoopBuilder::copyRegion(const View &view, const std::vector<int64_t> &multi
 View LoopBuilder::slice(const View &view, int64_t dim, int64_t start, int64_t extent,
                         int64_t step) {
   std::optional<View> sliced = views::slice(view, dim, start, extent, step);
-  if (!sliced) {
+  if (!sliced || !views::nests(*sliced)) {
     sliced = views::slice(materialize(view), dim, start, extent, step);
     SPYRE_CHECK(sliced.has_value(), "a whole dimension can be sliced");
   }
@@ -342,7 +389,7 @@ View LoopBuilder::reshape(const View &view, const std::vector<int64_t> &shape) {
   std::optional<View> result = views::reshape(view, shape);
   bool tooManyPieces = result && views::atomCount(*result) > kMaxViewAtoms &&
                        views::atomCount(*result) > views::atomCount(view);
-  return result && !tooManyPieces ? *result : renumber(view, shape);
+  return result && !tooManyPieces && views::nests(*result) ? *result : renumber(view, shape);
 }
 
 namespace {

@@ -116,6 +116,8 @@ private:
   static std::optional<Loops> splitLoops(const Request &request);
   /// Replaces the input with the most cuts by a copy of it; false when none is cut.
   bool uncutOneInput(Request &request);
+  /// True when the places of the operand can be written as digits of its buffer's dimensions.
+  bool divides(const Operand &operand, const Loops &loops);
   /// Replaces an input whose steps do not divide its buffer; true when there was one.
   bool regionOneInput(Request &request, const Loops &loops);
   /// Variables to buffer dimensions; null when a unit variable finds no unit dimension.

@@ -41,7 +41,8 @@ std::vector<int64_t> movedLast(int64_t rank, int64_t dim) {
 
 View unfoldDim(LoopBuilder &loops, const View &value, int64_t dim, int64_t size, int64_t step) {
   if (std::optional<View> windows = views::unfold(value, dim, size, step)) {
-    return *windows;
+    return views::nests(*windows) ? *windows
+                                  : *views::unfold(loops.materialize(value), dim, size, step);
   }
   std::vector<int64_t> shape = value.shape();
   const int64_t count = (shape[size_t(dim)] - size) / step + 1, last = int64_t(shape.size());

@@ -185,6 +185,26 @@ std::optional<View> unfold(const View &view, int64_t dim, int64_t size, int64_t 
   return result;
 }
 
+bool nests(const View &view) {
+  std::vector<std::vector<int64_t>> strides(view.offset.size());
+  for (const Atoms &atoms : view.dims) {
+    for (const Atom &atom : atoms) {
+      if (atom.dim != kBroadcast && atom.extent > 1) {
+        strides[size_t(atom.dim)].push_back(atom.stride);
+      }
+    }
+  }
+  for (std::vector<int64_t> &steps : strides) {
+    std::sort(steps.begin(), steps.end());
+    for (size_t i = 1; i < steps.size(); ++i) {
+      if (steps[i] % steps[i - 1] != 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 std::optional<std::vector<int64_t>> commonSegments(int64_t extent,
                                                    const std::vector<const Atoms *> &operands) {
   std::set<int64_t> cuts = {1, extent};

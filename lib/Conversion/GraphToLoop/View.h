@@ -59,6 +59,10 @@ View dropDim(const View &view, int64_t dim);
 /// last dimension. Nothing when windows overlap, or the dimension is joined.
 std::optional<View> unfold(const View &view, int64_t dim, int64_t size, int64_t step);
 
+/// True when, along every dimension of the buffer, each step divides the next larger one: then
+/// places can be written as digits. A slice every 5th of a cut of 16 does not.
+bool nests(const View &view);
+
 /// Segments (outermost first) of one loop dimension such that every list of atoms is cut at segment
 /// borders; nothing when the cuts do not nest.
 std::optional<std::vector<int64_t>> commonSegments(int64_t extent,

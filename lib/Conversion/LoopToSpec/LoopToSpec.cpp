@@ -28,6 +28,9 @@ size_t constantRank(const std::string &name) {
 
 /// Collects operations of one bundle and gives each call tensor its segment.
 class Emitter {
+  /// Far below what the readers of OpSpecs and bundles take.
+  static constexpr size_t kMaxBundleOperations = 2048;
+
 public:
   Emitter(mlir::func::FuncOp main, const arch::DeviceDesc &device) : main(main), device(device) {}
 
@@ -124,7 +127,9 @@ private:
 
   Status addOp(ComputeOp op) {
     std::vector<std::string> added = newTensors(op);
-    if (!arguments.empty() && arguments.size() + added.size() > tensorLimit()) {
+    const bool isFull = specs.size() >= kMaxBundleOperations ||
+                        (!arguments.empty() && arguments.size() + added.size() > tensorLimit());
+    if (isFull) {
       closeBundle();
       added = newTensors(op);
     }

@@ -140,6 +140,20 @@ static bool coversWhole(const Access &access, unsigned var, int64_t extent) {
   return true;
 }
 
+/// True when entries are left out along some dimension: one of several, or every so many. In memory
+/// they lie between those of a neighbour.
+static bool leavesEntriesOut(const Access &access) {
+  BufferOp buffer = access.buffer;
+  auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
+  for (size_t d = 0; d < access.dims.size(); ++d) {
+    const std::vector<LinearIndex::Term> &terms = access.dims[d].terms;
+    if (terms.empty() ? type.getDimSize(unsigned(d)) > 1 : terms.back().coefficient > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool isOneCopy(const CopySide &from, const CopySide &to, llvm::ArrayRef<int64_t> extents) {
   const StickUse fromUse = stickUse(from.access, from.stickDim);
   const StickUse toUse = stickUse(to.access, to.stickDim);
@@ -152,7 +166,8 @@ bool isOneCopy(const CopySide &from, const CopySide &to, llvm::ArrayRef<int64_t>
   auto allows = [&](const Access &access, const StickUse &own, const StickUse &other) {
     const bool padded = other.kind == StickUse::Kind::Var && !own.isVar(other.var) &&
                         extents[other.var] % elemsPerStick(access.buffer) != 0;
-    return !padded || coversWhole(access, other.var, extents[other.var]);
+    return !padded ||
+           (coversWhole(access, other.var, extents[other.var]) && !leavesEntriesOut(access));
   };
   return allows(from.access, fromUse, toUse) && allows(to.access, toUse, fromUse);
 }

@@ -9,14 +9,6 @@ func.func @main(%arg0: tensor<4xf16>) -> tensor<4xf16> {
 
 // -----
 
-func.func @main(%arg0: tensor<4x4xf16>) -> tensor<4x4xf32> {
-  // expected-error @+1 {{SPYRE-E1003: softmax with a result of another type}}
-  %0 = graph.call "aten._softmax.default"(%arg0) {dim = 1 : i64, half_to_float = true} : (tensor<4x4xf16>) -> tensor<4x4xf32>
-  return %0 : tensor<4x4xf32>
-}
-
-// -----
-
 func.func @main(%arg0: tensor<4x3xf16>, %arg1: tensor<4x3xf16>) -> tensor<4x3xf16> {
   // expected-error @+1 {{SPYRE-E1004: matmul of [4, 3] and [4, 3]}}
   %0 = graph.call "aten.matmul.default"(%arg0, %arg1) : (tensor<4x3xf16>, tensor<4x3xf16>) -> tensor<4x3xf16>

@@ -72,7 +72,8 @@ struct CopySide {
 };
 /// Whether one operation can do the copy. An identity always can; a restickify pads the variables
 /// that are lanes on either side to whole sticks, and where such a variable is no lane its
-/// dimension must end where the variable does: it cannot be a slice.
+/// dimension must end where the variable does: it cannot be a slice, nor have entries between its
+/// own that are left out.
 bool isOneCopy(const CopySide &from, const CopySide &to, llvm::ArrayRef<int64_t> extents);
 
 } // namespace spyre::loop

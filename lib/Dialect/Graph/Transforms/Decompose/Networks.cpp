@@ -68,6 +68,10 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
   mlir::OpBuilder &builder = calls.builder;
   std::vector<int64_t> one = shapeOf(x);
   const int64_t size = one.back();
+  if (size == 1) { // its own mean: what is left is the bias
+    return calls.add(calls.mul(calls.sub(x, x), weightOf(call, calls, 1, 1)),
+                     weightOf(call, calls, 2, 0));
+  }
   one.back() = 1;
   Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
                           {{"exx2Scale", builder.getF64FloatAttr(1.0 / double(size))},

@@ -5,6 +5,7 @@
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace spyre::loop {
 
@@ -63,26 +64,30 @@ Lanes lanesOf(ComputeOp op, unsigned index, Lanes lanes) {
   return namesLanes(op) ? Lanes(namedStickVar(op, index)) : lanes;
 }
 
-bool isLegal(ComputeOp op, unsigned index, int64_t stickDim) {
-  const Access access = accessOf(op, index);
+static bool isLegal(ComputeOp op, const Access &access, unsigned index, int64_t stickDim) {
   const bool writes = index + 1 == operandCount(op);
   return stickUse(access, stickDim).kind != StickUse::Kind::Illegal &&
          (!writes || writesWholeSticks(op, access, stickDim));
 }
 
-bool fits(ComputeOp op, unsigned index, int64_t stickDim, Lanes lanes) {
-  const Access access = accessOf(op, index);
+bool isLegal(ComputeOp op, unsigned index, int64_t stickDim) {
+  return isLegal(op, accessOf(op, index), index, stickDim);
+}
+
+static bool fits(ComputeOp op, const Access &access, unsigned index, int64_t stickDim,
+                 Lanes lanes) {
   if (namesLanes(op)) {
     return followsExactly(access, stickDim, namedStickVar(op, index));
   }
-  return isLegal(op, index, stickDim) && isCompatible(access, stickUse(access, stickDim), lanes);
+  return isLegal(op, access, index, stickDim) &&
+         isCompatible(access, stickUse(access, stickDim), lanes);
+}
+
+bool fits(ComputeOp op, unsigned index, int64_t stickDim, Lanes lanes) {
+  return fits(op, accessOf(op, index), index, stickDim, lanes);
 }
 
 namespace {
-
-bool isPlainCopy(ComputeOp op) {
-  return op.getCallee() == kCopy && varsOf(accessOf(op, 0)) == varsOf(accessOf(op, 1));
-}
 
 /// Results with two values per stick, and the inputs that take them.
 bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
@@ -123,6 +128,7 @@ public:
         SPYRE_RETURN_IF_ERROR(addTensor(buffer));
       }
     }
+    SPYRE_RETURN_IF_ERROR(findCommonOptions());
     for (mlir::Operation &op : function.getBody().front()) {
       if (auto compute = llvm::dyn_cast<ComputeOp>(op)) {
         SPYRE_RETURN_IF_ERROR(addOperation(compute));
@@ -183,7 +189,43 @@ private:
     return Status::success();
   }
 
-  BufferOp bufferOf(ComputeOp op, unsigned index) { return accessOf(op, index).buffer; }
+  /// What is written in parts is written in one option, which all its writers can do.
+  Status findCommonOptions() {
+    std::vector<int> writers(model.buffers.size(), 0);
+    common.assign(model.buffers.size(), ~OptionSet(0));
+    for (ComputeOp op : function.getOps<ComputeOp>()) {
+      ++writers[size_t(tensorOf(op, operandCount(op) - 1))];
+    }
+    for (ComputeOp op : function.getOps<ComputeOp>()) {
+      const unsigned out = operandCount(op) - 1;
+      const auto result = size_t(tensorOf(op, out));
+      if (writers[result] < 2) {
+        continue;
+      }
+      SPYRE_ASSIGN_OR_RETURN(std::vector<Way> ways, waysOf(op));
+      OptionSet options = 0;
+      for (const Way &way : ways) {
+        options |= OptionSet(1) << optionOf(bufferOf(op, out), way.resultStick);
+      }
+      common[result] &= options;
+    }
+    return Status::success();
+  }
+
+  /// Computed once: the search for choices asks for it again and again.
+  const Access &access(ComputeOp op, unsigned index) {
+    std::vector<Access> &list = accesses[op];
+    while (list.size() < operandCount(op)) {
+      list.push_back(accessOf(op, unsigned(list.size())));
+    }
+    return list[index];
+  }
+
+  bool isPlainCopy(ComputeOp op) {
+    return op.getCallee() == kCopy && varsOf(access(op, 0)) == varsOf(access(op, 1));
+  }
+
+  BufferOp bufferOf(ComputeOp op, unsigned index) { return access(op, index).buffer; }
   int tensorOf(ComputeOp op, unsigned index) { return model.tensorOf.lookup(bufferOf(op, index)); }
 
   Status addOperation(ComputeOp op) {
@@ -209,7 +251,8 @@ private:
     std::vector<Lanes> lanes;
     for (const Way &way : ways) {
       const int option = optionOf(bufferOf(op, out), way.resultStick);
-      if (fixed[size_t(result)] >= 0 && fixed[size_t(result)] != option) {
+      const bool isCommon = (common[size_t(result)] >> option & 1) != 0;
+      if (!isCommon || (fixed[size_t(result)] >= 0 && fixed[size_t(result)] != option)) {
         continue;
       }
       operation.choices.push_back(choiceOf(op, way, inParts));
@@ -238,6 +281,7 @@ private:
       target.readCost.assign(size_t(typeOf(result).getRank()) + 1, -1);
       target.readCost[size_t(optionOf(result, way.resultStick))] =
           accessedBytes(op, out, way.resultStick);
+      target.inPlace = true;
       choice.needs.push_back(std::move(target));
       return choice;
     }
@@ -248,12 +292,12 @@ private:
 
   /// Bytes of an option that an access touches.
   int64_t accessedBytes(ComputeOp op, unsigned index, int64_t stickDim) {
-    const Access access = accessOf(op, index);
-    const int64_t width = elemsPerStick(access.buffer);
+    const Access &used = access(op, index);
+    const int64_t width = elemsPerStick(used.buffer);
     int64_t sticks = 1;
-    for (size_t d = 0; d < access.dims.size(); ++d) {
+    for (size_t d = 0; d < used.dims.size(); ++d) {
       int64_t steps = 1;
-      for (const LinearIndex::Term &term : access.dims[d].terms) {
+      for (const LinearIndex::Term &term : used.dims[d].terms) {
         steps *= op.getExtents()[term.var];
       }
       sticks *= int64_t(d) == stickDim ? ceilDiv(steps, width) : steps;
@@ -271,11 +315,11 @@ private:
     const LayoutProblem::Tensor &source = model.problem.tensors[size_t(tensor)];
     for (int option = 0; option <= typeOf(buffer).getRank(); ++option) {
       const int64_t stick = stickDimOf(buffer, option);
-      const bool accepted = copies ? isOneCopy({accessOf(op, 0), stick},
-                                               {accessOf(op, 1), way.resultStick}, op.getExtents())
+      const bool accepted = copies ? isOneCopy({access(op, 0), stick},
+                                               {access(op, 1), way.resultStick}, op.getExtents())
                                    : fitsAs(op, index, option, lanes);
       need.readCost.push_back(accepted ? accessedBytes(op, index, stick) : -1);
-      if (isLegal(op, index, stick)) {
+      if (isLegal(op, access(op, index), index, stick)) {
         const bool given = fixed[size_t(tensor)] == option;
         const int64_t cost =
             accessedBytes(op, index, stick) + (given ? 0 : 2 * source.copyTo[size_t(option)]);
@@ -295,18 +339,18 @@ private:
   bool fitsAs(ComputeOp op, unsigned index, int option, Lanes lanes) {
     BufferOp buffer = bufferOf(op, index);
     if (fixed[size_t(model.tensorOf.lookup(buffer))] == option && namesLanes(op)) {
-      Expected<DimRoles> roles = rolesFollowing(accessOf(op, index), namedStickVar(op, index));
-      return roles.ok() && fits(op, index, roles->stick(), lanes);
+      Expected<DimRoles> roles = rolesFollowing(access(op, index), namedStickVar(op, index));
+      return roles.ok() && fits(op, access(op, index), index, roles->stick(), lanes);
     }
-    return fits(op, index, stickDimOf(buffer, option), lanes);
+    return fits(op, access(op, index), index, stickDimOf(buffer, option), lanes);
   }
 
   /// Written by a copy of what the operation reads, and read by it.
   int64_t privateBytes(ComputeOp op, unsigned index, Lanes lanes) {
-    const Access access = accessOf(op, index);
-    const int64_t width = elemsPerStick(access.buffer);
+    const Access &used = access(op, index);
+    const int64_t width = elemsPerStick(used.buffer);
     int64_t sticks = 1;
-    for (unsigned var : varsOf(access)) {
+    for (unsigned var : varsOf(used)) {
       const int64_t extent = op.getExtents()[var];
       sticks *= lanes && *lanes == var ? ceilDiv(extent, width) : extent;
     }
@@ -340,13 +384,13 @@ private:
 
   /// Along a dimension of the result, innermost first; a plain copy may also write one element per
   /// stick.
-  static std::vector<Way> writtenWays(ComputeOp op) {
+  std::vector<Way> writtenWays(ComputeOp op) {
     const unsigned out = operandCount(op) - 1;
-    const Access access = accessOf(op, out);
+    const Access &used = access(op, out);
     std::vector<Way> ways;
-    for (auto d = int64_t(access.dims.size()); d-- > 0;) {
-      const StickUse use = stickUse(access, d);
-      if (use.kind == StickUse::Kind::Var && isLegal(op, out, d)) {
+    for (auto d = int64_t(used.dims.size()); d-- > 0;) {
+      const StickUse use = stickUse(used, d);
+      if (use.kind == StickUse::Kind::Var && isLegal(op, used, out, d)) {
         ways.push_back({use.var, d});
       }
     }
@@ -356,14 +400,14 @@ private:
     return ways;
   }
 
-  static Expected<std::vector<Way>> conversionWays(ComputeOp op) {
+  Expected<std::vector<Way>> conversionWays(ComputeOp op) {
     if (op.getExtents().empty() || op.getInputs().size() != 1 || op.getReductions() != 0) {
       return error<1206>("'{}' has one input, at least one variable and reduces none",
                          op.getCallee().str());
     }
-    const Access access = accessOf(op, 1);
-    for (int64_t d = 0; d < int64_t(access.dims.size()); ++d) {
-      if (followsExactly(access, d, namedStickVar(op, 1))) {
+    const Access &written = access(op, 1);
+    for (int64_t d = 0; d < int64_t(written.dims.size()); ++d) {
+      if (followsExactly(written, d, namedStickVar(op, 1))) {
         return std::vector<Way>{{namedStickVar(op, 1), d}};
       }
     }
@@ -371,14 +415,14 @@ private:
                        op.getCallee().str());
   }
 
-  static Expected<std::vector<Way>> matmulWays(ComputeOp op) {
+  Expected<std::vector<Way>> matmulWays(ComputeOp op) {
     if (op.getExtents().size() < 3 || op.getInputs().size() != 2) {
       return error<1206>(
           "a matmul has two inputs and at least three variables (rows, columns, reduced)");
     }
-    const Access access = accessOf(op, 2);
-    for (auto d = int64_t(access.dims.size()); d-- > 0;) {
-      if (followsExactly(access, d, matmulStickVar(op, 2))) {
+    const Access &used = access(op, 2);
+    for (auto d = int64_t(used.dims.size()); d-- > 0;) {
+      if (followsExactly(used, d, matmulStickVar(op, 2))) {
         return std::vector<Way>{{matmulStickVar(op, 2), d}};
       }
     }
@@ -387,9 +431,12 @@ private:
 
   mlir::func::FuncOp function;
   LayoutModel model;
+  std::unordered_map<mlir::Operation *, std::vector<Access>> accesses;
   /// Option a buffer's own layout is, or -1.
   std::vector<int> fixed;
   std::vector<bool> written;
+  /// Per tensor the options in which all its writers can write it.
+  std::vector<OptionSet> common;
 };
 
 } // namespace
