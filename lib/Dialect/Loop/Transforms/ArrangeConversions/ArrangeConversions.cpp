@@ -137,7 +137,7 @@ private:
         return -1;
       }
       if (writes) {
-        cost += buffer.getKind() == "output" ? typeOf(buffer).getNumElements() : 0;
+        cost += ElementOrders::isReadOutside(buffer) ? typeOf(buffer).getNumElements() : 0;
       } else if (!orders.hasPositions(buffer, *dim)) {
         cost += typeOf(buffer).getNumElements();
       }

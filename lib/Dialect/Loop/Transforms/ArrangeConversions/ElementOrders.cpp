@@ -191,8 +191,14 @@ BufferOp ElementOrders::addPositions(BufferOp buffer, unsigned dim) {
   return result;
 }
 
+bool ElementOrders::isReadOutside(BufferOp buffer) {
+  auto users = buffer.getResult().getUsers();
+  return buffer.getKind() == "output" ||
+         llvm::any_of(users, [](mlir::Operation *user) { return llvm::isa<HostOp>(user); });
+}
+
 void ElementOrders::finishOutput(BufferOp buffer, mlir::Operation *before) {
-  if (buffer.getKind() != "output") {
+  if (!isReadOutside(buffer)) {
     return;
   }
   const unsigned dim = arranged.lookup(buffer);

@@ -54,6 +54,8 @@ public:
   BufferOp positionsOf(BufferOp buffer, unsigned dim, mlir::Operation *before);
   /// The buffer that takes the place of \p buffer, which nobody wrote yet.
   BufferOp addPositions(BufferOp buffer, unsigned dim);
+  /// The graph's caller or a host step reads the buffer itself, in order.
+  static bool isReadOutside(BufferOp buffer);
   /// What leaves the graph is in order and has its own size. For other buffers nothing is done.
   void finishOutput(BufferOp buffer, mlir::Operation *before);
   /// The buffer is written: rearranged copies of it are out of date.
