@@ -56,31 +56,6 @@ void eraseDeadCalls(mlir::func::FuncOp main) {
   }
 }
 
-/// What would take more copies of slices than is sensible.
-Status checkCopies(CallOp call) {
-  const std::string name = call.getCallee().str();
-  int64_t copies = 0;
-  if (name == "aten.flip.default") {
-    const std::vector<int64_t> shape = shapeOf(call.getOperand(0));
-    for (int64_t dim : graph::listAttribute(call, "dims")) {
-      copies += flipCopies(shape[size_t(dim < 0 ? dim + int64_t(shape.size()) : dim)]);
-    }
-  } else if (name == "aten.as_strided.default") {
-    copies =
-        stridedCopies(graph::listAttribute(call, "size"), graph::listAttribute(call, "stride"));
-  } else if (name == "aten.unfold.default") {
-    const std::vector<int64_t> shape = shapeOf(call.getResult());
-    const auto rank = int64_t(shape.size()) - 1;
-    const int64_t count = shape[size_t(graph::dimAttribute(call, "dimension", 0, rank))];
-    const bool overlaps = graph::intAttribute(call, "step", 1) < shape.back();
-    copies = overlaps ? std::min(count, shape.back()) : 0;
-  }
-  return copies <= kMaxSliceCopies
-             ? Status::success()
-             : error<1004>("{} takes {} copies of slices, at most {} are made; run it on the CPU",
-                           name, copies, kMaxSliceCopies);
-}
-
 /// Walks the calls of a verified graph once and builds the loop module beside it.
 class Converter {
 public:
@@ -391,12 +366,6 @@ struct GraphToLoop : mlir::PassWrapper<GraphToLoop, mlir::OperationPass<mlir::Mo
       return signalPassFailure();
     }
     eraseDeadCalls(source);
-    for (CallOp call : source.getOps<CallOp>()) {
-      if (Status status = checkCopies(call); !status.ok()) {
-        (void)dialect::report(call, status);
-        return signalPassFailure();
-      }
-    }
     mlir::OpBuilder builder(source);
     builder.setInsertionPointAfter(source);
     auto target = builder.create<mlir::func::FuncOp>(source.getLoc(), "main",

@@ -1,6 +1,8 @@
 //===- Rearrange.cpp - see Rearrange.h ------------------------------------------------------===//
 #include "Rearrange.h"
 
+#include "spyre/Dialect/Graph/IR/SliceCopies.h"
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -62,32 +64,12 @@ View unfoldDim(LoopBuilder &loops, const View &value, int64_t dim, int64_t size,
   return result;
 }
 
-/// Factors of \p extent; small ones are joined, since each factor moves the whole tensor once.
-static std::vector<int64_t> flipDigits(int64_t extent) {
-  constexpr int64_t kWanted = 16;
-  std::vector<int64_t> digits;
-  for (int64_t prime = 2; extent > 1; ++prime) {
-    prime = prime * prime > extent ? extent : prime;
-    while (extent % prime == 0) {
-      const bool joins = !digits.empty() && digits.back() * prime <= kWanted;
-      joins ? void(digits.back() *= prime) : digits.push_back(prime);
-      extent /= prime;
-    }
-  }
-  return digits;
-}
-
-int64_t flipCopies(int64_t extent) {
-  const std::vector<int64_t> digits = flipDigits(extent);
-  return std::accumulate(digits.begin(), digits.end(), int64_t(0));
-}
-
 View flipDim(LoopBuilder &loops, const View &value, int64_t dim) {
   const std::vector<int64_t> shape = value.shape();
   const int64_t extent = shape[size_t(dim)];
   View current = value;
   int64_t inner = 1;
-  for (int64_t digit : flipDigits(extent)) {
+  for (int64_t digit : graph::flipDigits(extent)) {
     // [.., outer, digit, inner, ..]
     std::vector<int64_t> cut = shape;
     cut[size_t(dim)] = extent / (digit * inner);
@@ -129,34 +111,6 @@ View diagonalOf(LoopBuilder &loops, const View &value, int64_t dim1, int64_t dim
 
 namespace {
 
-/// Dimensions with more than one value, largest stride first; those of equal stride in order.
-std::vector<size_t> byStride(const std::vector<int64_t> &shape,
-                             const std::vector<int64_t> &stride) {
-  std::vector<size_t> order;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] > 1) {
-      order.push_back(d);
-    }
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return stride[a] > stride[b]; });
-  return order;
-}
-
-/// The outermost dimension whose steps the ones inside of it do not fill evenly, or -1.
-int64_t findOverlap(const std::vector<int64_t> &shape, const std::vector<int64_t> &stride) {
-  const std::vector<size_t> order = byStride(shape, stride);
-  for (size_t i = 0; i + 1 < order.size(); ++i) {
-    const size_t outer = order[i], next = order[i + 1];
-    const bool nests = stride[next] == 0 || (stride[outer] % stride[next] == 0 &&
-                                             stride[next] * shape[next] <= stride[outer]);
-    if (!nests) {
-      return int64_t(shape[outer] < shape[next] ? outer : next);
-    }
-  }
-  return -1;
-}
-
 /// \p storage is one whole dimension, long enough.
 View nestedWalk(const View &storage, const std::vector<int64_t> &shape,
                 const std::vector<int64_t> &stride, int64_t offset) {
@@ -174,7 +128,7 @@ View nestedWalk(const View &storage, const std::vector<int64_t> &shape,
 
 void copyWalk(LoopBuilder &loops, const View &storage, const std::vector<int64_t> &shape,
               const std::vector<int64_t> &stride, int64_t offset, const View &to) {
-  const int64_t dim = findOverlap(shape, stride);
+  const int64_t dim = graph::findOverlap(shape, stride);
   if (dim < 0) {
     loops.addCopy(nestedWalk(storage, shape, stride, offset), to);
     return;
@@ -188,19 +142,6 @@ void copyWalk(LoopBuilder &loops, const View &storage, const std::vector<int64_t
 
 } // namespace
 
-int64_t stridedCopies(const std::vector<int64_t> &shape, const std::vector<int64_t> &stride) {
-  const int64_t dim = findOverlap(shape, stride);
-  if (dim < 0) {
-    return 1;
-  }
-  std::vector<int64_t> one = shape;
-  one[size_t(dim)] = 1;
-  const int64_t inner = stridedCopies(one, stride);
-  return inner > kMaxSliceCopies
-             ? inner
-             : std::min<int64_t>(shape[size_t(dim)], kMaxSliceCopies + 1) * inner;
-}
-
 View stridedView(LoopBuilder &loops, const View &value, const std::vector<int64_t> &shape,
                  const std::vector<int64_t> &stride, int64_t offset) {
   const std::vector<int64_t> from = value.shape();
@@ -208,7 +149,7 @@ View stridedView(LoopBuilder &loops, const View &value, const std::vector<int64_
       std::accumulate(from.begin(), from.end(), int64_t(1), std::multiplies<>());
   View storage = loops.addBuffer({elements}, loops.elementType(value.buffer));
   loops.addCopy(value, reshaped(storage, from));
-  if (findOverlap(shape, stride) < 0) {
+  if (graph::findOverlap(shape, stride) < 0) {
     return nestedWalk(storage, shape, stride, offset);
   }
   View result = loops.addBuffer(shape, loops.elementType(value.buffer));

@@ -18,22 +18,15 @@ namespace spyre {
 views::View unfoldDim(LoopBuilder &loops, const views::View &value, int64_t dim, int64_t size,
                       int64_t step);
 
-/// Copies of slices a flip of a dimension of \p extent takes; a large prime factor makes it many.
-int64_t flipCopies(int64_t extent);
-constexpr int64_t kMaxSliceCopies = 256;
 views::View flipDim(LoopBuilder &loops, const views::View &value, int64_t dim);
 
 /// Elements (i + start1, i + start2) of dimensions \p dim1 and \p dim2, as the last dimension.
 views::View diagonalOf(LoopBuilder &loops, const views::View &value, int64_t dim1, int64_t dim2,
                        int64_t offset);
 
-/// The elements of \p value in row-major order, read with \p shape, \p stride and \p offset. The
-/// walk must have been checked with stridedCopies.
+/// The elements of \p value in row-major order, read with \p shape, \p stride and \p offset.
 views::View stridedView(LoopBuilder &loops, const views::View &value,
                         const std::vector<int64_t> &shape, const std::vector<int64_t> &stride,
                         int64_t offset);
-/// How many copies of slices it takes: 1 for strides that nest, as many as there are values of the
-/// dimensions that do not.
-int64_t stridedCopies(const std::vector<int64_t> &shape, const std::vector<int64_t> &stride);
 
 } // namespace spyre

@@ -1,6 +1,7 @@
 //===- OpChecks.cpp - a call against its row ------------------------------------------------===//
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
+#include "spyre/Dialect/Graph/IR/SliceCopies.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
@@ -511,6 +512,34 @@ Status checkCat(CallOp call, const OpRow &row) {
                            shapeText(out), dim);
 }
 
+std::vector<int64_t> sizesOf(mlir::Value value) {
+  return dialect::toVector(typeOf(value).getShape());
+}
+
+/// What would take more copies of slices than is sensible.
+Status checkCopies(CallOp call) {
+  const std::string name = call.getCallee().str();
+  int64_t copies = 0;
+  if (name == "aten.flip.default") {
+    const std::vector<int64_t> shape = sizesOf(call.getOperand(0));
+    for (int64_t dim : listAttribute(call, "dims")) {
+      copies += flipCopies(shape[size_t(dim < 0 ? dim + int64_t(shape.size()) : dim)]);
+    }
+  } else if (name == "aten.as_strided.default") {
+    copies = stridedCopies(listAttribute(call, "size"), listAttribute(call, "stride"));
+  } else if (name == "aten.unfold.default") {
+    const std::vector<int64_t> shape = sizesOf(call.getResult());
+    const auto rank = int64_t(shape.size()) - 1;
+    const int64_t count = shape[size_t(dimAttribute(call, "dimension", 0, rank))];
+    const bool overlaps = intAttribute(call, "step", 1) < shape.back();
+    copies = overlaps ? std::min(count, shape.back()) : 0;
+  }
+  return copies <= kMaxSliceCopies
+             ? Status::success()
+             : error<1004>("{} takes {} copies of slices, at most {} are made; run it on the CPU",
+                           name, copies, kMaxSliceCopies);
+}
+
 } // namespace
 
 Status checkCall(CallOp call, const OpRow &row) {
@@ -524,9 +553,11 @@ Status checkCall(CallOp call, const OpRow &row) {
   case OpKind::Reduction:
     return checkReduction(call, row);
   case OpKind::View:
-    return checkView(call, row);
+    SPYRE_RETURN_IF_ERROR(checkView(call, row));
+    return checkCopies(call);
   case OpKind::Rearrange:
-    return checkFlip(call, row);
+    SPYRE_RETURN_IF_ERROR(checkFlip(call, row));
+    return checkCopies(call);
   case OpKind::Cat:
     return checkCat(call, row);
   case OpKind::Fill:
