@@ -21,7 +21,7 @@ PARSERS = [
     ("program binary", "FuzzProgram", ["lib/Program/Binary*.cpp"]),
     ("program text", "FuzzAssembly", ["lib/Program/Assembler*.cpp"]),
     ("device description", "FuzzDeviceDesc", ["lib/Arch/DeviceDesc.cpp"]),
-    ("JSON", "FuzzJson", ["lib/Base/JsonParser.cpp", "lib/Base/JsonReader.cpp"]),
+    ("JSON", "FuzzJson", ["lib/Base/JsonParser.cpp"]),
     ("npy", "FuzzNpy", ["lib/Runtime/Npy.cpp"]),
     ("OpSpec text", "FuzzOpSpec", ["lib/Spec/OpSpecLexer.cpp", "lib/Spec/OpSpecParser.cpp"]),
     ("SuperDSC", "FuzzSuperDsc", ["lib/Spec/SuperDscReader.cpp", "lib/Spec/SuperDscFields.cpp", "lib/Spec/SuperDscNodes.cpp"]),
