@@ -213,15 +213,12 @@ static void storeOutput(const Conversion &op, PhaseBuilder &builder) {
 
 /// Puts the constants between input and result of the vector function.
 static void completeVector(const std::vector<uint32_t> &constants, Instruction &instruction) {
-  program::Operand result = instruction.operands[1];
-  size_t count = 1;
+  program::Operand result = instruction.operands.back();
+  instruction.operands.pop_back();
   for (uint32_t bits : constants) {
-    program::Operand &operand = instruction.operands[count++] = {};
-    operand.kind = program::Operand::Kind::Constant;
-    operand.offset = bits;
+    instruction.operands.push_back(program::constantOperand(bits));
   }
-  instruction.operands[count] = result;
-  instruction.operandCount = uint8_t(count + 1);
+  instruction.operands.push_back(result);
 }
 
 Expected<program::Phase> lowerConversion(const Kernel &kernel, BufferTable &buffers) {
