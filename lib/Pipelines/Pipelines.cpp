@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -165,23 +166,33 @@ Status checkIrText(const std::string &text) {
   return Status::success();
 }
 
-Expected<std::string> runIrPhase(Phase from, const std::string &text, const Options &options) {
+/// The passes from one phase to the other; what each phase leaves is verified.
+static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Phase to,
+                        const Options &options) {
+  DiagnosticCollector diagnostics(&session.context);
+  for (Phase phase = from; phase < to; phase = Phase(int(phase) + 1)) {
+    mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
+    addPasses(manager, phase, options);
+    manager.enableVerifier(false);
+    if (mlir::failed(manager.run(module)) || mlir::failed(mlir::verify(module))) {
+      return diagnostics.status();
+    }
+  }
+  return Status::success();
+}
+
+Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
+                                  const Options &options) {
   Session session;
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
-  mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
-  addPasses(manager, from, options);
-  // The next phase reads, and so verifies, what this one prints.
-  manager.enableVerifier(false);
-  DiagnosticCollector diagnostics(&session.context);
-  if (mlir::failed(manager.run(*module))) {
-    return diagnostics.status();
-  }
+  SPYRE_RETURN_IF_ERROR(runPasses(session, *module, from, to, options));
   return printIr(*module);
 }
 
-Expected<Artifacts> emitOpSpecs(const std::string &text, const Options &options) {
+Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Options &options) {
   Session session;
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
+  SPYRE_RETURN_IF_ERROR(runPasses(session, *module, from, Phase::Division, options));
   return emitSpecs(*module, options.device);
 }
 

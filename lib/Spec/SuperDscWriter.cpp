@@ -418,7 +418,7 @@ void foldProperties(JsonWriter &out, const SuperDsc &dsc) {
 } // namespace
 
 std::string writeSuperDsc(const SuperDsc &dsc) {
-  JsonWriter out;
+  JsonWriter out(/*inlineChars=*/240);
   out.beginObject().key(fmt::format("{}_{}", dsc.index, dsc.op)).beginObject();
   foldProperties(out, dsc);
   out.key("numCoresUsed_").value(dsc.cores).key("coreIdToDsc_");
@@ -439,7 +439,7 @@ std::string writeSuperDsc(const SuperDsc &dsc) {
   out.key("dscs_").beginArray().beginObject().key(dsc.op);
   designSpaceConfig(out, dsc);
   out.end().end().end().end();
-  return out.print(/*indentColumns=*/1, /*inlineChars=*/240);
+  return out.print(/*indentColumns=*/1);
 }
 
 } // namespace spyre::spec

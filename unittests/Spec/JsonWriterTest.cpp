@@ -67,9 +67,9 @@ Json randomValue(Random &random, int depth, JsonWriter &writer) {
 TEST(JsonWriter, PrintsWhatTheTreePrints) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
-    JsonWriter writer;
-    const Json tree = randomValue(random, 0, writer);
     const size_t inlineChars = random.below(120);
-    ASSERT_EQ(writer.print(2, inlineChars), printJson(tree, 2, inlineChars)) << "seed " << seed;
+    JsonWriter writer(inlineChars);
+    const Json tree = randomValue(random, 0, writer);
+    ASSERT_EQ(writer.print(2), printJson(tree, 2, inlineChars)) << "seed " << seed;
   }
 }
