@@ -4,11 +4,21 @@
 #include "spyre/Base/Json.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace spyre::spec {
 
-static bool isPlain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
+/// Characters that stand for themselves; a table, since every key and string passes here.
+static constexpr auto kIsPlain = [] {
+  std::array<bool, 256> plain{};
+  for (int c = 0x20; c < 0x7f; ++c) {
+    plain[size_t(c)] = c != '"' && c != '\\';
+  }
+  return plain;
+}();
+
+static bool isPlain(char c) { return kIsPlain[uint8_t(c)]; }
 
 void JsonWriter::appendQuoted(std::string_view string) {
   if (std::all_of(string.begin(), string.end(), isPlain)) {

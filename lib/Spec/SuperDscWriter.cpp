@@ -224,8 +224,12 @@ void startAddresses(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tenso
   out.end().key("dim_prop_attr");
   threeFactors(out, dsc.cores);
   out.key("data_").beginObject();
+  std::string key;
   for (size_t core = 0; core < tensor.startAddress.size(); ++core) {
-    out.key(fmt::format("[{}, 0, 0]", core));
+    key = '[';
+    key += Digits(int64_t(core));
+    key += ", 0, 0]";
+    out.key(key);
     out.value(std::string_view(Digits(tensor.startAddress[core])));
   }
   out.end().end();
