@@ -62,13 +62,23 @@ JsonWriter &JsonWriter::end() {
   return *this;
 }
 
-JsonWriter &JsonWriter::value(int64_t number) {
+template <typename Number>
+void JsonWriter::appendNumber(Number number) {
   Item &item = addItem(Kind::Scalar);
-  char digits[24];
+  char digits[32];
   const char *last = std::to_chars(digits, digits + sizeof digits, number).ptr;
   pool.append(digits, size_t(last - digits));
   item.size = uint32_t(last - digits);
   finish(items.size() - 1);
+}
+
+JsonWriter &JsonWriter::value(int64_t number) {
+  appendNumber(number);
+  return *this;
+}
+
+JsonWriter &JsonWriter::real(double number) {
+  appendNumber(number);
   return *this;
 }
 

@@ -27,6 +27,8 @@ public:
   JsonWriter &key(std::string_view name);
   JsonWriter &value(int64_t number);
   JsonWriter &value(std::string_view text);
+  /// The shortest decimal form that reads back the same; whole numbers without a point. Finite.
+  JsonWriter &real(double number);
   JsonWriter &value(const char *text) { return value(std::string_view(text)); }
 
   /// All that was written, as one value; see printJson.
@@ -47,6 +49,8 @@ private:
     uint32_t children = 0;
   };
 
+  template <typename Number>
+  void appendNumber(Number number);
   JsonWriter &begin(Kind kind);
   Item &addItem(Kind kind);
   void finish(size_t index);
