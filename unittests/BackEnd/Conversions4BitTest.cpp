@@ -104,19 +104,19 @@ TEST(ConversionChains, HalfBytesAreMadeInLx) {
   }
 }
 
-// More dimensions than an instruction has levels, all of them cut into tiles.
+// More dimensions than an instruction has levels, in orders that join none of them.
 TEST(Conversions4Bit, LevelsAreLeftForTheSticksThatShareOne) {
   for (const char *name : {"openspyre", "tiny"}) {
     for (const std::string op : {"csqint4", "csqint4wt"}) {
       const int64_t rows = op == "csqint4" ? 2 : 4, width = 256 / rows;
       OpSpec spec = specOf(
           op,
-          {{"a", 3, 1}, {"b", 5, 1}, {"c", 3, 1}, {"e", 2, 1}, {"o", 2 * rows, 1}, {"d", 256, 1}},
-          {argOf(DataFormat::Sen169Fp16, {4, 4, 6, 3, 3, 2 * rows + 1, 5, 64},
+          {{"a", 2, 1}, {"b", 3, 1}, {"c", 2, 1}, {"e", 2, 1}, {"o", 2 * rows, 1}, {"d", 256, 1}},
+          {argOf(DataFormat::Sen169Fp16, {3, 3, 5, 1, 3, 2 * rows + 1, 4, 64},
                  {Coordinate::var("a"), Coordinate::var("c"), Coordinate::floorDiv("d", 64),
                   Coordinate::constant(0), Coordinate::var("e"), Coordinate::var("o"),
                   Coordinate::var("b"), Coordinate::mod("d", 64)}),
-           argOf(DataFormat::SenInt4, {2, 3, 5, 3, 2, 256 / width},
+           argOf(DataFormat::SenInt4, {2, 2, 3, 2, 2, 256 / width},
                  {Coordinate::floorDiv("o", rows), Coordinate::var("c"), Coordinate::var("b"),
                   Coordinate::var("a"), Coordinate::var("e"), Coordinate::floorDiv("d", width)})});
       appendStick(op, spec.args[0], spec.args[1]);
