@@ -177,6 +177,19 @@ TEST(RefusesConversions, SticksThatAreNotThoseOf4Bits) {
   expectError(copy, 5302, "convert first");
 }
 
+TEST(RefusesConversions, InputsInTheLxOfOtherCores) {
+  OpSpec fours = into4Bits("csqint4", 4, 8, 512, 1);
+  fours.iterationSpace[1].cores = 4;
+  OpSpec eights =
+      specOf("csqint8ch", {{"x", 16, 4}, {"d", 512, 1}},
+             {rowsOf(DataFormat::Sen169Fp16, 16, 512), rowsOf(DataFormat::SenInt8, 16, 512)});
+  for (OpSpec spec : {fours, eights}) {
+    toLx(spec.args[0], 0);
+    spec.args[0].lxDivision = {{"d", 4}};
+    expectError(dscOf(spec), 5302, "copy it (identity) into the division of the operation first");
+  }
+}
+
 TEST(RefusesConversions, WorkInPlaceTo4Bits) {
   OpSpec spec = into4Bits("csqint4", 1, 2, 128);
   toLx(spec.args[0], 2048);
