@@ -88,11 +88,21 @@ JsonWriter &JsonWriter::end() {
   return *this;
 }
 
-JsonWriter &JsonWriter::value(int64_t number) {
+template <typename Number>
+void JsonWriter::appendNumber(Number number) {
   Item &item = addItem();
-  char digits[24];
+  char digits[32];
   text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
   item.end = uint32_t(text.size());
+}
+
+JsonWriter &JsonWriter::value(int64_t number) {
+  appendNumber(number);
+  return *this;
+}
+
+JsonWriter &JsonWriter::real(double number) {
+  appendNumber(number);
   return *this;
 }
 

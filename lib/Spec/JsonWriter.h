@@ -34,6 +34,8 @@ public:
   JsonWriter &value(int64_t number);
   JsonWriter &value(std::string_view string);
   JsonWriter &value(const char *string) { return value(std::string_view(string)); }
+  /// The shortest decimal form that reads back the same; whole numbers without a point. Finite.
+  JsonWriter &real(double number);
 
   /// All that was written, as one value; see printJson.
   std::string print(int indentColumns) const;
@@ -50,6 +52,8 @@ private:
     uint32_t next = 0;
   };
 
+  template <typename Number>
+  void appendNumber(Number number);
   JsonWriter &begin(char bracket);
   JsonWriter &plainKey(std::string_view name);
   void separate();

@@ -6,6 +6,7 @@
 #include "spyre/Spec/SuperDsc.h"
 
 #include "JsonWriter.h"
+#include "SuperDscSticks.h"
 
 #include <algorithm>
 #include <charconv>
@@ -278,7 +279,7 @@ void labeledDs(JsonWriter &out, const SuperDsc &dsc, size_t index) {
   for (const auto &entry : tensor.scale) {
     out.value(int64_t(entry.second));
   }
-  out.end().key("wordLength").value(numerics::elementBytes(tensor.format));
+  out.end().key("wordLength").real(wordLengthBytes(tensor.format));
   out.key("dataFormat_").value(numerics::formatName(tensor.format));
   out.key("memOrg_").beginObject();
   auto present = [&](const char *where) {

@@ -35,6 +35,11 @@ Json randomValue(Random &random, int depth, JsonWriter &writer) {
     return number;
   }
   case 1: {
+    if (random.below(4) == 0) {
+      const double half = double(random.between(-100000, 100000)) + 0.5;
+      writer.real(half);
+      return half;
+    }
     const std::string text = randomText(random);
     writer.value(text);
     return text;
