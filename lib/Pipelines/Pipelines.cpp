@@ -131,7 +131,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(createGraphToLoopPass());
     return;
   case Phase::Loop:
-    manager.addPass(loop::createElideOutputCopiesPass(options.trace));
+    manager.addPass(loop::createElideCopiesPass(options.trace));
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));

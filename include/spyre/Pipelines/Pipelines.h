@@ -1,7 +1,7 @@
 //===- Pipelines.h - the compiler as a sequence of phases -----------------------------------===//
 //
 //   graph --spyre-graph-verify, spyre-graph-to-loop--> loop
-//   loop --spyre-loop-elide-output-copies, spyre-loop-arrange-conversions,
+//   loop --spyre-loop-elide-copies, spyre-loop-arrange-conversions,
 //          spyre-loop-propagate-layouts, spyre-loop-pad-matmul--> layout
 //   layout --spyre-loop-divide-work, spyre-loop-plan-pool--> division
 //   division --emitSpecs--> opspec --generateBundle--> bundle --back end--> code

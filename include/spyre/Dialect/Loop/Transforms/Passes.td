@@ -4,18 +4,19 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ElideOutputCopiesPass : Pass<"spyre-loop-elide-output-copies", "::mlir::ModuleOp"> {
-  let summary = "Computes results in the buffer, and the shape, that they are returned in.";
+def ElideCopiesPass : Pass<"spyre-loop-elide-copies", "::mlir::ModuleOp"> {
+  let summary = "Computes values in the buffer, and the shape, that they are copied to.";
   let description = [{
     Requires: nothing.
-    Ensures: no copy from a temp to an output is left that only renames places and whose source can be accessed
-    under the new names by all operations; loops that run over several of the new dimensions are split, sticks
-    are not.
+    Ensures: no copy from a whole temp to (a part of) an output or another temp is left that only gives elements new
+    places, if all operations can access them there; loops that run over several of the new dimensions are split,
+    sticks are not.
     Idempotent. Deterministic. Linear in operations.
-    Example: `(x @ w).view(4, 24, 128)` writes the three-dimensional result at once.
+    Example: `(x @ w).view(4, 24, 128)` writes the three-dimensional result at once; what is concatenated is computed in
+    its part.
   }];
   let dependentDialects = ["::spyre::loop::LoopDialect"];
-  let constructor = "::spyre::loop::createElideOutputCopiesPass()";
+  let constructor = "::spyre::loop::createElideCopiesPass()";
 }
 
 def ArrangeConversionsPass : Pass<"spyre-loop-arrange-conversions", "::mlir::ModuleOp"> {

@@ -1,5 +1,5 @@
 // 13 windows of 6 out of 79 rows: split, the loop of the first copy would walk 79 rows in steps of 6.
-// RUN: spyre-opt %s --spyre-loop-elide-output-copies | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-elide-copies | FileCheck %s
 
 // CHECK: loop.compute "copy" ins(%x : {{.*}}) outs(%t : {{.*}} extents [78]
 // CHECK: loop.compute "copy" ins(%t : {{.*}}) outs(%out0 : {{.*}} extents [13, 6]

@@ -1,5 +1,5 @@
 // The rows of the producer run over two dimensions of what is returned: its loop is split.
-// RUN: spyre-opt %s --spyre-loop-elide-output-copies | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-elide-copies | FileCheck %s
 
 // CHECK-DAG: #[[ROWS:.*]] = affine_map<(d0, d1, d2) -> (d0 * 24 + d1, d2)>
 // CHECK-DAG: #[[OUT:.*]] = affine_map<(d0, d1, d2) -> (d0, d1, d2)>

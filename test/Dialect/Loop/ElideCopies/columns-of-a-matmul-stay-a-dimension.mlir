@@ -1,5 +1,5 @@
 // A matmul with one column, returned without that dimension: its lanes are named by the column, so the copy stays.
-// RUN: spyre-opt %s --spyre-loop-elide-output-copies | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-elide-copies | FileCheck %s
 
 // CHECK: loop.compute "batchmatmul" {{.*}} outs(%t :
 // CHECK: loop.compute "copy" ins(%t : {{.*}}) outs(%out0 :

@@ -1,6 +1,6 @@
 // Attention scores: q [2, 4, 32, 64] and k [2, 4, 64, 128] read as batches of 8, the product read as [2, 4, 32, 128]: sequence
 // and head stay loops of their own and nothing is copied. [spec: front-end 1.6]
-// RUN: spyre-opt %s --spyre-graph-to-loop --spyre-loop-elide-output-copies | FileCheck %s
+// RUN: spyre-opt %s --spyre-graph-to-loop --spyre-loop-elide-copies | FileCheck %s
 
 // CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>
 // CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4, d3)>

@@ -1,5 +1,5 @@
 // A transposed result that is also read: the reader follows, in program order.
-// RUN: spyre-opt %s --spyre-loop-elide-output-copies | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-elide-copies | FileCheck %s
 
 // CHECK-DAG: #[[SAME:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG: #[[TURNED:.*]] = affine_map<(d0, d1) -> (d1, d0)>

@@ -1,6 +1,6 @@
 // x [4, 24, 64] read as [96, 64], times w, read as [4, 24, 128]: batch and rows stay loops of their own, so that work division
 // may split either one, and nothing is copied. [spec: front-end 1.4]
-// RUN: spyre-opt %s --spyre-graph-to-loop --spyre-loop-elide-output-copies | FileCheck %s
+// RUN: spyre-opt %s --spyre-graph-to-loop --spyre-loop-elide-copies | FileCheck %s
 
 // CHECK-DAG: #[[X:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
 // CHECK-DAG: #[[W:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, d2)>

@@ -1,8 +1,9 @@
-//===- ElideOutputCopies.cpp - results that are computed in the shape they are returned in --===//
+//===- ElideCopies.cpp - results that are computed where they belong ------------------------===//
 //
-// A graph that returns a reshaped or transposed result ends with a copy from the buffer the result
-// was computed in. When that copy only renames places, both buffers can be one: every access to the
-// first becomes an access to the output, and the copy is gone.
+// A graph that returns a reshaped or transposed result, or a concatenation, has copies from the
+// buffers in which values were computed. When such a copy only gives all elements new places, its
+// source can be (a part of) its target: every access to the first becomes an access to the second,
+// and the copy is gone.
 //
 // The variables of the copy are digits: an index of either buffer is a number written with some of
 // them. An access can be rewritten when its own variables give each digit without a carry; a
@@ -21,7 +22,7 @@
 
 namespace spyre::loop {
 
-#define GEN_PASS_DEF_ELIDEOUTPUTCOPIESPASS
+#define GEN_PASS_DEF_ELIDECOPIESPASS
 #include "spyre/Dialect/Loop/Transforms/Passes.h.inc"
 
 namespace {
@@ -171,7 +172,7 @@ public:
     Renaming renaming;
     renaming.copy = copy;
     renaming.target = accessOf(copy, 1);
-    std::vector<bool> seen(copy.getExtents().size());
+    std::vector<int> reads(copy.getExtents().size()), writes(copy.getExtents().size());
     Access from = accessOf(copy, 0);
     for (size_t d = 0; d < from.dims.size(); ++d) {
       auto digits = digitsOf(from.dims[d], sizeOf(from.buffer, d), copy.getExtents());
@@ -179,18 +180,22 @@ public:
         return std::nullopt;
       }
       for (const Digit &digit : *digits) {
-        seen[digit.var] = true;
+        ++reads[digit.var];
       }
       renaming.digits.push_back(std::move(*digits));
     }
-    for (size_t d = 0; d < renaming.target.dims.size(); ++d) {
-      if (!digitsOf(renaming.target.dims[d], sizeOf(renaming.target.buffer, d),
-                    copy.getExtents())) {
+    const bool isTemp = renaming.target.buffer.getKind() == "temp";
+    for (const LinearIndex &dim : renaming.target.dims) {
+      if (isTemp && dim.terms.size() > 1) {
+        // Made to number elements anew, which needs other sticks than their producer has.
         return std::nullopt;
       }
+      for (const LinearIndex::Term &term : dim.terms) {
+        ++writes[term.var];
+      }
     }
-    for (size_t v = 0; v < seen.size(); ++v) {
-      if (!seen[v] && copy.getExtents()[v] != 1) {
+    for (size_t v = 0; v < reads.size(); ++v) {
+      if (copy.getExtents()[v] != 1 && (reads[v] != 1 || writes[v] != 1)) {
         return std::nullopt;
       }
     }
@@ -209,11 +214,14 @@ public:
     }
     llvm::SmallVector<mlir::AffineExpr> results;
     for (const LinearIndex &dim : target.dims) {
-      mlir::AffineExpr sum = mlir::getAffineConstantExpr(0, copy->getContext());
+      mlir::AffineExpr sum = mlir::getAffineConstantExpr(dim.offset, copy->getContext());
       for (const LinearIndex::Term &term : dim.terms) {
         sum = sum + values[term.var] * term.coefficient;
       }
       results.push_back(sum);
+    }
+    if (!stepsDivideTarget(results, nest)) {
+      return false;
     }
     nest.maps[index] =
         mlir::AffineMap::get(unsigned(nest.extents.size()), 0, results, copy->getContext());
@@ -222,6 +230,26 @@ public:
   }
 
 private:
+  /// A dimension can be walked in steps that divide it; lanes walk one alone.
+  bool stepsDivideTarget(llvm::ArrayRef<mlir::AffineExpr> results, const Nest &nest) const {
+    for (size_t d = 0; d < results.size(); ++d) {
+      Expected<LinearIndex> index = linearize(results[d], unsigned(nest.extents.size()));
+      if (!index.ok()) {
+        return false;
+      }
+      if (index->terms.size() > 1 && index->offset % index->terms[0].coefficient != 0) {
+        return false;
+      }
+      for (const LinearIndex::Term &term : index->terms) {
+        if (index->terms.size() > 1 &&
+            (nest.mustWalk(term.var) || sizeOf(target.buffer, d) % term.coefficient != 0)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
   enum class Fit { Yes, No, AfterSplit };
 
   /// Adds to the digits of dimension \p d what \p linear gives; carries are not allowed.
@@ -288,6 +316,38 @@ private:
   Access target;
 };
 
+/// First and last index of each dimension that an access touches.
+struct Box {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+
+  Box(const Access &access, llvm::ArrayRef<int64_t> extents) {
+    for (const LinearIndex &index : access.dims) {
+      int64_t last = index.offset;
+      for (const LinearIndex::Term &term : index.terms) {
+        last += term.coefficient * (extents[term.var] - 1);
+      }
+      dims.push_back({index.offset, last});
+    }
+  }
+  bool overlaps(const Box &other) const {
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].second < other.dims[d].first || other.dims[d].second < dims[d].first) {
+        return false;
+      }
+    }
+    return true;
+  }
+  /// Parts of the last dimension, along which sticks mostly lie, begin and end between sticks.
+  bool keepsSticks(BufferOp buffer) const {
+    if (dims.empty()) {
+      return true;
+    }
+    const auto [first, last] = dims.back();
+    const int64_t size = sizeOf(buffer, dims.size() - 1);
+    return first % kStickLanes == 0 && ((last + 1) % kStickLanes == 0 || last + 1 == size);
+  }
+};
+
 class Elider {
 public:
   Elider(mlir::func::FuncOp function, DecisionTrace *trace)
@@ -297,33 +357,55 @@ public:
     llvm::SmallVector<ComputeOp> copies;
     for (ComputeOp op : function.getOps<ComputeOp>()) {
       if (op.getCallee() == kCopy && op.getInputs().size() == 1 && !op.getIndirect() &&
-          !op->hasAttr(kOverwritesPadding) && bufferOf(op.getOutput()).getKind() == "output") {
+          !op->hasAttr(kOverwritesPadding)) {
         copies.push_back(op);
       }
     }
     for (ComputeOp copy : copies) {
-      if (bufferOf(copy.getInputs()[0]).getKind() != "temp") {
-        continue; // an input, or another output
+      llvm::StringRef from = bufferOf(copy.getInputs()[0]).getKind();
+      llvm::StringRef to = bufferOf(copy.getOutput()).getKind();
+      if (from != "temp" || (to != "temp" && to != "output")) {
+        continue;
       }
       const std::string name = bufferOf(copy.getOutput()).getName().str();
       Decision decision = elide(copy);
       if (trace) {
-        trace->record("elide-output-copy", name, decision);
+        trace->record("elide-copy", name, decision);
       }
     }
   }
 
 private:
-  Decision elide(ComputeOp copy) {
+  /// True if \p op, which uses the target of a copy to \p part, does so beside the part and in
+  /// whole sticks.
+  static bool isApart(ComputeOp op, mlir::Value target, const Box &part) {
+    if (op.getOutput() != target || llvm::is_contained(op.getInputs(), target) ||
+        op->hasAttr(kOverwritesPadding)) {
+      return false;
+    }
+    const Box box(accessOf(op, operandCount(op) - 1), op.getExtents());
+    return box.keepsSticks(bufferOf(target)) && !part.overlaps(box);
+  }
+
+  /// Others may write other parts of the target, and read it only afterwards.
+  static Decision checkTarget(ComputeOp copy) {
+    const mlir::Value target = copy.getOutput();
+    const Box part(accessOf(copy, 1), copy.getExtents());
+    if (!part.keepsSticks(bufferOf(target))) {
+      return Decision::no("cuts-sticks", "the part begins or ends inside of a stick");
+    }
+    for (mlir::Operation *user : target.getUsers()) {
+      auto op = llvm::dyn_cast<ComputeOp>(user);
+      const bool isLaterReader = op && op.getOutput() != target && copy->isBeforeInBlock(op);
+      if (op != copy && !isLaterReader && !(op && isApart(op, target, part))) {
+        return Decision::no("part-of-others", "something else uses the part or cuts its sticks");
+      }
+    }
+    return Decision::yes("free", "nobody else writes the part");
+  }
+
+  Decision rename(ComputeOp copy, const Renaming &renaming, std::vector<Nest> &nests) {
     mlir::Value source = copy.getInputs()[0];
-    if (!copy.getOutput().hasOneUse()) {
-      return Decision::no("written-twice", "something else uses the output, too");
-    }
-    std::optional<Renaming> renaming = Renaming::of(copy);
-    if (!renaming) {
-      return Decision::no("not-a-renaming", "the copy repeats or leaves out elements");
-    }
-    std::vector<Nest> nests;
     for (mlir::Operation *user : source.getUsers()) {
       auto op = llvm::dyn_cast<ComputeOp>(user);
       if (!op || op.getIndirect() || op->hasAttr(kOverwritesPadding)) {
@@ -335,18 +417,36 @@ private:
       }
       Nest &nest = nests.emplace_back(op);
       for (unsigned i = 0; i < operandCount(op); ++i) {
-        if (op->getOperand(i) == source && !renaming->apply(nest, i)) {
+        if (op->getOperand(i) == source && !renaming.apply(nest, i)) {
           return Decision::no("loops-do-not-fit", "'{}' walks across its dimensions",
                               op.getCallee().str());
         }
       }
     }
+    return Decision::yes("same-places", "the value is computed where it belongs");
+  }
+
+  Decision elide(ComputeOp copy) {
+    Decision decision = checkTarget(copy);
+    if (!decision) {
+      return decision;
+    }
+    std::optional<Renaming> renaming = Renaming::of(copy);
+    if (!renaming) {
+      return Decision::no("not-a-renaming", "the copy repeats or leaves out elements");
+    }
+    std::vector<Nest> nests;
+    decision = rename(copy, *renaming, nests);
+    if (!decision) {
+      return decision;
+    }
     for (Nest &nest : nests) {
       nest.commit(rewriter);
     }
+    BufferOp source = bufferOf(copy.getInputs()[0]);
     copy.erase();
-    bufferOf(source).erase();
-    return Decision::yes("same-places", "the result is computed where it is returned");
+    source.erase();
+    return decision;
   }
 
   mlir::func::FuncOp function;
@@ -354,7 +454,7 @@ private:
   Rewriter rewriter;
 };
 
-struct ElideOutputCopies : impl::ElideOutputCopiesPassBase<ElideOutputCopies> {
+struct ElideCopies : impl::ElideCopiesPassBase<ElideCopies> {
   DecisionTrace *trace = nullptr;
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
@@ -369,8 +469,8 @@ struct ElideOutputCopies : impl::ElideOutputCopiesPassBase<ElideOutputCopies> {
 
 } // namespace
 
-std::unique_ptr<mlir::Pass> createElideOutputCopiesPass(DecisionTrace *trace) {
-  auto pass = std::make_unique<ElideOutputCopies>();
+std::unique_ptr<mlir::Pass> createElideCopiesPass(DecisionTrace *trace) {
+  auto pass = std::make_unique<ElideCopies>();
   pass->trace = trace;
   return pass;
 }
