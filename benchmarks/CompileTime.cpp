@@ -1,13 +1,17 @@
 //===- CompileTime.cpp - how long the compiler takes, and how that grows --------------------===//
 //
 // The acceptance graph with all phases, and the front end alone (graph IR to bundle bytes) for
-// decoder layers and for chains of n element-wise operations. scripts/bench.py fits time ~ n^k to
-// the chains and has the decoder layer beside its peer.
+// decoder layers and for chains of n element-wise operations; and the time to take a model from the
+// persistent cache. scripts/bench.py fits time ~ n^k to the chains and has the decoder layer beside
+// its peer.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 
 #include "DecoderLayer.h"
 #include "benchmark/benchmark.h"
+
+#include <filesystem>
+#include <unistd.h>
 
 namespace {
 
@@ -75,5 +79,32 @@ void decoder(benchmark::State &state) {
 }
 BENCHMARK(decoder)->Arg(1)->Arg(40)->Iterations(1)->Repetitions(5)->ReportAggregatesOnly()->Unit(
     benchmark::kMillisecond);
+
+/// All phases, taken from the persistent cache; the first compilation fills it.
+void decoderFromCache(benchmark::State &state) {
+  const std::string text = bench::decoderLayers(state.range(0));
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("spyre-cache-bench-{}", getpid());
+  capi::CompileOptions options;
+  options.device = *arch::DeviceDesc::preset("openspyre");
+  options.cacheDirectory = folder.string();
+  auto first = capi::compileGraph(text, options);
+  for (auto _ : state) {
+    auto result = capi::compileGraph(text, options);
+    if (!result.ok() || !result->fromCache) {
+      state.SkipWithError("nothing was kept");
+      break;
+    }
+    benchmark::DoNotOptimize(result->artifacts.size());
+  }
+  double bytes = 0;
+  for (const auto &[name, contents] : first->artifacts) {
+    bytes += double(contents.size());
+  }
+  state.counters["artifact_bytes"] = bytes;
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+}
+BENCHMARK(decoderFromCache)->Arg(1)->Arg(40)->Unit(benchmark::kMillisecond);
 
 } // namespace

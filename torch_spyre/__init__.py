@@ -34,15 +34,15 @@ def _autoload():
     if os.environ.get("TORCH_SPYRE_DOWNCAST_WARN", "1").lower() in ("0", "false", "off"):
         _C.set_downcast_warning(False)
     _C._set_fallback_hook(fallbacks.warn_fallback)
-    _C._set_cores_hook(_configured_cores)
+    _C._set_settings_hook(_eager_settings)
     tensor_patches.install()
     hooks.install()
 
 
-def _configured_cores():
-    from torch_spyre._inductor import config
+def _eager_settings():
+    from torch_spyre._inductor import settings
 
-    return config.sencores
+    return settings.current()
 
 
 def last_compile():

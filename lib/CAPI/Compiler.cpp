@@ -6,6 +6,8 @@
 #include "spyre/Dialect/Graph/Transforms/Gates.h"
 #include "spyre/Pipelines/Pipelines.h"
 
+#include "Cache.h"
+
 namespace spyre::capi {
 
 using pipelines::Phase;
@@ -28,7 +30,7 @@ public:
                          options.device.cores);
     }
     SPYRE_ASSIGN_OR_RETURN(target, pipelines::parsePhase(options.compileTo));
-    return Status::success();
+    return prepareUserPasses();
   }
 
   Status checkOrder(Phase from) const {
@@ -68,6 +70,14 @@ public:
   }
 
 private:
+  Status prepareUserPasses() {
+    pipeline.userPasses.plugins = options.passPlugins;
+    for (const auto &[name, text] : options.userPasses) {
+      SPYRE_ASSIGN_OR_RETURN(pipelines::PassPoint point, pipelines::parsePassPoint(name));
+      pipeline.userPasses.pipelines.emplace(point, text);
+    }
+    return pipelines::loadUserPasses(pipeline.userPasses);
+  }
   void keep(Phase phase, const std::string &text) {
     log(LogLevel::Debug, "compiler", "phase={} bytes={}", pipelines::phaseName(phase), text.size());
     if (options.keepPhases) {
@@ -77,7 +87,7 @@ private:
   CompileResult finish(Artifacts artifacts) {
     log(LogLevel::Debug, "compiler", "done phase={} files={} decisions={}",
         pipelines::phaseName(target), artifacts.size(), trace.size());
-    return {std::move(artifacts), trace.toJson()};
+    return {std::move(artifacts), trace.toJson(), false};
   }
 
   const CompileOptions &options;
@@ -97,7 +107,13 @@ Expected<CompileResult> compileFromPhase(const std::string &phase, const std::st
   if (from > Phase::Division) {
     return error<9302>("phase '{}' is a directory; give it to compileFromArtifacts", phase);
   }
-  return driver.fromText(from, text);
+  const CompileCache cache(phase, text, options);
+  if (std::optional<CompileResult> kept = cache.find()) {
+    return *std::move(kept);
+  }
+  SPYRE_ASSIGN_OR_RETURN(CompileResult result, driver.fromText(from, text));
+  cache.store(result);
+  return result;
 }
 
 Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options) {

@@ -29,8 +29,9 @@ constexpr int kIrNestingLimit = 256;
 /// Turns what MLIR reports into a Status; our own diagnostics carry their code, MLIR's get E1001.
 class DiagnosticCollector {
 public:
-  explicit DiagnosticCollector(mlir::MLIRContext *context)
-      : handler(context, [this](mlir::Diagnostic &diagnostic) {
+  /// \p userPasses: passes of the user's that may be at fault, or empty.
+  explicit DiagnosticCollector(mlir::MLIRContext *context, std::string userPasses = "")
+      : userPasses(std::move(userPasses)), handler(context, [this](mlir::Diagnostic &diagnostic) {
           if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error && first.empty()) {
             llvm::raw_string_ostream(first) << diagnostic;
             llvm::raw_string_ostream(location) << diagnostic.getLocation();
@@ -45,12 +46,17 @@ public:
       std::string before = first.substr(0, mark);
       return Status(code, before + first.substr(mark + 13));
     }
+    if (!userPasses.empty()) {
+      return error<1502>("{}: {}; the passes of the user at this point are {}", location,
+                         first.empty() ? "a pass failed and did not say why" : first, userPasses);
+    }
     return error<1001>("{}: {}; compare with the phase dumps of spyre-compile --dump-phases",
                        location, first.empty() ? "the text cannot be read" : first);
   }
 
 private:
   std::string first, location;
+  const std::string userPasses;
   mlir::ScopedDiagnosticHandler handler;
 };
 
@@ -121,15 +127,18 @@ void registerPasses() {
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
   switch (from) {
   case Phase::Graph:
+    addUserPasses(manager, PassPoint::Pre, options.userPasses);
     manager.addPass(graph::createSplitHostPass(options.trace));
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(graph::createDecomposePass());
     manager.addPass(mlir::createCSEPass());
+    addUserPasses(manager, PassPoint::Post, options.userPasses);
     // What a decomposition made is checked like what was captured.
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(createGraphToLoopPass());
     return;
   case Phase::Loop:
+    addUserPasses(manager, PassPoint::PreScheduling, options.userPasses);
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
@@ -137,7 +146,9 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
   case Phase::Layout:
     manager.addPass(
         loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
+    addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
     manager.addPass(loop::createPlanPoolPass(options.trace));
+    addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
     return;
   default:
     SPYRE_CHECK(false, "only the first three phases are pass pipelines");
@@ -170,9 +181,10 @@ Expected<std::string> runIrPhase(Phase from, const std::string &text, const Opti
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
   mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
   addPasses(manager, from, options);
-  // The next phase reads, and so verifies, what this one prints.
-  manager.enableVerifier(false);
-  DiagnosticCollector diagnostics(&session.context);
+  // The next phase reads, and so verifies, what this one prints; our own passes after a user's one
+  // must not meet what it broke.
+  manager.enableVerifier(!options.userPasses.empty());
+  DiagnosticCollector diagnostics(&session.context, options.userPasses.toString());
   if (mlir::failed(manager.run(*module))) {
     return diagnostics.status();
   }
@@ -194,8 +206,8 @@ Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts)
   std::vector<std::string> directories;
   for (const spec::ModelStep &step : model.steps) {
     const auto *bundle = std::get_if<spec::BundleStep>(&step);
-    if (bundle && std::find(directories.begin(), directories.end(), bundle->directory) ==
-                      directories.end()) {
+    if (bundle &&
+        std::find(directories.begin(), directories.end(), bundle->directory) == directories.end()) {
       directories.push_back(bundle->directory);
     }
   }

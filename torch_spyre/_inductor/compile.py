@@ -18,7 +18,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import config, errors, patches
+from torch_spyre._inductor import errors, patches, settings
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
@@ -158,7 +158,7 @@ class _StaticGraph:
             self._compiled = _C.CompiledGraph(
                 importer.graph,
                 f"graph_{next(_names)}",
-                config.sencores,
+                settings.current(),
                 nodes.run,
                 fallbacks.warn_graph,
             )

@@ -46,6 +46,9 @@ ignore_work_division_hints: bool = _flag("SPYRE_INDUCTOR_IGNORE_HINTS", False)
 core_id_k_fast_emission: bool = _flag("SPYRE_CORE_ID_K_FAST_EMISSION", True)
 bundle_symbolic_args: bool = _flag("BUNDLE_SYMBOLIC_ARGS", False)
 unroll_loops: bool = _flag("UNROLL_LOOPS", True)
+compile_cache: bool = _flag("SPYRE_CACHE", True)
+cache_dir: str = os.environ.get("SPYRE_CACHE_DIR", "")  # empty: below the user's cache folder
+cache_limit_mb: int = _number("SPYRE_CACHE_LIMIT_MB", 1024, 1, 1 << 20)
 planner: str = os.environ.get("SPYRE_PLANNER", "best")
 
 install_config_module(sys.modules[__name__])

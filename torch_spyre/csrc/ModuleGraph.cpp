@@ -170,17 +170,28 @@ void bindGraph(py::module_ &module) {
            py::arg("node") = -1)
       .def("add_output", &CapturedGraph::addOutput, py::arg("value"));
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
-      .def(py::init([](const CapturedGraph &graph, const std::string &name, int64_t cores,
-                       const py::function &runNode, const py::function &report) {
-             return std::make_shared<CompiledGraph>(graph, name, cores, hostCalls(runNode, report));
+      .def(py::init([](const CapturedGraph &graph, const std::string &name,
+                       const CompileSettings &settings, const py::function &runNode,
+                       const py::function &report) {
+             return std::make_shared<CompiledGraph>(graph, name, settings,
+                                                    hostCalls(runNode, report));
            }),
-           py::arg("graph"), py::arg("name"), py::arg("cores"), py::arg("run_node"),
+           py::arg("graph"), py::arg("name"), py::arg("settings"), py::arg("run_node"),
            py::arg("report"))
       .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>());
 
+  py::class_<CompileSettings>(module, "CompileSettings")
+      .def(py::init<>())
+      .def_readwrite("cores", &CompileSettings::cores)
+      .def_readwrite("cache_directory", &CompileSettings::cacheDirectory)
+      .def_readwrite("cache_limit_bytes", &CompileSettings::cacheLimitBytes)
+      .def_readwrite("pass_plugins", &CompileSettings::passPlugins)
+      .def_readwrite("user_passes", &CompileSettings::userPasses);
   py::class_<CompileRecord, std::shared_ptr<CompileRecord>>(module, "CompileRecord")
       .def_readonly("name", &CompileRecord::name)
       .def_readonly("graph", &CompileRecord::graphText)
+      .def_property_readonly("from_cache",
+                             [](const CompileRecord &record) { return record.result.fromCache; })
       .def_property_readonly("artifacts", &artifactsOf)
       .def_property_readonly("decisions",
                              [](const CompileRecord &record) {

@@ -59,6 +59,10 @@ private:
   std::unique_ptr<State> state;
 };
 
+constexpr uint64_t kDefaultCacheLimitBytes = uint64_t(1) << 30;
+
+/// Whatever is added here must also change the cache's key: Cache.cpp does not compile until it is
+/// considered there.
 struct CompileOptions {
   arch::DeviceDesc device;
   /// Cores to divide work over, 1..device.cores; 0 means all.
@@ -71,6 +75,13 @@ struct CompileOptions {
   /// blanks; empty means our own. DIR is made in \p scratchDirectory.
   std::string backEndCommand;
   std::string scratchDirectory;
+  /// Shared libraries with passes of the user's, and which passes run where: a point ("pre",
+  /// "post", "pre-scheduling", "pre-fusion", "post-fusion") to a pipeline text.
+  std::vector<std::string> passPlugins;
+  std::map<std::string, std::string> userPasses;
+  /// Folder of compiled models that processes share (ADR 0030); empty means none.
+  std::string cacheDirectory;
+  uint64_t cacheLimitBytes = kDefaultCacheLimitBytes;
 };
 
 struct CompileResult {
@@ -78,6 +89,8 @@ struct CompileResult {
   /// stopped early at an IR phase, "<phase>.mlir".
   Artifacts artifacts;
   std::string decisionsJson;
+  /// Nothing was compiled: an earlier compilation of the same had left this.
+  bool fromCache = false;
 };
 
 /// Graph IR text -> artifacts. Errors: E1001 (malformed text), E1002 (operations that are not

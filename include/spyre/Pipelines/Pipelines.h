@@ -14,6 +14,7 @@
 #include "spyre/BackEnd/ExternalBackEnd.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Decision.h"
+#include "spyre/Pipelines/UserPasses.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -32,6 +33,8 @@ struct Options {
   DecisionTrace *trace = nullptr;
   /// Run for the last phase instead of our own back end; none when its command is empty.
   backend::ExternalBackEnd backEnd;
+  /// Checked by loadUserPasses().
+  UserPasses userPasses;
 };
 
 /// The dialects of graph and loop IR, nothing else.
