@@ -28,6 +28,7 @@ config.substitutions += [
     ("%bin", config.spyre_tools_dir),
     ("%golden", os.path.join(config.spyre_source_root, "golden")),
     ("%python", config.spyre_python),
+    ("%example_passes", os.path.join(config.spyre_build_root, "lib", "ExamplePasses.so")),
 ]
 
 # Available to `REQUIRES:` and `UNSUPPORTED:`.

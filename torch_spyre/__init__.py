@@ -42,7 +42,7 @@ def _autoload():
 def _eager_settings():
     from torch_spyre._inductor import settings
 
-    return settings.current()
+    return settings.eager()
 
 
 def last_compile():

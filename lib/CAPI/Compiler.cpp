@@ -2,6 +2,7 @@
 #include "spyre/CAPI/Compiler.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Dialect/Graph/IR/DeviceOps.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 #include "spyre/Dialect/Graph/Transforms/Gates.h"
 #include "spyre/Pipelines/Pipelines.h"
@@ -129,6 +130,22 @@ Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Art
     return error<9302>("phase '{}' is text; give it to compileFromPhase", phase);
   }
   return driver.fromArtifacts(from, artifacts);
+}
+
+Expected<std::string> describeLoops(const std::string &text) {
+  return pipelines::describeLoops(text);
+}
+
+std::vector<DeviceOp> deviceOperations() {
+  std::vector<DeviceOp> operations;
+  for (const graph::OpRow &row : graph::deviceOpTable()) {
+    DeviceOp operation{row.deviceOp, row.tensorPositions, {}};
+    for (const graph::OpConstant &constant : row.constants) {
+      operation.constants.emplace_back(constant.name);
+    }
+    operations.push_back(std::move(operation));
+  }
+  return operations;
 }
 
 std::string gateName(int64_t gate) {

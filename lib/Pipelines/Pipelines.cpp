@@ -6,6 +6,7 @@
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
+#include "spyre/Dialect/Loop/IR/Describe.h"
 #include "spyre/Dialect/Loop/IR/Loop.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Spec/Bundle.h"
@@ -189,6 +190,12 @@ Expected<std::string> runIrPhase(Phase from, const std::string &text, const Opti
     return diagnostics.status();
   }
   return printIr(*module);
+}
+
+Expected<std::string> describeLoops(const std::string &text) {
+  Session session;
+  SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
+  return loop::describeLoops(*module);
 }
 
 Expected<Artifacts> emitOpSpecs(const std::string &text, const Options &options) {

@@ -49,6 +49,8 @@ unroll_loops: bool = _flag("UNROLL_LOOPS", True)
 compile_cache: bool = _flag("SPYRE_CACHE", True)
 cache_dir: str = os.environ.get("SPYRE_CACHE_DIR", "")  # empty: below the user's cache folder
 cache_limit_mb: int = _number("SPYRE_CACHE_LIMIT_MB", 1024, 1, 1 << 20)
+pass_plugins: list = [p for p in os.environ.get("SPYRE_PASS_PLUGINS", "").split(os.pathsep) if p]
+pass_pipelines: dict = {}  # point to passes: {"post": "my-pass"}; see passes.py
 planner: str = os.environ.get("SPYRE_PLANNER", "best")
 
 install_config_module(sys.modules[__name__])

@@ -20,10 +20,24 @@ def cache_directory():
     return os.path.join(base, "openspyre") if os.path.isabs(base) else ""
 
 
-def current():
-    """The settings as they are now; a compilation keeps those it began with."""
+def eager():
+    """The settings of single operations: users' passes are for graphs."""
     settings = _C.CompileSettings()
     settings.cores = config.sencores
     settings.cache_directory = cache_directory()
     settings.cache_limit_bytes = config.cache_limit_mb << 20
+    return settings
+
+
+def current(extensions=None):
+    """The settings of a graph as they are now; a compilation keeps those it began with."""
+    settings = eager()
+    pipelines = dict(config.pass_pipelines)
+    plugins = list(config.pass_plugins)
+    if extensions is not None:
+        plugins += extensions.plugins()
+        for point, text in extensions.pipelines().items():
+            pipelines[point] = ",".join(filter(None, (pipelines.get(point), text)))
+    settings.pass_plugins = [os.path.abspath(path) for path in dict.fromkeys(plugins)]
+    settings.user_passes = pipelines
     return settings

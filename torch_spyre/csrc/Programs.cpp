@@ -45,11 +45,7 @@ const std::vector<std::string> &computedOperations() {
   return *table;
 }
 
-Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
-                                 const CompileSettings &settings) {
-  auto record = std::make_shared<CompileRecord>();
-  record->name = name;
-  record->graphText = graph.text();
+capi::CompileOptions compileOptions(const CompileSettings &settings) {
   capi::CompileOptions options;
   options.device = deviceDesc();
   // A request for more cores than the machine has means all of them: SENCORES defaults to 32.
@@ -60,7 +56,16 @@ Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::str
   options.userPasses = settings.userPasses;
   options.cacheDirectory = settings.cacheDirectory;
   options.cacheLimitBytes = settings.cacheLimitBytes;
-  Expected<capi::CompileResult> result = capi::compileGraph(record->graphText, options);
+  return options;
+}
+
+Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
+                                 const CompileSettings &settings) {
+  auto record = std::make_shared<CompileRecord>();
+  record->name = name;
+  record->graphText = graph.text();
+  Expected<capi::CompileResult> result =
+      capi::compileGraph(record->graphText, compileOptions(settings));
   const bool kept = result.ok() && result->fromCache;
   (kept ? hostCounters().compileCacheHits : hostCounters().compileCacheMisses) += 1;
   SPYRE_ASSIGN_OR_RETURN(record->result, std::move(result));

@@ -38,6 +38,9 @@ struct CompileSettings {
   std::map<std::string, std::string> userPasses = {};
 };
 
+/// The compiler's options: settings, machine and environment.
+capi::CompileOptions compileOptions(const CompileSettings &settings);
+
 /// Settings of eager operations: asks Python.
 void setSettingsHook(std::function<CompileSettings()> hook);
 CompileSettings configuredSettings();

@@ -106,6 +106,19 @@ Expected<CompileResult> compileFromPhase(const std::string &phase, const std::st
 Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Artifacts &artifacts,
                                              const CompileOptions &options);
 
+/// Loop IR text (phases "loop", "layout", "division") as one line per operation, then the buffers.
+/// Error: E1001.
+Expected<std::string> describeLoops(const std::string &text);
+
+/// Element-wise device operations that a call may name as "spyre.device.<name>", with their
+/// operands and constants.
+struct DeviceOp {
+  std::string name;
+  int64_t operands = 0;
+  std::vector<std::string> constants;
+};
+std::vector<DeviceOp> deviceOperations();
+
 /// Name of a gate that a CPU step gives: "compatibility", "schema", "dtype", "shape", "template".
 std::string gateName(int64_t gate);
 

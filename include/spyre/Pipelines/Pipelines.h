@@ -55,6 +55,9 @@ Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options);
 /// Adds "bundle_<i>/spyreCodeDir" to artifacts that hold bundles.
 Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options);
 
+/// Loop IR text as a list of operations and buffers for people. Error: E1001.
+Expected<std::string> describeLoops(const std::string &text);
+
 /// Parses IR text within the limits of the project (64 MiB, nesting 256, no bytecode). Error:
 /// E1001.
 Status checkIrText(const std::string &text);
