@@ -23,8 +23,8 @@ def _autoload():
     import torch
 
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
-    from torch_spyre import _C, device_module, tensor_patches
-    from torch_spyre._inductor import hooks
+    from torch_spyre import _C, device_module, model_utils, tensor_patches
+    from torch_spyre._inductor import customops, hooks  # noqa: F401
     from torch_spyre.ops import fallbacks
 
     torch._register_device_module(DEVICE_NAME, device_module)
@@ -36,6 +36,7 @@ def _autoload():
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
     tensor_patches.install()
+    model_utils.patch_module_to_for_spyre()
     hooks.install()
 
 

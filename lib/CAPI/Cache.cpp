@@ -34,10 +34,13 @@ bool addCommand(pipelines::CacheKey &key, const std::string &command) {
 /// False when something that decides the result cannot be known.
 bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   // A new field makes this line fail to compile: does it change what is compiled?
-  const auto &[device, cores, compileTo, keepPhases, backEndCommand, scratchDirectory, passPlugins,
-               userPasses, cacheDirectory, cacheLimitBytes] = options;
+  const auto &[device, cores, wholeGraphLayouts, sharePool, compileTo, keepPhases, backEndCommand,
+               scratchDirectory, passPlugins, userPasses, cacheDirectory, cacheLimitBytes] =
+      options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
+  key.add("whole graph layouts", wholeGraphLayouts ? "1" : "0");
+  key.add("share pool", sharePool ? "1" : "0");
   key.add("compile to", compileTo);
   key.add("keep phases", keepPhases ? "1" : "0");
   for (const std::string &plugin : passPlugins) {

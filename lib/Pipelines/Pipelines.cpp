@@ -141,14 +141,14 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
   case Phase::Loop:
     addUserPasses(manager, PassPoint::PreScheduling, options.userPasses);
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
-    manager.addPass(loop::createPropagateLayoutsPass(options.trace));
+    manager.addPass(loop::createPropagateLayoutsPass(options.trace, options.wholeGraphLayouts));
     manager.addPass(loop::createPadMatmulPass(options.trace));
     return;
   case Phase::Layout:
     manager.addPass(
         loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
-    manager.addPass(loop::createPlanPoolPass(options.trace));
+    manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
     return;
   default:

@@ -150,7 +150,7 @@ class _SpecialisedGraph:
 class _StaticGraph:
     """Calls the compiled graph with its tensors and puts back what needs no device."""
 
-    def __init__(self, gm, active):
+    def __init__(self, gm, active=extensions.Extensions()):
         importer = _Importer(gm, active.lowerings())
         importer.run()
         # No reference back to this object: the callables live in C++, unseen by the collector.

@@ -36,6 +36,7 @@ allow_all_ops_in_lx_planning: bool = False
 lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", False)
 dxp_lx_frac_avail: float = _number("DXP_LX_FRAC_AVAIL", 0.2, 0.0, 1.0)
 layout_solver: str = "exact"
+enable_fusion: bool = _flag("SPYRE_INDUCTOR_ENABLE_FUSION", True)
 sencores: int = _number("SENCORES", 32, 1, 32)
 hbm_planning: bool = _flag("SPYRE_INDUCTOR_MEMORY_PLAN", True)
 chunk_large_tensors: bool = _flag("CHUNK_LARGE_TENSORS", False)

@@ -58,9 +58,9 @@ class Extensions:
         those of the contexts. What has a lowering is not taken apart."""
         from torch._decomp import core_aten_decompositions
 
-        from torch_spyre._inductor import decompositions, patches
+        from torch_spyre._inductor import customops, decompositions, patches
 
-        table = dict(patches.spyre_decompositions())
+        table = {**patches.spyre_decompositions(), **customops.decompositions()}
         if hasattr(self._table, "items"):
             core = core_aten_decompositions()
             # A caller that hands torch's own table on has not chosen its entries.

@@ -158,6 +158,7 @@ PYBIND11_MODULE(_C, module) {
   bindRandom(module);
   bindLayout(module);
   bindGraph(module);
+  bindCompat(module);
   module.def(
       "copy_tensor",
       [](const at::Tensor &source, const at::Tensor &destination, bool) {

@@ -232,6 +232,8 @@ void bindGraph(py::module_ &module) {
   py::class_<CompileSettings>(module, "CompileSettings")
       .def(py::init<>())
       .def_readwrite("cores", &CompileSettings::cores)
+      .def_readwrite("whole_graph_layouts", &CompileSettings::wholeGraphLayouts)
+      .def_readwrite("share_pool", &CompileSettings::sharePool)
       .def_readwrite("cache_directory", &CompileSettings::cacheDirectory)
       .def_readwrite("cache_limit_bytes", &CompileSettings::cacheLimitBytes)
       .def_readwrite("pass_plugins", &CompileSettings::passPlugins)

@@ -52,6 +52,8 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.cores = settings.cores >= options.device.cores ? 0 : settings.cores;
   options.backEndCommand = backEndCommand();
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
+  options.wholeGraphLayouts = settings.wholeGraphLayouts;
+  options.sharePool = settings.sharePool;
   options.passPlugins = settings.passPlugins;
   options.userPasses = settings.userPasses;
   options.cacheDirectory = settings.cacheDirectory;

@@ -32,6 +32,7 @@ struct CompileSettings {
   /// Cores to divide work over; 0 means all.
   int64_t cores = 0;
   /// As in capi::CompileOptions.
+  bool wholeGraphLayouts = true, sharePool = true;
   std::string cacheDirectory = {};
   uint64_t cacheLimitBytes = capi::kDefaultCacheLimitBytes;
   std::vector<std::string> passPlugins = {};

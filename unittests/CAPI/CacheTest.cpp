@@ -218,12 +218,14 @@ TEST_F(Cache, WhateverChangesTheResultIsAMiss) {
   ASSERT_TRUE(capi::compileGraph(graphText(), base)->fromCache);
   EXPECT_FALSE(capi::compileGraph(graphText(3.0), base)->fromCache) << "graph";
 
-  std::vector<capi::CompileOptions> changed(5, base);
+  std::vector<capi::CompileOptions> changed(7, base);
   changed[0].cores = 4;
   changed[1].device.spanLimitBytes /= 2;
   changed[2].device = *arch::DeviceDesc::preset("tiny");
   changed[3].compileTo = "bundle";
   changed[4].keepPhases = true;
+  changed[5].wholeGraphLayouts = false;
+  changed[6].sharePool = false;
   for (size_t i = 0; i < changed.size(); ++i) {
     auto result = capi::compileGraph(graphText(), changed[i]);
     ASSERT_TRUE(result.ok()) << i << ": " << result.status().message();

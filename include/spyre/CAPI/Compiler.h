@@ -67,6 +67,10 @@ struct CompileOptions {
   arch::DeviceDesc device;
   /// Cores to divide work over, 1..device.cores; 0 means all.
   int64_t cores = 0;
+  /// Choose layouts for all operations together; otherwise each operation chooses for itself.
+  bool wholeGraphLayouts = true;
+  /// Intermediates that do not live at the same time may share memory.
+  bool sharePool = true;
   /// Stop after this phase: "graph", "loop", "layout", "division", "opspec", "bundle", "code".
   std::string compileTo = "code";
   /// Also return the text of every phase, under "phases/".

@@ -30,6 +30,8 @@ Expected<Phase> parsePhase(const std::string &name);
 struct Options {
   arch::DeviceDesc device;
   int64_t cores = 32;
+  /// Layouts for all operations together; places of the pool for several intermediates.
+  bool wholeGraphLayouts = true, sharePool = true;
   DecisionTrace *trace = nullptr;
   /// Run for the last phase instead of our own back end; none when its command is empty.
   backend::ExternalBackEnd backEnd;
