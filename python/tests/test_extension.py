@@ -390,6 +390,45 @@ def test_format_operations():
         passes._format_operations("loops?")
 
 
+def test_operations_are_logged(caplog):
+    x = half(8, 64).to("spyre")
+    with torch.no_grad(), caplog.at_level("INFO", logger="spyre.inductor.passes"):
+        function = torch.compile(lambda t: t.exp() + 1.0)
+        function(x), function(x)
+    lists = [r.message for r in caplog.records if r.name == "spyre.inductor.passes"]
+    assert len(lists) == 1 and "before planning" in lists[0] and "exp(" in lists[0]
+
+
+def test_hints():
+    from torch_spyre._inductor import get_op_hints, hints, spyre_hint
+
+    seen = {}
+
+    def note(graph):
+        seen.update({str(n.target): get_op_hints(n) for n in graph.nodes})
+
+    def function(x):
+        with spyre_hint(tiles=4):
+            y = x.exp()
+            with spyre_hint(cores=2, dims=["m"]):
+                y = y + 1.0
+        return y.tanh()
+
+    x = half(8, 64).to("spyre")
+    hints._warned = False
+    with torch.no_grad(), enable_spyre_context(passes.CustomPrePasses([note])):
+        compiled = torch.compile(function)
+        with pytest.warns(UserWarning, match="not read by the planners"):
+            result = compiled(x)
+        torch.spyre.reset_counters()
+        compiled(x)
+    assert torch.spyre.counters()["programs_compiled"] == 0, "hints make no new graphs"
+    assert seen["aten.exp.default"] == [{"tiles": 4}]
+    assert seen["aten.add.Tensor"] == [{"tiles": 4}, {"cores": 2, "dims": ["m"]}]
+    assert seen["aten.tanh.default"] == []
+    check(result, (x.cpu().float().exp() + 1.0).tanh(), 3)
+
+
 @pytest.mark.parametrize("name", ["custom_op_by_lowering", "custom_op_by_decomposition", "fx_pass"])
 def test_examples(name):
     path = ROOT / "examples" / "extend" / f"{name}.py"

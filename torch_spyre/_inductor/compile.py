@@ -19,7 +19,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import errors, extensions, lowering, settings
+from torch_spyre._inductor import errors, extensions, lowering, passes, settings
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
@@ -160,7 +160,7 @@ class _StaticGraph:
         self._outputs = importer.outputs
         self._compiled = None
         if importer.device_outputs:
-            self._compiled = _C.CompiledGraph(
+            self._compiled = passes.logged(_C.CompiledGraph)(
                 importer.graph,
                 f"graph_{next(_names)}",
                 settings.current(active),

@@ -9,6 +9,7 @@ import contextlib
 import contextvars
 import threading
 
+from torch_spyre._inductor import hints
 from torch_spyre.constants import DEVICE_NAME
 
 _stack = contextvars.ContextVar("spyre_extensions", default=())
@@ -91,6 +92,7 @@ class Extensions:
         return _checked(gm) if passes else gm
 
     def run_post_grad(self, gm):
+        hints.warn_if_any(gm.graph)
         passes = [*self.passes_at("pre"), *self.passes_at("post")]
         for p in passes:
             p(gm.graph)

@@ -10,7 +10,10 @@ docs/architecture.md says where.
 
 import hashlib
 import inspect
+import logging
 import os
+
+log = logging.getLogger("spyre.inductor.passes")
 
 __all__ = [
     "CustomPostFusionPasses",
@@ -101,6 +104,27 @@ class CustomPostFusionPasses(SpyrePasses):
     """Planned loop IR, last before OpSpecs are made."""
 
     point = "post-fusion"
+
+
+def logged(make):
+    """``make`` itself, or, when ``spyre.inductor.passes`` logs at INFO, one whose graphs list their
+    operations after their first call."""
+    if not log.isEnabledFor(logging.INFO):
+        return make
+
+    def made(*arguments):
+        compiled, listed = make(*arguments), []
+
+        def call(tensors):
+            results = compiled(tensors)
+            if not listed:
+                listed.append(True)
+                log.info("%s", _format_operations())
+            return results
+
+        return call
+
+    return made
 
 
 def _format_operations(operations=None):
