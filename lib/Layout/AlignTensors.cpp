@@ -174,9 +174,6 @@ private:
     std::vector<bool> repeated(count, false);
     for (const std::vector<AlignTerm> &terms : normal) {
       for (const AlignTerm &term : terms) {
-        if (term.variable >= int64_t(count)) {
-          return error<2023>("variable {} is not in the iteration space", term.variable);
-        }
         if (term.variable >= 0 && isRepeated(terms, term.variable)) {
           repeated[size_t(term.variable)] = true;
         }
@@ -237,6 +234,14 @@ private:
       SPYRE_RETURN_IF_ERROR(rewriteTerm(terms[i], dims));
     }
     const AlignTerm &stick = terms.back();
+    if (stick.variable >= 0) {
+      const Pieces &cuts = pieces[size_t(stick.variable)];
+      if (cuts.points.size() > 2 && cuts.points[1] % stick.dimSize != 0) {
+        return error<2023>("a stick of {} elements is cut after {}, since another tensor reads its "
+                           "variable in such pieces",
+                           stick.dimSize, cuts.points[1]);
+      }
+    }
     dims.push_back({stick.dimSize, stick.variable, 0, stick.variable < 0 ? 0 : stick.dimSize,
                     stick.offset, stick.opaque});
     return dims;
@@ -258,6 +263,10 @@ private:
       }
       // The outer part of a stick begins inside its piece.
       const int64_t divisor = begin < term.den ? term.den / begin : 1;
+      if (isOutermost && term.dimSize * term.den % begin != 0) {
+        return error<2023>("a dimension of {} elements is read in pieces of {}",
+                           term.dimSize * term.den, begin);
+      }
       int64_t size = isOutermost ? term.dimSize * term.den / begin : end / begin;
       size /= divisor;
       const int64_t unit = begin * divisor;
@@ -317,6 +326,15 @@ Expected<Alignment> alignTensors(const std::vector<AlignVariable> &variables,
   for (const AlignVariable &variable : variables) {
     if (variable.range < 1 || variable.split < 1) {
       return error<2023>("a variable of range {} on {} cores", variable.range, variable.split);
+    }
+  }
+  for (const AlignTensor &tensor : tensors) {
+    for (const AlignCoordinate &coordinate : tensor.coordinates) {
+      for (const AlignTerm &term : coordinate.terms) {
+        if (term.variable >= int64_t(variables.size())) {
+          return error<2023>("variable {} is not in the iteration space", term.variable);
+        }
+      }
     }
   }
   return Aligner(variables).run(tensors);
