@@ -260,6 +260,21 @@ def test_lowerings_replace_those_of_the_compiler(on_device):
     assert torch.equal(result.cpu(), torch.maximum(x.to("spyre").cpu(), y.to("spyre").cpu()))
 
 
+def test_an_operation_with_a_lowering_is_not_taken_apart(on_device):
+    from torch_spyre._inductor import patches
+
+    def lower(x):
+        gate = SpyreOpFuncs.relu6fwd(SpyreOpFuncs.add(x, 3.0))
+        return SpyreOpFuncs.mul(SpyreOpFuncs.mul(x, gate), 1 / 6)
+
+    x = half(64, 128)
+    assert aten.hardswish.default in patches.spyre_decompositions()
+    with torch.no_grad(), on_device(), enable_spyre_context(lowerings={aten.hardswish: lower}):
+        result = torch.compile(torch.nn.functional.hardswish)(x.to("spyre"))
+    assert callees() == [f"spyre.device.{name}" for name in ("add", "relu6fwd", "mul", "mul")]
+    check(result, torch.nn.functional.hardswish(x.float()), 4)
+
+
 def test_every_device_operation_has_an_entry(on_device):
     from torch_spyre import _C
 
@@ -397,6 +412,24 @@ def test_operations_are_logged(caplog):
         function(x), function(x)
     lists = [r.message for r in caplog.records if r.name == "spyre.inductor.passes"]
     assert len(lists) == 1 and "before planning" in lists[0] and "exp(" in lists[0]
+
+
+def test_logs_go_where_the_environment_says(tmp_path):
+    import logging
+
+    parent = logging.getLogger("spyre.inductor")
+    handlers, level = list(parent.handlers), parent.level
+    try:
+        environment = {"SPYRE_INDUCTOR_LOG": "yes", "SPYRE_LOG_FILE": str(tmp_path / "log")}
+        passes.configure_log(environment)
+        with torch.no_grad():
+            torch.compile(lambda t: t.exp() * 3.0)(half(8, 64).to("spyre"))
+        assert "after planning" in (tmp_path / "log").read_text()
+        with pytest.raises(ValueError, match="SPYRE-E6508"):
+            passes.configure_log({**environment, "SPYRE_INDUCTOR_LOG_LEVEL": "loud"})
+    finally:
+        parent.handlers[:], parent.level = handlers, level
+        parent.setLevel(level)
 
 
 def test_hints():
