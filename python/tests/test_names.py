@@ -24,6 +24,12 @@ def half(*shape, seed=0):
     return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)).half()
 
 
+def check(result, reference, operations=1):
+    reference = reference.float()
+    error = (result.cpu().float() - reference).abs().max() / reference.abs().max()
+    assert error <= tolerance("chain", torch.float16, operations), float(error)
+
+
 @pytest.mark.parametrize(
     "module, names",
     [
@@ -373,15 +379,14 @@ def test_custom_ops(name, on_device):
     expected = CUSTOM[name](x.float(), w.float())
     with torch.no_grad(), on_device():
         result = torch.compile(CUSTOM[name])(x.to("spyre"), w.to("spyre"))
-    error = (result.cpu().float() - expected.float()).abs().max() / expected.float().abs().max()
-    assert error <= tolerance("chain", torch.float16, 12), float(error)
+    check(result, expected, 12)
 
 
 def test_custom_ops_in_eager_mode(on_device):
     x = half(8, 64)
     with on_device():
         result = torch.ops.spyre.silu(x.to("spyre"))
-    assert (result.cpu() - torch.nn.functional.silu(x)).abs().max() < 0.01
+    check(result, torch.nn.functional.silu(x.float()))
 
 
 def test_overwrite():
@@ -415,12 +420,12 @@ def test_models_move_with_the_layouts_of_products():
     assert weight.device.type == "spyre" and model.steps.dtype == torch.int32
     assert tuple(weight.device_tensor_layout().device_size) == (2, 64, 64)  # sticks along 128
     assert tuple(model.first.bias.device_tensor_layout().device_size) == (2, 64)
-    assert (weight.cpu() - original).abs().max() < 0.001
+    check(weight.detach(), original)
     before = weight.data_ptr()
     assert model.to("spyre").first.weight.data_ptr() == before, "again: nothing moves"
     with torch.no_grad():
         result = model(x.to("spyre"))
-    assert (result.cpu() - expected).abs().max() < 0.01
+    check(result, expected.detach(), 4)
 
 
 def test_models_of_other_types():
