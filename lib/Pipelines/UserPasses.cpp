@@ -51,13 +51,11 @@ Status loadPlugin(const std::string &path) {
   return Status::success();
 }
 
-/// What users may name beside their own: our passes and MLIR's general ones.
-void registerOwnPasses() {
+/// What users may name beside their own: MLIR's general passes. Ours are not among them: each needs
+/// the IR of its own place in the pipeline.
+void registerGeneralPasses() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    registerPasses();
-    mlir::registerTransformsPasses();
-  });
+  std::call_once(once, [] { mlir::registerTransformsPasses(); });
 }
 
 Status parse(const std::string &text, mlir::OpPassManager &manager) {
@@ -97,7 +95,7 @@ Status loadUserPasses(const UserPasses &passes) {
     SPYRE_RETURN_IF_ERROR(loadPlugin(path));
   }
   if (!passes.empty()) {
-    registerOwnPasses();
+    registerGeneralPasses();
   }
   for (const auto &[point, text] : passes.pipelines) {
     mlir::OpPassManager manager(mlir::ModuleOp::getOperationName());
