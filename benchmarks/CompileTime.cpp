@@ -1,13 +1,18 @@
 //===- CompileTime.cpp - how long the compiler takes, and how that grows --------------------===//
 //
 // The acceptance graph with all phases, and the front end alone (graph IR to bundle bytes) for
-// decoder layers and for chains of n element-wise operations. scripts/bench.py fits time ~ n^k to
-// the chains and has the decoder layer beside its peer.
+// decoder layers and for chains of n element-wise operations; and the time to take a model from the
+// persistent cache. scripts/bench.py fits time ~ n^k to the chains and has the decoder layer beside
+// its peer.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
+#include "spyre/Runtime/Executable.h"
 
 #include "DecoderLayer.h"
 #include "benchmark/benchmark.h"
+
+#include <filesystem>
+#include <unistd.h>
 
 namespace {
 
@@ -75,5 +80,38 @@ void decoder(benchmark::State &state) {
 }
 BENCHMARK(decoder)->Arg(1)->Arg(40)->Iterations(1)->Repetitions(5)->ReportAggregatesOnly()->Unit(
     benchmark::kMillisecond);
+
+/// All phases, taken from the persistent cache and made ready to run; the first compilation fills
+/// it.
+void decoderFromCache(benchmark::State &state) {
+  const std::string text = bench::decoderLayers(state.range(0));
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("spyre-cache-bench-{}", getpid());
+  capi::CompileOptions options;
+  options.device = *arch::DeviceDesc::preset("openspyre");
+  options.cacheDirectory = folder.string();
+  auto device = runtime::Device::create(*runtime::createDriver("sim", options.device, {}), 1);
+  auto first = capi::compileGraph(text, options);
+  for (auto _ : state) {
+    auto result = capi::compileGraph(text, options);
+    if (!result.ok() || !result->fromCache) {
+      state.SkipWithError("nothing was kept");
+      break;
+    }
+    auto program = runtime::Executable::load(device, result->artifacts);
+    if (!program.ok()) {
+      state.SkipWithError(program.status().message().c_str());
+      break;
+    }
+  }
+  double bytes = 0;
+  for (const auto &[name, contents] : first->artifacts) {
+    bytes += double(contents.size());
+  }
+  state.counters["artifact_bytes"] = bytes;
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+}
+BENCHMARK(decoderFromCache)->Arg(1)->Arg(40)->Unit(benchmark::kMillisecond);
 
 } // namespace

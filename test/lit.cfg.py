@@ -21,11 +21,14 @@ config.environment["PATH"] = os.pathsep.join(search)
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+# What is tested is compiled, never found; tests of the cache name a folder of their own.
+config.environment["SPYRE_CACHE"] = "0"
 
 config.substitutions += [
     ("%bin", config.spyre_tools_dir),
     ("%golden", os.path.join(config.spyre_source_root, "golden")),
     ("%python", config.spyre_python),
+    ("%example_passes", os.path.join(config.spyre_build_root, "lib", "ExamplePasses.so")),
 ]
 
 # Available to `REQUIRES:` and `UNSUPPORTED:`.

@@ -23,8 +23,8 @@ def _autoload():
     import torch
 
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
-    from torch_spyre import _C, device_module, tensor_patches
-    from torch_spyre._inductor import hooks
+    from torch_spyre import _C, device_module, model_utils, tensor_patches
+    from torch_spyre._inductor import customops, hooks  # noqa: F401
     from torch_spyre.ops import fallbacks
 
     torch._register_device_module(DEVICE_NAME, device_module)
@@ -34,15 +34,16 @@ def _autoload():
     if os.environ.get("TORCH_SPYRE_DOWNCAST_WARN", "1").lower() in ("0", "false", "off"):
         _C.set_downcast_warning(False)
     _C._set_fallback_hook(fallbacks.warn_fallback)
-    _C._set_cores_hook(_configured_cores)
+    _C._set_settings_hook(_eager_settings)
     tensor_patches.install()
+    model_utils.patch_module_to_for_spyre()
     hooks.install()
 
 
-def _configured_cores():
-    from torch_spyre._inductor import config
+def _eager_settings():
+    from torch_spyre._inductor import settings
 
-    return config.sencores
+    return settings.eager()
 
 
 def last_compile():

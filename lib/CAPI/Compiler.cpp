@@ -2,9 +2,12 @@
 #include "spyre/CAPI/Compiler.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Dialect/Graph/IR/DeviceOps.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 #include "spyre/Dialect/Graph/Transforms/Gates.h"
 #include "spyre/Pipelines/Pipelines.h"
+
+#include "Cache.h"
 
 namespace spyre::capi {
 
@@ -21,6 +24,8 @@ public:
     pipeline.device = options.device;
     pipeline.backEnd = {options.backEndCommand, options.scratchDirectory};
     pipeline.trace = &trace;
+    pipeline.wholeGraphLayouts = options.wholeGraphLayouts;
+    pipeline.sharePool = options.sharePool;
     pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
     if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {
       return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)",
@@ -28,7 +33,7 @@ public:
                          options.device.cores);
     }
     SPYRE_ASSIGN_OR_RETURN(target, pipelines::parsePhase(options.compileTo));
-    return Status::success();
+    return prepareUserPasses();
   }
 
   Status checkOrder(Phase from) const {
@@ -81,6 +86,14 @@ private:
   Phase lastText() const {
     return options.keepPhases || target == Phase::Division ? Phase::Division : Phase::Layout;
   }
+  Status prepareUserPasses() {
+    pipeline.userPasses.plugins = options.passPlugins;
+    for (const auto &[name, text] : options.userPasses) {
+      SPYRE_ASSIGN_OR_RETURN(pipelines::PassPoint point, pipelines::parsePassPoint(name));
+      pipeline.userPasses.pipelines.emplace(point, text);
+    }
+    return pipelines::loadUserPasses(pipeline.userPasses);
+  }
   void keep(Phase phase, const std::string &text) {
     log(LogLevel::Debug, "compiler", "phase={} bytes={}", pipelines::phaseName(phase), text.size());
     if (options.keepPhases) {
@@ -90,7 +103,7 @@ private:
   CompileResult finish(Artifacts artifacts) {
     log(LogLevel::Debug, "compiler", "done phase={} files={} decisions={}",
         pipelines::phaseName(target), artifacts.size(), trace.size());
-    return {std::move(artifacts), trace.toJson()};
+    return {std::move(artifacts), trace.toJson(), false};
   }
 
   const CompileOptions &options;
@@ -110,7 +123,13 @@ Expected<CompileResult> compileFromPhase(const std::string &phase, const std::st
   if (from > Phase::Division) {
     return error<9302>("phase '{}' is a directory; give it to compileFromArtifacts", phase);
   }
-  return driver.fromText(from, text);
+  const CompileCache cache(phase, text, options);
+  if (std::optional<CompileResult> kept = cache.find()) {
+    return *std::move(kept);
+  }
+  SPYRE_ASSIGN_OR_RETURN(CompileResult result, driver.fromText(from, text));
+  cache.store(result);
+  return result;
 }
 
 Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options) {
@@ -126,6 +145,22 @@ Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Art
     return error<9302>("phase '{}' is text; give it to compileFromPhase", phase);
   }
   return driver.fromArtifacts(from, artifacts);
+}
+
+Expected<std::string> describeLoops(const std::string &text) {
+  return pipelines::describeLoops(text);
+}
+
+std::vector<DeviceOp> deviceOperations() {
+  std::vector<DeviceOp> operations;
+  for (const graph::OpRow &row : graph::deviceOpTable()) {
+    DeviceOp operation{row.deviceOp, row.tensorPositions, {}};
+    for (const graph::OpConstant &constant : row.constants) {
+      operation.constants.emplace_back(constant.name);
+    }
+    operations.push_back(std::move(operation));
+  }
+  return operations;
 }
 
 std::string gateName(int64_t gate) {

@@ -6,6 +6,7 @@
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
+#include "spyre/Dialect/Loop/IR/Describe.h"
 #include "spyre/Dialect/Loop/IR/Loop.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Spec/Bundle.h"
@@ -30,8 +31,9 @@ constexpr int kIrNestingLimit = 256;
 /// Turns what MLIR reports into a Status; our own diagnostics carry their code, MLIR's get E1001.
 class DiagnosticCollector {
 public:
-  explicit DiagnosticCollector(mlir::MLIRContext *context)
-      : handler(context, [this](mlir::Diagnostic &diagnostic) {
+  /// \p userPasses: passes of the user's that may be at fault, or empty.
+  explicit DiagnosticCollector(mlir::MLIRContext *context, std::string userPasses = "")
+      : userPasses(std::move(userPasses)), handler(context, [this](mlir::Diagnostic &diagnostic) {
           if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error && first.empty()) {
             llvm::raw_string_ostream(first) << diagnostic;
             llvm::raw_string_ostream(location) << diagnostic.getLocation();
@@ -46,12 +48,17 @@ public:
       std::string before = first.substr(0, mark);
       return Status(code, before + first.substr(mark + 13));
     }
+    if (!userPasses.empty()) {
+      return error<1502>("{}: {}; the passes of the user at this point are {}", location,
+                         first.empty() ? "a pass failed and did not say why" : first, userPasses);
+    }
     return error<1001>("{}: {}; compare with the phase dumps of spyre-compile --dump-phases",
                        location, first.empty() ? "the text cannot be read" : first);
   }
 
 private:
   std::string first, location;
+  const std::string userPasses;
   mlir::ScopedDiagnosticHandler handler;
 };
 
@@ -122,24 +129,29 @@ void registerPasses() {
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
   switch (from) {
   case Phase::Graph:
+    addUserPasses(manager, PassPoint::Pre, options.userPasses);
     manager.addPass(graph::createSplitHostPass(options.trace));
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(graph::createDecomposePass());
     manager.addPass(mlir::createCSEPass());
+    addUserPasses(manager, PassPoint::Post, options.userPasses);
     // What a decomposition made is checked like what was captured.
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(createGraphToLoopPass());
     return;
   case Phase::Loop:
+    addUserPasses(manager, PassPoint::PreScheduling, options.userPasses);
     manager.addPass(loop::createElideCopiesPass(options.trace));
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
-    manager.addPass(loop::createPropagateLayoutsPass(options.trace));
+    manager.addPass(loop::createPropagateLayoutsPass(options.trace, options.wholeGraphLayouts));
     manager.addPass(loop::createPadMatmulPass(options.trace));
     return;
   case Phase::Layout:
     manager.addPass(
         loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
-    manager.addPass(loop::createPlanPoolPass(options.trace));
+    addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
+    manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
+    addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
     return;
   default:
     SPYRE_CHECK(false, "only the first three phases are pass pipelines");
@@ -168,15 +180,15 @@ Status checkIrText(const std::string &text) {
 }
 
 /// The passes from one phase to the other. What each phase leaves is verified; that of the last one
-/// only if
-/// \p verifyLast: who reads its text verifies it.
+/// only if \p verifyLast: who reads its text verifies it. Our own passes after a user's one must
+/// not meet what it broke, so then every pass is followed by the verifier.
 static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Phase to,
                         bool verifyLast, const Options &options) {
-  DiagnosticCollector diagnostics(&session.context);
+  DiagnosticCollector diagnostics(&session.context, options.userPasses.toString());
   for (Phase phase = from; phase < to; phase = Phase(int(phase) + 1)) {
     mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
     addPasses(manager, phase, options);
-    manager.enableVerifier(false);
+    manager.enableVerifier(!options.userPasses.empty());
     const bool verifies = verifyLast || int(phase) + 1 < int(to);
     if (mlir::failed(manager.run(module)) || (verifies && mlir::failed(mlir::verify(module)))) {
       return diagnostics.status();
@@ -191,6 +203,12 @@ Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
   SPYRE_RETURN_IF_ERROR(runPasses(session, *module, from, to, /*verifyLast=*/false, options));
   return printIr(*module);
+}
+
+Expected<std::string> describeLoops(const std::string &text) {
+  Session session;
+  SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
+  return loop::describeLoops(*module);
 }
 
 Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Options &options) {

@@ -295,7 +295,7 @@ Expected<LayoutPlan> chooseLayouts(const LayoutProblem &problem, const LayoutSea
   SPYRE_RETURN_IF_ERROR(checkProblem(problem));
   SPYRE_ASSIGN_OR_RETURN(LayoutPlan plan,
                          Search(problem, std::max<size_t>(search.width, 1), true).run());
-  if (!plan.exact) {
+  if (!plan.exact && search.tryDocumentedBeam) {
     Expected<LayoutPlan> beam = Search(problem, kDocumentedWidth, false).run();
     if (beam.ok() && beam->cost < plan.cost) {
       return beam;

@@ -9,6 +9,9 @@ import sys
 import pytest
 import torch
 
+# What is tested is compiled, never found; tests of the cache switch it on with a folder of their own.
+os.environ["SPYRE_CACHE"] = "0"
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Torch writes thousands of trace records per compilation; pytest would print them after a failure.

@@ -334,7 +334,7 @@ def test_half_stays_half():
     import torch._prims_common as prims
 
     before = dict(prims._computation_dtype_map)
-    with patches.enable_spyre_context(), patches.enable_spyre_context():
+    with patches.capture_scope(), patches.capture_scope():
         assert prims.get_computation_dtype(torch.float16) == torch.float16
     assert prims._computation_dtype_map == before
     table = {str(op) for op in patches.spyre_decompositions()}

@@ -5,6 +5,7 @@
 //   spyre-compile graph.mlir --dump-phases=phases -o dir also write every phase
 //   spyre-compile phases/2-layout.mlir --from=layout -o dir
 //   spyre-compile dir --from=opspec -o dir2              from an edited directory
+//   spyre-compile graph.mlir --load-pass-plugin=lib.so --passes=post=my-pass -o dir
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 #include "spyre/Spec/Model.h"
@@ -24,8 +25,34 @@ using spyre::Status;
 struct Arguments {
   std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
   std::string dumpPhases, traceDecisions, dumpOpSpec, dumpSteps, backEndCommand;
-  int64_t cores = 0;
+  std::vector<std::string> passPlugins, passes;
+  std::string cacheDirectory;
+  int64_t cores = 0, cacheLimitMb = int64_t(spyre::capi::kDefaultCacheLimitBytes >> 20);
+  bool useCache = true;
 };
+
+/// Below the user's folder of caches; empty when there is none.
+std::string defaultCacheDirectory() {
+  auto folder = [](const char *variable, const char *below) -> std::string {
+    const char *value = std::getenv(variable);
+    return value != nullptr && *value == '/' ? std::string(value) + below : "";
+  };
+  std::string directory = folder("XDG_CACHE_HOME", "/openspyre");
+  return directory.empty() ? folder("HOME", "/.cache/openspyre") : directory;
+}
+
+/// "post=my-pass{limit=3}" -> point and passes; a point may be named again.
+Status addPasses(const std::vector<std::string> &texts, spyre::capi::CompileOptions &options) {
+  for (const std::string &text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return spyre::error<1502>("'{}' does not say where its passes run; give POINT=PASSES", text);
+    }
+    std::string &passes = options.userPasses[text.substr(0, equals)];
+    passes += (passes.empty() ? "" : ",") + text.substr(equals + 1);
+  }
+  return Status::success();
+}
 
 bool isTextPhase(const std::string &phase) {
   return phase == "graph" || phase == "loop" || phase == "layout" || phase == "division";
@@ -80,6 +107,13 @@ Status run(const Arguments &arguments) {
   options.keepPhases = !arguments.dumpPhases.empty();
   options.backEndCommand = arguments.backEndCommand;
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
+  options.passPlugins = arguments.passPlugins;
+  SPYRE_RETURN_IF_ERROR(addPasses(arguments.passes, options));
+  if (arguments.useCache) {
+    options.cacheDirectory =
+        arguments.cacheDirectory.empty() ? defaultCacheDirectory() : arguments.cacheDirectory;
+    options.cacheLimitBytes = uint64_t(arguments.cacheLimitMb) << 20;
+  }
   SPYRE_ASSIGN_OR_RETURN(spyre::capi::CompileResult result, compile(arguments, options));
   SPYRE_RETURN_IF_ERROR(writePhases(result.artifacts, arguments.dumpPhases));
   if (!arguments.traceDecisions.empty()) {
@@ -114,6 +148,20 @@ int main(int argc, char **argv) {
   app.add_option("--backend-cmd", arguments.backEndCommand,
                  "Another back end, run as CMD --bundle -d DIR; empty means the built-in one")
       ->envname("SPYRE_BACKEND_CMD");
+  app.add_option("--load-pass-plugin", arguments.passPlugins,
+                 "Shared library with passes; may be given again");
+  app.add_option("--passes", arguments.passes,
+                 "POINT=PASSES: passes of the plug-ins to run at pre, post, pre-scheduling, "
+                 "pre-fusion or post-fusion; may be given again");
+  app.add_flag("--cache,!--no-cache", arguments.useCache,
+               "Keep compiled models and take them from the cache (on)")
+      ->envname("SPYRE_CACHE");
+  app.add_option("--cache-dir", arguments.cacheDirectory,
+                 "Folder of the cache; empty means openspyre below the user's cache folder")
+      ->envname("SPYRE_CACHE_DIR");
+  app.add_option("--cache-limit-mb", arguments.cacheLimitMb, "Size at which old entries go")
+      ->envname("SPYRE_CACHE_LIMIT_MB")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 20));
   app.add_option("--from", arguments.from,
                  "Phase of the input: graph, loop, layout, division, opspec, bundle");
   app.add_option("--compile-to", arguments.compileTo,

@@ -9,6 +9,7 @@ between the compiled pieces.
 """
 
 import contextlib
+import functools
 import itertools
 import operator
 import os
@@ -18,7 +19,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import config, errors, patches
+from torch_spyre._inductor import errors, extensions, lowering, passes, settings
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
@@ -57,23 +58,26 @@ def is_spyre_graph(gm, example_inputs):
     return False
 
 
-def compile_graph_module(gm, example_inputs):
+def compile_graph_module(gm, example_inputs, decompositions=None):
     """The backend: Dynamo's graph module in, callable out."""
     from torch._dynamo.backends.common import aot_autograd
 
-    with patches.enable_spyre_context():
+    with extensions.capturing(decompositions) as active:
+        gm = active.run_pre_grad(gm)
+        compiler = functools.partial(_compile_aten, active=active)
         return aot_autograd(
-            fw_compiler=_compile_aten,
-            bw_compiler=_compile_aten,
-            inference_compiler=_compile_aten,
-            decompositions=patches.spyre_decompositions(),
+            fw_compiler=compiler,
+            bw_compiler=compiler,
+            inference_compiler=compiler,
+            decompositions=active.decompositions(),
             keep_inference_input_mutations=False,
         )(gm, example_inputs)
 
 
-def _compile_aten(gm, example_inputs):
+def _compile_aten(gm, example_inputs, active):
     from functorch.compile import make_boxed_func
 
+    gm = active.run_post_grad(gm)
     _refuse_data_dependent(gm)
     symbolic = any(
         isinstance(size, torch.SymInt)
@@ -83,7 +87,7 @@ def _compile_aten(gm, example_inputs):
             [value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]
         )
     )
-    return make_boxed_func(_SpecialisedGraph(gm) if symbolic else _StaticGraph(gm))
+    return make_boxed_func(_SpecialisedGraph(gm, active) if symbolic else _StaticGraph(gm, active))
 
 
 def _refuse_data_dependent(gm):
@@ -106,8 +110,9 @@ def _refuse_data_dependent(gm):
 class _SpecialisedGraph:
     """A graph with symbolic sizes: one static graph per set of sizes, made when it is called."""
 
-    def __init__(self, gm):
+    def __init__(self, gm, active):
         self._gm = gm
+        self._active = active
         self._graphs = {}
 
     def __call__(self, *args):
@@ -121,7 +126,7 @@ class _SpecialisedGraph:
         )
         graph = self._graphs.get(key)
         if graph is None:
-            graph = self._graphs[key] = _StaticGraph(self._specialise(args))
+            graph = self._graphs[key] = _StaticGraph(self._specialise(args), self._active)
         return graph(*args)
 
     def _specialise(self, args):
@@ -138,15 +143,15 @@ class _SpecialisedGraph:
                 )
                 for a in args
             ]
-        with torch.no_grad(), patches.enable_spyre_context():
+        with torch.no_grad(), extensions.capturing():
             return make_fx(self._gm, tracing_mode="real")(*fakes)
 
 
 class _StaticGraph:
     """Calls the compiled graph with its tensors and puts back what needs no device."""
 
-    def __init__(self, gm):
-        importer = _Importer(gm)
+    def __init__(self, gm, active=extensions.Extensions()):
+        importer = _Importer(gm, active.lowerings())
         importer.run()
         # No reference back to this object: the callables live in C++, unseen by the collector.
         nodes = _HostNodes(importer.nodes)
@@ -155,10 +160,10 @@ class _StaticGraph:
         self._outputs = importer.outputs
         self._compiled = None
         if importer.device_outputs:
-            self._compiled = _C.CompiledGraph(
+            self._compiled = passes.logged(_C.CompiledGraph)(
                 importer.graph,
                 f"graph_{next(_names)}",
-                config.sencores,
+                settings.current(active),
                 nodes.run,
                 fallbacks.warn_graph,
             )
@@ -225,8 +230,9 @@ class _Importer:
     """Walks an ATen graph and hands every node to the C++ graph. ``outputs`` says, for each result,
     whether it comes from the device, is one of the arguments, or is a plain value."""
 
-    def __init__(self, gm):
+    def __init__(self, gm, lowerings):
         self.gm = gm
+        self._lowerings = lowerings
         self.graph = _C.CapturedGraph()
         self.inputs = []  # argument index, or -1 - index of a constant
         self.constants = []
@@ -296,6 +302,8 @@ class _Importer:
             self._values[node] = result
 
     def _call(self, node, result, index):
+        if node.target in self._lowerings:
+            return self._lowered(node, result)
         name, overload = _operator_name(node.target)
         args = tuple(self._argument(a) for a in node.args)
         kwargs = {k: self._argument(v) for k, v in node.kwargs.items()}
@@ -312,6 +320,17 @@ class _Importer:
             index,
             self._numbers[node],
         )
+
+    def _lowered(self, node, result):
+        """Device operations that a user's lowering names."""
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), self._lowering_argument)
+        emitter = lowering.Emitter(self.graph, _location(node))
+        return emitter.emit(self._lowerings[node.target](*args, **kwargs), result)
+
+    def _lowering_argument(self, node):
+        value = self._argument(node)
+        is_tensor = isinstance(value, _C.GraphValue)
+        return lowering.LoweredTensor(value, node.meta["val"]) if is_tensor else value
 
     def _add_outputs(self, results):
         for result in results if isinstance(results, (list, tuple)) else [results]:

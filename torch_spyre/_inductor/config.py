@@ -36,6 +36,7 @@ allow_all_ops_in_lx_planning: bool = False
 lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", False)
 dxp_lx_frac_avail: float = _number("DXP_LX_FRAC_AVAIL", 0.2, 0.0, 1.0)
 layout_solver: str = "exact"
+enable_fusion: bool = _flag("SPYRE_INDUCTOR_ENABLE_FUSION", True)
 sencores: int = _number("SENCORES", 32, 1, 32)
 hbm_planning: bool = _flag("SPYRE_INDUCTOR_MEMORY_PLAN", True)
 chunk_large_tensors: bool = _flag("CHUNK_LARGE_TENSORS", False)
@@ -46,6 +47,11 @@ ignore_work_division_hints: bool = _flag("SPYRE_INDUCTOR_IGNORE_HINTS", False)
 core_id_k_fast_emission: bool = _flag("SPYRE_CORE_ID_K_FAST_EMISSION", True)
 bundle_symbolic_args: bool = _flag("BUNDLE_SYMBOLIC_ARGS", False)
 unroll_loops: bool = _flag("UNROLL_LOOPS", True)
+compile_cache: bool = _flag("SPYRE_CACHE", True)
+cache_dir: str = os.environ.get("SPYRE_CACHE_DIR", "")  # empty: below the user's cache folder
+cache_limit_mb: int = _number("SPYRE_CACHE_LIMIT_MB", 1024, 1, 1 << 20)
+pass_plugins: list = [p for p in os.environ.get("SPYRE_PASS_PLUGINS", "").split(os.pathsep) if p]
+pass_pipelines: dict = {}  # point to passes: {"post": "my-pass"}; see passes.py
 planner: str = os.environ.get("SPYRE_PLANNER", "best")
 
 install_config_module(sys.modules[__name__])

@@ -24,7 +24,8 @@ def _patch_compile_fx(module):
         from torch_spyre._inductor import compile as spyre_compile
 
         if spyre_compile.is_spyre_graph(model_, example_inputs_):
-            return spyre_compile.compile_graph_module(model_, example_inputs_)
+            table = kwargs.get("decompositions")
+            return spyre_compile.compile_graph_module(model_, example_inputs_, table)
         return original(model_, example_inputs_, *args, **kwargs)
 
     compile_fx._spyre_wrapped = True

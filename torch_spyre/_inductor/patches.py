@@ -4,6 +4,8 @@ import contextlib
 import functools
 from unittest import mock
 
+from torch_spyre._inductor.extensions import enable_spyre_context  # noqa: F401
+
 
 @functools.cache
 def spyre_decompositions():
@@ -17,7 +19,7 @@ def spyre_decompositions():
 
 
 @contextlib.contextmanager
-def enable_spyre_context(*_args, **_kwargs):
+def capture_scope():
     """Half stays half: torch's decompositions compute fp16 in fp32 unless told otherwise, and the
     device rounds once per operation anyway. Nesting is harmless."""
     import torch._prims_common as prims

@@ -70,9 +70,10 @@ const CapturedType &CapturedGraph::typeOf(GraphValue value) const {
   return index < inputs.size() ? inputs[index].type : calls[index - inputs.size()].type;
 }
 
-CompiledGraph::CompiledGraph(CapturedGraph captured, std::string name, int64_t cores,
+CompiledGraph::CompiledGraph(CapturedGraph captured, std::string name, CompileSettings settings,
                              HostCalls host)
-    : graph(std::move(captured)), name(std::move(name)), cores(cores), host(std::move(host)) {
+    : graph(std::move(captured)), name(std::move(name)), settings(std::move(settings)),
+      host(std::move(host)) {
   for (const CapturedGraph::Call &call : graph.calls) {
     firstArgumentNode = std::max(firstArgumentNode, call.node + 1);
   }
@@ -135,7 +136,7 @@ Program CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
   for (GraphValue output : graph.outputs) {
     builder.addOutput(ids[size_t(output.id)], graphType(graph.typeOf(output)));
   }
-  Expected<Program> program = compileProgram(builder, name, cores);
+  Expected<Program> program = compileProgram(builder, name, settings);
   if (!program.ok() && isUnsupported(program.status())) {
     throw UnsupportedError(program.status().message());
   }
@@ -152,7 +153,6 @@ Program CompiledGraph::programFor(const std::vector<at::Tensor> &inputs) {
     hostCounters().compileCacheHits += 1;
     return found->second;
   }
-  hostCounters().compileCacheMisses += 1;
   return programs.emplace(key, compile(inputs)).first->second;
 }
 

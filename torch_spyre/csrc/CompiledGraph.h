@@ -68,7 +68,7 @@ struct HostCalls {
 
 class CompiledGraph {
 public:
-  CompiledGraph(CapturedGraph graph, std::string name, int64_t cores, HostCalls host);
+  CompiledGraph(CapturedGraph graph, std::string name, CompileSettings settings, HostCalls host);
 
   /// One tensor per input; scalars on the CPU are sent to the device, and what the device cannot
   /// hold is kept for the nodes that run on the CPU. Errors: E6505 (device), E6507 (other sizes
@@ -84,7 +84,7 @@ private:
 
   const CapturedGraph graph;
   const std::string name;
-  const int64_t cores;
+  const CompileSettings settings;
   const HostCalls host;
   /// Node number of input 0; those of calls come before.
   int64_t firstArgumentNode = 0;

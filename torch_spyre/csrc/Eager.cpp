@@ -234,7 +234,7 @@ Program compileCall(const std::string &target, const Call &call, const at::Tenso
   capi::TensorType type = tensorType(result);
   type.stride = rowMajorStrides(type.size);
   builder.addOutput(builder.addCall(target, operands, call.arguments.attributes, type, ""), type);
-  Expected<Program> program = compileProgram(builder, target, configuredCores());
+  Expected<Program> program = compileProgram(builder, target, configuredSettings());
   if (!program.ok() && isUnsupported(program.status())) {
     return nullptr;
   }
@@ -254,7 +254,6 @@ Program programFor(const std::string &target, const Call &call, const c10::Opera
   at::Tensor result = inferResult(op, arguments);
   Program program;
   if (result.defined() && result.numel() > 0 && hostTypeOf(result.scalar_type())) {
-    hostCounters().compileCacheMisses += 1;
     program = compileCall(target, call, result);
   } else if (!result.defined()) {
     return nullptr;

@@ -41,9 +41,9 @@ void installFallbackHook(const py::function &callable) {
   setFallbackHook([kept](const std::string &name) { withPython([&] { (*kept)(name); }); });
 }
 
-void installCoresHook(const py::function &callable) {
+void installSettingsHook(const py::function &callable) {
   auto *kept = new py::function(callable);
-  setCoresHook([kept] { return withPython([&] { return (*kept)().cast<int64_t>(); }); });
+  setSettingsHook([kept] { return withPython([&] { return (*kept)().cast<CompileSettings>(); }); });
 }
 
 void translateUnsupported(std::exception_ptr raised) {
@@ -158,6 +158,7 @@ PYBIND11_MODULE(_C, module) {
   bindRandom(module);
   bindLayout(module);
   bindGraph(module);
+  bindCompat(module);
   module.def(
       "copy_tensor",
       [](const at::Tensor &source, const at::Tensor &destination, bool) {
@@ -168,7 +169,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("get_downcast_warning", &downcastWarning);
   module.def("set_downcast_warning", &setDowncastWarning);
   module.def("_set_fallback_hook", &installFallbackHook);
-  module.def("_set_cores_hook", &installCoresHook);
+  module.def("_set_settings_hook", &installSettingsHook);
 }
 
 } // namespace spyre::plugin

@@ -113,6 +113,53 @@ GraphValue addCall(CapturedGraph &graph, const std::string &name, const std::str
                        node);
 }
 
+/// A device operation by its own name; numbers may stand in place of operands.
+GraphValue addDeviceOp(CapturedGraph &graph, const std::string &name, const py::sequence &operands,
+                       const std::map<std::string, double> &constants, CapturedType type,
+                       const std::string &location) {
+  CallArguments call;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const py::object operand = operands[i];
+    if (py::isinstance<GraphValue>(operand)) {
+      call.operands.push_back(operand.cast<GraphValue>().id);
+    } else {
+      call.attributes.emplace_back(fmt::format("scalar{}", i),
+                                   capi::Attribute(operand.cast<double>()));
+    }
+  }
+  for (const auto &[constant, value] : constants) {
+    call.attributes.emplace_back(constant, capi::Attribute(value));
+  }
+  return graph.addCall("spyre.device." + name, std::move(call), std::move(type), location, -1);
+}
+
+/// Loop IR of the phases of a graph, by name ("loop", "layout", "division").
+std::map<std::string, std::string> loopPhases(const std::string &graphText,
+                                              const CompileSettings &settings) {
+  capi::CompileOptions options = compileOptions(settings);
+  options.compileTo = "division";
+  options.keepPhases = true;
+  options.cacheDirectory.clear();
+  const capi::CompileResult result = check(capi::compileGraph(graphText, options));
+  std::map<std::string, std::string> phases;
+  for (const auto &[path, text] : result.artifacts) {
+    // "phases/2-layout.mlir"
+    const size_t dash = path.find('-'), dot = path.rfind('.');
+    if (path.rfind("phases/", 0) == 0 && dash != std::string::npos) {
+      phases[path.substr(dash + 1, dot - dash - 1)] = text;
+    }
+  }
+  return phases;
+}
+
+py::dict deviceOperationsDict() {
+  py::dict operations;
+  for (const capi::DeviceOp &operation : capi::deviceOperations()) {
+    operations[py::str(operation.name)] = py::make_tuple(operation.operands, operation.constants);
+  }
+  return operations;
+}
+
 /// The callables live as long as the graph, which Python owns and drops with the interpreter's
 /// lock held.
 HostCalls hostCalls(const py::function &runNode, const py::function &report) {
@@ -168,19 +215,34 @@ void bindGraph(py::module_ &module) {
       .def("add_call", &addCall, py::arg("name"), py::arg("overload"), py::arg("args"),
            py::arg("kwargs"), py::arg("type"), py::arg("location"), py::arg("result") = -1,
            py::arg("node") = -1)
+      .def("add_device_op", &addDeviceOp, py::arg("name"), py::arg("operands"),
+           py::arg("constants"), py::arg("type"), py::arg("location"))
       .def("add_output", &CapturedGraph::addOutput, py::arg("value"));
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
-      .def(py::init([](const CapturedGraph &graph, const std::string &name, int64_t cores,
-                       const py::function &runNode, const py::function &report) {
-             return std::make_shared<CompiledGraph>(graph, name, cores, hostCalls(runNode, report));
+      .def(py::init([](const CapturedGraph &graph, const std::string &name,
+                       const CompileSettings &settings, const py::function &runNode,
+                       const py::function &report) {
+             return std::make_shared<CompiledGraph>(graph, name, settings,
+                                                    hostCalls(runNode, report));
            }),
-           py::arg("graph"), py::arg("name"), py::arg("cores"), py::arg("run_node"),
+           py::arg("graph"), py::arg("name"), py::arg("settings"), py::arg("run_node"),
            py::arg("report"))
       .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>());
 
+  py::class_<CompileSettings>(module, "CompileSettings")
+      .def(py::init<>())
+      .def_readwrite("cores", &CompileSettings::cores)
+      .def_readwrite("whole_graph_layouts", &CompileSettings::wholeGraphLayouts)
+      .def_readwrite("share_pool", &CompileSettings::sharePool)
+      .def_readwrite("cache_directory", &CompileSettings::cacheDirectory)
+      .def_readwrite("cache_limit_bytes", &CompileSettings::cacheLimitBytes)
+      .def_readwrite("pass_plugins", &CompileSettings::passPlugins)
+      .def_readwrite("user_passes", &CompileSettings::userPasses);
   py::class_<CompileRecord, std::shared_ptr<CompileRecord>>(module, "CompileRecord")
       .def_readonly("name", &CompileRecord::name)
       .def_readonly("graph", &CompileRecord::graphText)
+      .def_property_readonly("from_cache",
+                             [](const CompileRecord &record) { return record.result.fromCache; })
       .def_property_readonly("artifacts", &artifactsOf)
       .def_property_readonly("decisions",
                              [](const CompileRecord &record) {
@@ -195,6 +257,10 @@ void bindGraph(py::module_ &module) {
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();
   });
   module.def("supported_operations", &supportedOperations);
+  module.def("device_operations", &deviceOperationsDict);
+  module.def("loop_phases", &loopPhases, py::arg("graph"), py::arg("settings"));
+  module.def("describe_loops",
+             [](const std::string &text) { return check(capi::describeLoops(text)); });
   module.def("holds_dtype", [](c10::ScalarType type) { return hostTypeOf(type).has_value(); });
   module.def("refuse_data_dependent", &refuseDataDependent);
 }

@@ -17,7 +17,7 @@ namespace {
 struct Shared {
   std::mutex mutex;
   std::shared_ptr<const CompileRecord> last;
-  std::function<int64_t()> coresHook;
+  std::function<CompileSettings()> settingsHook;
 };
 
 Shared &shared() {
@@ -27,9 +27,13 @@ Shared &shared() {
 
 } // namespace
 
-void setCoresHook(std::function<int64_t()> hook) { shared().coresHook = std::move(hook); }
+void setSettingsHook(std::function<CompileSettings()> hook) {
+  shared().settingsHook = std::move(hook);
+}
 
-int64_t configuredCores() { return shared().coresHook ? shared().coresHook() : 0; }
+CompileSettings configuredSettings() {
+  return shared().settingsHook ? shared().settingsHook() : CompileSettings();
+}
 
 const std::vector<std::string> &supportedOperations() {
   static const auto *table = new std::vector<std::string>(capi::supportedOperations());
@@ -41,21 +45,35 @@ const std::vector<std::string> &computedOperations() {
   return *table;
 }
 
-Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
-                                 int64_t cores) {
-  auto record = std::make_shared<CompileRecord>();
-  record->name = name;
-  record->graphText = graph.text();
+capi::CompileOptions compileOptions(const CompileSettings &settings) {
   capi::CompileOptions options;
   options.device = deviceDesc();
   // A request for more cores than the machine has means all of them: SENCORES defaults to 32.
-  options.cores = cores >= options.device.cores ? 0 : cores;
+  options.cores = settings.cores >= options.device.cores ? 0 : settings.cores;
   options.backEndCommand = backEndCommand();
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
-  SPYRE_ASSIGN_OR_RETURN(record->result, capi::compileGraph(record->graphText, options));
+  options.wholeGraphLayouts = settings.wholeGraphLayouts;
+  options.sharePool = settings.sharePool;
+  options.passPlugins = settings.passPlugins;
+  options.userPasses = settings.userPasses;
+  options.cacheDirectory = settings.cacheDirectory;
+  options.cacheLimitBytes = settings.cacheLimitBytes;
+  return options;
+}
+
+Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
+                                 const CompileSettings &settings) {
+  auto record = std::make_shared<CompileRecord>();
+  record->name = name;
+  record->graphText = graph.text();
+  Expected<capi::CompileResult> result =
+      capi::compileGraph(record->graphText, compileOptions(settings));
+  const bool kept = result.ok() && result->fromCache;
+  (kept ? hostCounters().compileCacheHits : hostCounters().compileCacheMisses) += 1;
+  SPYRE_ASSIGN_OR_RETURN(record->result, std::move(result));
   SPYRE_ASSIGN_OR_RETURN(Program program,
                          runtime::Executable::load(device(), record->result.artifacts));
-  hostCounters().programsCompiled += 1;
+  hostCounters().programsCompiled += kept ? 0 : 1;
   std::lock_guard<std::mutex> lock(shared().mutex);
   shared().last = std::move(record);
   return program;

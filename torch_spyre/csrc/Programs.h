@@ -27,18 +27,34 @@ struct CompileRecord {
   capi::CompileResult result;
 };
 
-/// Cores to divide work over, for eager operations: asks Python's configuration. 0 means all.
-void setCoresHook(std::function<int64_t()> hook);
-int64_t configuredCores();
+/// What Python's configuration says to the compiler.
+struct CompileSettings {
+  /// Cores to divide work over; 0 means all.
+  int64_t cores = 0;
+  /// As in capi::CompileOptions.
+  bool wholeGraphLayouts = true, sharePool = true;
+  std::string cacheDirectory = {};
+  uint64_t cacheLimitBytes = capi::kDefaultCacheLimitBytes;
+  std::vector<std::string> passPlugins = {};
+  std::map<std::string, std::string> userPasses = {};
+};
+
+/// The compiler's options: settings, machine and environment.
+capi::CompileOptions compileOptions(const CompileSettings &settings);
+
+/// Settings of eager operations: asks Python.
+void setSettingsHook(std::function<CompileSettings()> hook);
+CompileSettings configuredSettings();
 
 /// The compiler's table, sorted.
 const std::vector<std::string> &supportedOperations();
 /// Those that compute: what eager calls are compiled for.
 const std::vector<std::string> &computedOperations();
 
-/// Compiles and loads; counts programs_compiled and remembers the record under \p name.
+/// Compiles, or takes from the cache, and loads; counts which of the two it was and remembers the
+/// record under \p name.
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
-                                 int64_t cores);
+                                 const CompileSettings &settings);
 std::shared_ptr<const CompileRecord> lastCompile();
 
 /// A tensor a program can read in place: the tensor itself when it is all of its storage, else a

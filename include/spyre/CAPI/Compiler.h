@@ -59,10 +59,18 @@ private:
   std::unique_ptr<State> state;
 };
 
+constexpr uint64_t kDefaultCacheLimitBytes = uint64_t(1) << 30;
+
+/// Whatever is added here must also change the cache's key: Cache.cpp does not compile until it is
+/// considered there.
 struct CompileOptions {
   arch::DeviceDesc device;
   /// Cores to divide work over, 1..device.cores; 0 means all.
   int64_t cores = 0;
+  /// Choose layouts for all operations together; otherwise each operation chooses for itself.
+  bool wholeGraphLayouts = true;
+  /// Intermediates that do not live at the same time may share memory.
+  bool sharePool = true;
   /// Stop after this phase: "graph", "loop", "layout", "division", "opspec", "bundle", "code".
   std::string compileTo = "code";
   /// Also return the text of every phase, under "phases/".
@@ -71,6 +79,13 @@ struct CompileOptions {
   /// blanks; empty means our own. DIR is made in \p scratchDirectory.
   std::string backEndCommand;
   std::string scratchDirectory;
+  /// Shared libraries with passes of the user's, and which passes run where: a point ("pre",
+  /// "post", "pre-scheduling", "pre-fusion", "post-fusion") to a pipeline text.
+  std::vector<std::string> passPlugins;
+  std::map<std::string, std::string> userPasses;
+  /// Folder of compiled models that processes share (ADR 0030); empty means none.
+  std::string cacheDirectory;
+  uint64_t cacheLimitBytes = kDefaultCacheLimitBytes;
 };
 
 struct CompileResult {
@@ -78,6 +93,8 @@ struct CompileResult {
   /// stopped early at an IR phase, "<phase>.mlir".
   Artifacts artifacts;
   std::string decisionsJson;
+  /// Nothing was compiled: an earlier compilation of the same had left this.
+  bool fromCache = false;
 };
 
 /// Graph IR text -> artifacts. Errors: E1001 (malformed text), E1002 (operations that are not
@@ -92,6 +109,19 @@ Expected<CompileResult> compileFromPhase(const std::string &phase, const std::st
 /// Continues from a directory that stopped at "opspec" or "bundle".
 Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Artifacts &artifacts,
                                              const CompileOptions &options);
+
+/// Loop IR text (phases "loop", "layout", "division") as one line per operation, then the buffers.
+/// Error: E1001.
+Expected<std::string> describeLoops(const std::string &text);
+
+/// Element-wise device operations that a call may name as "spyre.device.<name>", with their
+/// operands and constants.
+struct DeviceOp {
+  std::string name;
+  int64_t operands = 0;
+  std::vector<std::string> constants;
+};
+std::vector<DeviceOp> deviceOperations();
 
 /// Name of a gate that a CPU step gives: "compatibility", "schema", "dtype", "shape", "template".
 std::string gateName(int64_t gate);

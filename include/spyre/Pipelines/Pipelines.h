@@ -17,6 +17,7 @@
 #include "spyre/BackEnd/ExternalBackEnd.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Decision.h"
+#include "spyre/Pipelines/UserPasses.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -32,9 +33,13 @@ Expected<Phase> parsePhase(const std::string &name);
 struct Options {
   arch::DeviceDesc device;
   int64_t cores = 32;
+  /// Layouts for all operations together; places of the pool for several intermediates.
+  bool wholeGraphLayouts = true, sharePool = true;
   DecisionTrace *trace = nullptr;
   /// Run for the last phase instead of our own back end; none when its command is empty.
   backend::ExternalBackEnd backEnd;
+  /// Checked by loadUserPasses().
+  UserPasses userPasses;
 };
 
 /// The dialects of graph and loop IR, nothing else.
@@ -55,6 +60,9 @@ Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Optio
 Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options);
 /// Adds "bundle_<i>/spyreCodeDir" to artifacts that hold bundles.
 Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options);
+
+/// Loop IR text as a list of operations and buffers for people. Error: E1001.
+Expected<std::string> describeLoops(const std::string &text);
 
 /// Parses IR text within the limits of the project (64 MiB, nesting 256, no bytecode). Error:
 /// E1001.

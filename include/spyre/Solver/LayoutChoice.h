@@ -84,6 +84,8 @@ struct LayoutPlan {
 
 struct LayoutSearch {
   size_t width = 256;
+  /// Where combinations were dropped, try the beam of the documents, too.
+  bool tryDocumentedBeam = true;
 };
 
 /// Errors: E3201 (a malformed problem), E3202 (an operation that no combination of copies makes

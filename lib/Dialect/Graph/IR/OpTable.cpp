@@ -1,6 +1,8 @@
 //===- OpTable.cpp - the framework operations the compiler knows ----------------------------===//
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 
+#include "spyre/Dialect/Graph/IR/DeviceOps.h"
+
 #include <algorithm>
 
 namespace spyre::graph {
@@ -319,7 +321,8 @@ const std::vector<OpRow> &opTable() {
 }
 
 const OpRow *findOp(const std::string &name) {
-  const std::vector<OpRow> &table = opTable();
+  const bool isDeviceOp = name.rfind(kDeviceOpPrefix, 0) == 0;
+  const std::vector<OpRow> &table = isDeviceOp ? deviceOpTable() : opTable();
   auto it = std::lower_bound(table.begin(), table.end(), name,
                              [](const OpRow &row, const std::string &n) { return row.name < n; });
   return it != table.end() && it->name == name ? &*it : nullptr;

@@ -10,6 +10,7 @@
 #include "Rewrite.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace spyre::loop {
 
@@ -69,6 +70,7 @@ int64_t firstFit(const std::vector<Interval> &placed, const Interval &interval) 
 
 struct PlanPool : impl::PlanPoolPassBase<PlanPool> {
   DecisionTrace *trace = nullptr;
+  bool sharePlaces = true;
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
     Expected<std::vector<Interval>> intervals =
@@ -81,6 +83,10 @@ struct PlanPool : impl::PlanPoolPassBase<PlanPool> {
     }
     std::vector<Interval> placed;
     for (Interval interval : *intervals) {
+      if (!sharePlaces) {
+        interval.first = 0;
+        interval.last = std::numeric_limits<int64_t>::max();
+      }
       interval.offset = firstFit(placed, interval);
       interval.buffer.setPoolOffset(interval.offset);
       placed.push_back(interval);
@@ -95,9 +101,10 @@ struct PlanPool : impl::PlanPoolPassBase<PlanPool> {
 
 } // namespace
 
-std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace) {
+std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace, bool sharePlaces) {
   auto pass = std::make_unique<PlanPool>();
   pass->trace = trace;
+  pass->sharePlaces = sharePlaces;
   return pass;
 }
 

@@ -64,6 +64,7 @@ struct OpRow {
 
 /// Sorted by name.
 const std::vector<OpRow> &opTable();
+/// Looks for "spyre.device.<name>" in deviceOpTable(), for all others in opTable().
 const OpRow *findOp(const std::string &name);
 
 /// One call against its row: arity, attributes, element types, ranks, result shape. Errors: E1003

@@ -16,11 +16,15 @@ namespace spyre::loop {
 
 std::unique_ptr<mlir::Pass> createElideCopiesPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createArrangeConversionsPass(DecisionTrace *trace = nullptr);
-std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nullptr);
+/// \p wholeGraph: choose for all operations together, not each for itself.
+std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nullptr,
+                                                       bool wholeGraph = true);
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
                                                  DecisionTrace *trace = nullptr);
-std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr);
+/// \p sharePlaces: intermediates that do not live at the same time may have the same place.
+std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr,
+                                               bool sharePlaces = true);
 
 /// Registers the passes of this folder by flag, for spyre-opt.
 void registerLoopPasses();

@@ -211,6 +211,7 @@ void setHostLayouts(mlir::func::FuncOp main) {
 
 struct PropagateLayouts : impl::PropagateLayoutsPassBase<PropagateLayouts> {
   DecisionTrace *trace = nullptr;
+  solver::LayoutSearch search;
 
   Status propagate() {
     mlir::func::FuncOp main = findMain(getOperation());
@@ -219,7 +220,7 @@ struct PropagateLayouts : impl::PropagateLayoutsPassBase<PropagateLayouts> {
     }
     setHostLayouts(main);
     SPYRE_ASSIGN_OR_RETURN(LayoutModel model, buildLayoutModel(main));
-    SPYRE_ASSIGN_OR_RETURN(solver::LayoutPlan plan, solver::chooseLayouts(model.problem));
+    SPYRE_ASSIGN_OR_RETURN(solver::LayoutPlan plan, solver::chooseLayouts(model.problem, search));
     Materializer(main, model, trace).run(plan);
     return Status::success();
   }
@@ -234,9 +235,12 @@ struct PropagateLayouts : impl::PropagateLayoutsPassBase<PropagateLayouts> {
 
 } // namespace
 
-std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace) {
+std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace, bool wholeGraph) {
   auto pass = std::make_unique<PropagateLayouts>();
   pass->trace = trace;
+  if (!wholeGraph) {
+    pass->search = {1, false};
+  }
   return pass;
 }
 

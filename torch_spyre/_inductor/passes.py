@@ -1,0 +1,167 @@
+"""The six points where users' passes run.
+
+Pre-grad, pre and post take callables on a ``torch.fx.Graph``; all but pre-grad take MLIR passes of
+plug-in libraries, as text that ``spyre-opt`` would take. Our own passes are in C++; the table in
+docs/architecture.md says where.
+
+    with enable_spyre_context(CustomPostPasses([my_fx_pass])): ...
+    with enable_spyre_context(CustomPreSchedulingPasses(mlir="my-pass", plugins=["mine.so"])): ...
+"""
+
+import hashlib
+import inspect
+import logging
+import os
+
+log = logging.getLogger("spyre.inductor.passes")
+
+
+def configure_log(environment):
+    """SPYRE_INDUCTOR_LOG=1 with SPYRE_INDUCTOR_LOG_LEVEL (INFO) and SPYRE_LOG_FILE (standard error).
+    torch refuses TORCH_LOGS=spyre before it loads any plug-in."""
+    if environment.get("SPYRE_INDUCTOR_LOG", "").lower() not in ("1", "true", "yes"):
+        return
+    level = environment.get("SPYRE_INDUCTOR_LOG_LEVEL", "INFO").upper()
+    if level not in logging.getLevelNamesMapping():
+        raise ValueError(
+            f"SPYRE-E6508: SPYRE_INDUCTOR_LOG_LEVEL is '{level}'; give DEBUG, INFO, WARNING or ERROR"
+        )
+    path = environment.get("SPYRE_LOG_FILE")
+    parent = logging.getLogger("spyre.inductor")
+    parent.addHandler(logging.FileHandler(path) if path else logging.StreamHandler())
+    parent.setLevel(level)
+
+
+configure_log(os.environ)
+
+__all__ = [
+    "CustomPostFusionPasses",
+    "CustomPostPasses",
+    "CustomPreFusionPasses",
+    "CustomPreGradPasses",
+    "CustomPrePasses",
+    "CustomPreSchedulingPasses",
+]
+
+
+class SpyrePasses:
+    """A list of passes at one point. Also a callable of its own, so that it can be given to the
+    options of Inductor."""
+
+    point = None
+    takes_fx = False
+    takes_mlir = True
+
+    def __init__(self, passes=(), *, mlir="", plugins=()):
+        self.passes = list(passes)
+        self.mlir = mlir
+        self.plugins = [os.path.abspath(path) for path in plugins]
+        if self.passes and not self.takes_fx:
+            raise TypeError(
+                f"{type(self).__name__} works on loop IR: give passes of a plug-in library (mlir=)"
+            )
+        if (self.mlir or self.plugins) and not self.takes_mlir:
+            raise TypeError(f"{type(self).__name__} takes callables on torch.fx.Graph only")
+
+    def __call__(self, graph):
+        for one in self.passes:
+            one(graph)
+
+    def has_fx(self):
+        """There are callables, or a class of a user's is one itself."""
+        return bool(self.passes) or type(self).__call__ is not SpyrePasses.__call__
+
+    def uuid(self):
+        """Changes with the passes; Inductor asks for it."""
+        digest = hashlib.sha256(f"{self.point}|{self.mlir}".encode())
+        for one in self.passes:
+            try:
+                digest.update(inspect.getsource(one).encode())
+            except (OSError, TypeError):
+                digest.update(repr(one).encode())
+        for path in self.plugins:
+            with open(path, "rb") as library:
+                digest.update(library.read())
+        return digest.hexdigest()
+
+
+class CustomPreGradPasses(SpyrePasses):
+    """The graph as Dynamo captured it, before differentiation."""
+
+    point = "pre-grad"
+    takes_fx = True
+    takes_mlir = False
+
+
+class CustomPrePasses(SpyrePasses):
+    """The ATen graph: FX first of all; MLIR on graph IR as it was captured."""
+
+    point = "pre"
+    takes_fx = True
+
+
+class CustomPostPasses(SpyrePasses):
+    """FX last before the compiler gets the graph; MLIR on graph IR after decompositions."""
+
+    point = "post"
+    takes_fx = True
+
+
+class CustomPreSchedulingPasses(SpyrePasses):
+    """Loop IR before layouts are chosen."""
+
+    point = "pre-scheduling"
+
+
+class CustomPreFusionPasses(SpyrePasses):
+    """Loop IR with layouts and the division over cores."""
+
+    point = "pre-fusion"
+
+
+class CustomPostFusionPasses(SpyrePasses):
+    """Planned loop IR, last before OpSpecs are made."""
+
+    point = "post-fusion"
+
+
+def logged(make):
+    """``make`` itself, or, when ``spyre.inductor.passes`` logs at INFO, one whose graphs list their
+    operations after their first call."""
+    if not log.isEnabledFor(logging.INFO):
+        return make
+
+    def made(*arguments):
+        compiled, listed = make(*arguments), []
+
+        def call(tensors):
+            results = compiled(tensors)
+            if not listed:
+                listed.append(True)
+                log.info("%s", _format_operations())
+            return results
+
+        return call
+
+    return made
+
+
+def _format_operations(operations=None):
+    """Loop IR for people. Text of loop IR gives its operations and buffers; a compile record, or
+    None for the last one, gives them before and after the planning passes."""
+    import torch_spyre
+    from torch_spyre import _C
+    from torch_spyre._inductor import settings
+
+    if isinstance(operations, str):
+        return _C.describe_loops(operations)
+    record = operations if operations is not None else torch_spyre.last_compile()
+    if record is None:
+        raise RuntimeError(
+            "nothing has been compiled in this process; call a compiled function first"
+        )
+    phases = _C.loop_phases(record.graph, settings.current())
+    return "".join(
+        f"{title} planning:\n{_C.describe_loops(phases[phase])}"
+        for title, phase in (("before", "loop"), ("after", "division"))
+    )

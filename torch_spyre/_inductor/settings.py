@@ -1,0 +1,88 @@
+"""What the configuration says to the compiler, in the compiler's own type."""
+
+import os
+import warnings
+
+from torch_spyre import _C
+from torch_spyre._inductor import config
+
+
+def cache_directory():
+    """Folder of compiled models; empty when there is none."""
+    import torch
+
+    if not config.compile_cache or torch.compiler.config.force_disable_caches:
+        return ""
+    if config.cache_dir:
+        return os.path.abspath(config.cache_dir)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.expanduser("~/.cache")
+    return os.path.join(base, "openspyre") if os.path.isabs(base) else ""
+
+
+#: Fields that the compiler does not read yet, and what it does instead.
+NOT_READ = {
+    "lx_planning": "nothing is planned into LX by the front end",
+    "co_optimizing_lx_planning": "nothing is planned into LX by the front end",
+    "allow_all_ops_in_lx_planning": "nothing is planned into LX by the front end",
+    "lx_boundary_clones": "nothing is planned into LX by the front end",
+    "layout_solver": "nothing is planned into LX by the front end",
+    "dxp_lx_frac_avail": "the machine's description (SPYRE_DEVICE_DESC) divides LX",
+    "enable_fusion": "operations of a graph share bundles",
+    "chunk_large_tensors": "an operation that breaks the span limit is refused",
+    "max_buckets": "every geometry has a program of its own",
+    "min_default_granularity": "every geometry has a program of its own",
+    "ignore_work_division_hints": "there are no hints to ignore",
+    "core_id_k_fast_emission": "reductions are not divided over cores",
+    "bundle_symbolic_args": "addresses are baked",
+    "unroll_loops": "kernels have no loops",
+    "planner": "there is one planner",
+}
+_CHOICES = {
+    "layout_solver": ("exact", "greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat"),
+    "planner": ("best", "compat", "compat-s1"),
+}
+_warned = set()
+
+
+def _check():
+    """Refuses impossible values; says once of each field that was changed in vain."""
+    for name, allowed in _CHOICES.items():
+        if getattr(config, name) not in allowed:
+            raise ValueError(
+                f"SPYRE-E6508: config.{name} is {getattr(config, name)!r}; give one of {allowed}"
+            )
+    if not 1 <= config.sencores <= 32:
+        raise ValueError(f"SPYRE-E6508: config.sencores is {config.sencores}; give 1 to 32")
+    for name, instead in NOT_READ.items():
+        value = getattr(config, name)
+        if name not in _warned and value != config._config[name].default:
+            _warned.add(name)
+            warnings.warn(f"config.{name} = {value!r} has no effect: {instead}", stacklevel=3)
+
+
+def eager():
+    """The settings of single operations: users' passes are for graphs."""
+    _check()
+    settings = _C.CompileSettings()
+    settings.whole_graph_layouts = config.global_stick_optimizer
+    settings.share_pool = config.hbm_planning
+    settings.cores = config.sencores
+    settings.cache_directory = cache_directory()
+    settings.cache_limit_bytes = config.cache_limit_mb << 20
+    return settings
+
+
+def current(extensions=None):
+    """The settings of a graph as they are now; a compilation keeps those it began with."""
+    settings = eager()
+    pipelines = dict(config.pass_pipelines)
+    plugins = list(config.pass_plugins)
+    if extensions is not None:
+        plugins += extensions.plugins()
+        for point, text in extensions.pipelines().items():
+            pipelines[point] = ",".join(filter(None, (pipelines.get(point), text)))
+    settings.pass_plugins = [os.path.abspath(path) for path in dict.fromkeys(plugins)]
+    settings.user_passes = pipelines
+    return settings

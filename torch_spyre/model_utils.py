@@ -1,0 +1,75 @@
+"""Moves a model to the device with the layouts matmuls want.
+
+The weight of a linear layer is the second operand of a product after a transposition: its sticks run
+along ``out_features`` (``dim_order=[1, 0]``), so that no product has to rearrange it.
+"""
+
+import functools
+
+import torch
+
+from torch_spyre import _C
+from torch_spyre.constants import DEVICE_NAME
+
+
+def _checked_dtype(tensor, dtype):
+    """The type a tensor gets: integers and truth values keep theirs."""
+    target = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
+    if not _C.holds_dtype(target):
+        raise ValueError(f"{target} has no Spyre device representation; give another dtype")
+    return target
+
+
+def _dma_to_spyre_dim_order_swapped(weight, target_dtype=None):
+    """A 2-D tensor on the device with its sticks along dimension 0."""
+    dtype = _checked_dtype(weight, target_dtype)
+    source = weight.detach().to(dtype).contiguous()
+    layout = _C.SpyreTensorLayout(list(source.shape), list(source.stride()), dtype, [1, 0])
+    return source.to(DEVICE_NAME, device_layout=layout)
+
+
+def _moved(tensor, dtype, is_weight):
+    if is_weight and tensor.dim() == 2:
+        return _dma_to_spyre_dim_order_swapped(tensor, dtype)
+    return tensor.detach().to(_checked_dtype(tensor, dtype)).to(DEVICE_NAME)
+
+
+def _is_done(tensor, dtype):
+    return tensor.device.type == DEVICE_NAME and tensor.dtype == _checked_dtype(tensor, dtype)
+
+
+def load_model_to_spyre(model, dtype=None):
+    """Moves all parameters and buffers in place and returns ``model``. Tied tensors stay tied,
+    parameters stay the objects they were (an optimiser keeps them), and what is there already
+    stays."""
+    weights = {
+        id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Linear)
+    }
+    everything = [*model.parameters(), *model.buffers()]
+    for tensor in everything:
+        _checked_dtype(tensor, dtype)  # all of it before the first one moves
+    with torch.no_grad():
+        for tensor in everything:
+            if not _is_done(tensor, dtype):
+                moved = _moved(tensor, dtype, id(tensor) in weights)
+                if isinstance(tensor, torch.nn.Parameter):
+                    moved = torch.nn.Parameter(moved, tensor.requires_grad)
+                torch.utils.swap_tensors(tensor, moved)
+    return model
+
+
+def patch_module_to_for_spyre():
+    """``nn.Module.to("spyre")`` becomes :func:`load_model_to_spyre`; idempotent."""
+    original = torch.nn.Module.to
+    if getattr(original, "_spyre_patched", False):
+        return
+
+    @functools.wraps(original)
+    def to(self, *args, **kwargs):
+        device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+        if device is None or device.type != DEVICE_NAME or memory_format is not None:
+            return original(self, *args, **kwargs)
+        return load_model_to_spyre(self, dtype)
+
+    to._spyre_patched = True
+    torch.nn.Module.to = to
