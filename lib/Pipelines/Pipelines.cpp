@@ -132,6 +132,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
   case Phase::Loop:
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace));
+    manager.addPass(loop::createElideCopyBackPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
     return;
   case Phase::Layout:

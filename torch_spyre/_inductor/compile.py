@@ -67,7 +67,7 @@ def compile_graph_module(gm, example_inputs):
             bw_compiler=_compile_aten,
             inference_compiler=_compile_aten,
             decompositions=patches.spyre_decompositions(),
-            keep_inference_input_mutations=False,
+            keep_inference_input_mutations=True,
         )(gm, example_inputs)
 
 
@@ -153,8 +153,9 @@ class _StaticGraph:
         self._constants = importer.constants
         self._inputs = importer.inputs
         self._outputs = importer.outputs
+        self._copies = importer.copies
         self._compiled = None
-        if importer.device_outputs:
+        if importer.device_outputs or importer.mutates:
             self._compiled = _C.CompiledGraph(
                 importer.graph,
                 f"graph_{next(_names)}",
@@ -168,6 +169,8 @@ class _StaticGraph:
         if self._compiled is not None:
             tensors = [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
             results = self._compiled(tensors)
+        for argument, result in self._copies:
+            args[argument].copy_(results[result])
         place = {
             "result": results.__getitem__,
             "cpu_result": lambda i: results[i].cpu(),
@@ -232,6 +235,8 @@ class _Importer:
         self.constants = []
         self.outputs = []
         self.device_outputs = {}
+        self.mutates = False
+        self.copies = []  # (argument, result): contents that only the host can store
         self.nodes = []  # what to call for the nodes that run on the CPU
         self._numbers = {}
         self._values = {}
@@ -248,7 +253,10 @@ class _Importer:
             if node.op == "get_attr":
                 self._add_constant(node)
         for node in nodes:
-            if node.op == "call_function":
+            if node.target is torch.ops.aten.copy_.default and node.args[0] in self._arguments:
+                self._add_mutation(*node.args[:2])
+                self._values[node] = self._values[node.args[1]]
+            elif node.op == "call_function":
                 self._add_call(node)
             elif node.op == "output":
                 self._add_outputs(node.args[0])
@@ -313,6 +321,19 @@ class _Importer:
             self._numbers[node],
         )
 
+    def _add_mutation(self, argument, contents):
+        """The copy at the end of a graph that gives an argument its new contents."""
+        if self.graph.add_mutation(self._values[argument], self._values[contents]):
+            self.mutates = True
+        else:
+            self.copies.append((self._arguments[argument], self._device_output(contents)))
+
+    def _device_output(self, node):
+        if node not in self.device_outputs:
+            self.device_outputs[node] = len(self.device_outputs)
+            self.graph.add_output(self._values[node])
+        return self.device_outputs[node]
+
     def _add_outputs(self, results):
         for result in results if isinstance(results, (list, tuple)) else [results]:
             if not isinstance(result, torch.fx.Node):
@@ -322,11 +343,8 @@ class _Importer:
             elif not isinstance(self._values.get(result), _C.GraphValue):
                 self.outputs.append(("value", self._argument(result)))
             else:
-                if result not in self.device_outputs:
-                    self.device_outputs[result] = len(self.device_outputs)
-                    self.graph.add_output(self._values[result])
                 kind = "result" if _on_spyre(result.meta["val"]) else "cpu_result"
-                self.outputs.append((kind, self.device_outputs[result]))
+                self.outputs.append((kind, self._device_output(result)))
 
 
 def _operator_name(target):

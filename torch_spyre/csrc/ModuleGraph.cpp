@@ -168,7 +168,8 @@ void bindGraph(py::module_ &module) {
       .def("add_call", &addCall, py::arg("name"), py::arg("overload"), py::arg("args"),
            py::arg("kwargs"), py::arg("type"), py::arg("location"), py::arg("result") = -1,
            py::arg("node") = -1)
-      .def("add_output", &CapturedGraph::addOutput, py::arg("value"));
+      .def("add_output", &CapturedGraph::addOutput, py::arg("value"))
+      .def("add_mutation", &CapturedGraph::addMutation, py::arg("input"), py::arg("value"));
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
       .def(py::init([](const CapturedGraph &graph, const std::string &name, int64_t cores,
                        const py::function &runNode, const py::function &report) {

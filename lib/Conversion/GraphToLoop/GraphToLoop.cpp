@@ -336,11 +336,44 @@ private:
   }
 
   void addOutputs(mlir::func::ReturnOp op) {
+    loops.setLocation(op.getLoc());
+    int64_t outputs = 0;
+    std::vector<Mutation> mutations;
     for (auto [i, value] : llvm::enumerate(op.getOperands())) {
-      loops.setLocation(op.getLoc());
+      if (auto target = source.getResultAttrOfType<mlir::IntegerAttr>(i, "graph.mutates")) {
+        mutations.push_back({values[source.getArgument(unsigned(target.getInt()))], values[value]});
+        continue;
+      }
       std::vector<int64_t> shape = shapeOf(value);
       auto stride = source.getResultAttrOfType<mlir::DenseI64ArrayAttr>(i, "graph.stride");
-      loops.addOutput(values[value], i, shape, denseStrides(shape, stride.asArrayRef()));
+      loops.addOutput(values[value], outputs++, shape, denseStrides(shape, stride.asArrayRef()));
+    }
+    storeMutations(std::move(mutations));
+  }
+
+  struct Mutation {
+    View target, contents;
+  };
+
+  /// Last of all, so that nothing reads an argument after it got new contents: contents that are
+  /// read from such an argument are copied first.
+  void storeMutations(std::vector<Mutation> mutations) {
+    auto isTarget = [&](const View &view) {
+      return llvm::any_of(mutations, [&](const Mutation &mutation) {
+        return mutation.target.buffer == view.buffer;
+      });
+    };
+    llvm::erase_if(mutations, [](const Mutation &mutation) {
+      return mutation.contents.buffer == mutation.target.buffer &&
+             mutation.contents.isWhole(mutation.target.shape());
+    });
+    for (Mutation &mutation : mutations) {
+      if (isTarget(mutation.contents)) {
+        mutation.contents = loops.materialize(mutation.contents);
+      }
+    }
+    for (const Mutation &mutation : mutations) {
+      loops.addCopy(mutation.contents, mutation.target);
     }
   }
 
