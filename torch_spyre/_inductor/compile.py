@@ -18,11 +18,13 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import config, errors, patches
+from torch_spyre._inductor import config, errors, folding, patches
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
 _names = itertools.count()
+# More places are stored by one operation on the CPU.
+_MAX_SCATTERS = 16
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -230,6 +232,8 @@ class _Importer:
 
     def __init__(self, gm):
         self.gm = gm
+        self._folded = folding.Constants(gm)
+        self._masks = {}
         self.graph = _C.CapturedGraph()
         self.inputs = []  # argument index, or -1 - index of a constant
         self.constants = []
@@ -250,9 +254,16 @@ class _Importer:
             if isinstance(node.meta.get("val"), torch.Tensor) and node.users:
                 self._add_input(node, node.meta["val"], index)
         for node in nodes:
-            if node.op == "get_attr":
-                self._add_constant(node)
+            if node.op == "get_attr" and node not in self._folded:
+                self._values[node] = operator.attrgetter(node.target)(self.gm)
+        for node in self._folded.needed():
+            self._add_constant(node, self._folded.value(node), node.meta["val"].device)
         for node in nodes:
+            if _is_causal(node):
+                self._add_mask(node)
+        for node in nodes:
+            if not self._folded.is_call(node):
+                continue
             if node.target is torch.ops.aten.copy_.default and node.args[0] in self._arguments:
                 self._add_mutation(*node.args[:2])
                 self._values[node] = self._values[node.args[1]]
@@ -270,19 +281,27 @@ class _Importer:
         self._values[node] = self.graph.add_input(node.name, self._type(tensor))
         self.inputs.append(index)
 
-    def _add_constant(self, node):
-        tensor = operator.attrgetter(node.target)(self.gm)
-        if not isinstance(tensor, torch.Tensor):
-            self._values[node] = tensor
+    def _add_constant(self, node, tensor, device):
+        if device.type == "cpu" and tensor.dim() == 0:
+            self._values[node] = tensor.item()
             return
-        if tensor.device.type != "cpu" or tensor.dim() > 0:
-            tensor = tensor.detach()
+        with _real_tensors():
             self.constants.append(
                 tensor.to(DEVICE_NAME) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
             )
-            self._add_input(node, self.constants[-1], -len(self.constants))
-        else:
-            self._values[node] = tensor.item()
+        self._add_input(node, self.constants[-1], -len(self.constants))
+
+    def _add_mask(self, node):
+        """Causal attention is attention with a mask; equal ones are shared."""
+        query, key = node.args[0].meta["val"], node.args[1].meta["val"]
+        kind = (int(query.shape[-2]), int(key.shape[-2]), query.dtype)
+        if kind not in self._masks:
+            with _real_tensors():
+                self.constants.append(folding.causal_mask(*kind).to(DEVICE_NAME))
+            name = f"causal_{kind[0]}_{kind[1]}"
+            self._masks[kind] = self.graph.add_input(name, self._type(self.constants[-1]))
+            self.inputs.append(-len(self.constants))
+        self._masks[node] = self._masks[kind]
 
     def _argument(self, value):
         if isinstance(value, torch.fx.Node):
@@ -298,6 +317,8 @@ class _Importer:
         if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
             # One of several results: a call of its own that says which.
             self._values[node] = self._call(node.args[0], result, node.args[1])
+        elif self._stores_at_constants(node):
+            self._values[node] = self._scatter(node)
         elif isinstance(result, torch.Tensor):
             self._values[node] = self._call(node, result, -1)
         elif not isinstance(result, (list, tuple)):
@@ -307,6 +328,8 @@ class _Importer:
         name, overload = _operator_name(node.target)
         args = tuple(self._argument(a) for a in node.args)
         kwargs = {k: self._argument(v) for k, v in node.kwargs.items()}
+        if node in self._masks:
+            args, kwargs = _with_mask(args, kwargs, self._masks[node])
         if node not in self._numbers:
             self._numbers[node] = len(self.nodes)
             self.nodes.append((node.target, args, kwargs))
@@ -319,6 +342,52 @@ class _Importer:
             _location(node),
             index,
             self._numbers[node],
+        )
+
+    def _stores_at_constants(self, node):
+        """index_put at few known places of one dimension."""
+        if node.target is not torch.ops.aten.index_put.default:
+            return False
+        given = [index for index in node.args[1] if index is not None]
+        if len(given) != 1 or given[0] not in self._folded or any(node.args[3:]):
+            return False
+        positions = self._folded.value(given[0])
+        return (
+            positions.dtype in (torch.int64, torch.int32)
+            and positions.dim() == 1
+            and 0 < len(folding.contiguous_runs(positions.tolist())) <= _MAX_SCATTERS
+        )
+
+    def _scatter(self, node):
+        """One slice_scatter per run of positions."""
+        target, indices, values = node.args[:3]
+        dim = next(i for i, index in enumerate(indices) if index is not None)
+        into, source = node.meta["val"], values.meta["val"]
+        size = into.shape[dim]
+        positions = [position % size for position in self._folded.value(indices[dim]).tolist()]
+        shape = [*into.shape[:dim], len(positions), *into.shape[dim + 1 :]]
+        aten, location = torch.ops.aten, _location(node)
+        result, part = self._argument(target), self._argument(values)
+        if list(source.shape) != shape:
+            part = self._made(aten.expand.default, (part, shape), into, shape, location)
+        for place, start, length in folding.contiguous_runs(positions):
+            piece = part
+            if length != len(positions):
+                cut = [*shape[:dim], length, *shape[dim + 1 :]]
+                ends = (part, dim, place, place + length)
+                piece = self._made(aten.slice.Tensor, ends, into, cut, location)
+            ends = (result, piece, dim, start, start + length)
+            result = self._made(aten.slice_scatter.default, ends, into, into.shape, location)
+        return result
+
+    def _made(self, target, args, like, shape, location):
+        """A call that is no node of the graph, with a row-major result."""
+        strides = torch.empty(tuple(shape), device="meta").stride()
+        kind = _C.CapturedType(like.dtype, [int(s) for s in shape], list(strides))
+        name, overload = _operator_name(target)
+        self.nodes.append((target, args, {}))
+        return self.graph.add_call(
+            name, overload, args, {}, kind, location, -1, len(self.nodes) - 1
         )
 
     def _add_mutation(self, argument, contents):
@@ -345,6 +414,27 @@ class _Importer:
             else:
                 kind = "result" if _on_spyre(result.meta["val"]) else "cpu_result"
                 self.outputs.append((kind, self._device_output(result)))
+
+
+def _real_tensors():
+    """Capture runs under modes that give every call a fake result."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    return _disable_current_modes()
+
+
+def _is_causal(node):
+    return (
+        node.target is torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default
+        and len(node.args) > 5
+        and node.args[5] is True
+        and node.args[3] is None
+    )
+
+
+def _with_mask(args, kwargs, mask):
+    """Attention with the mask in place of the flag."""
+    return (*args[:3], mask, args[4], False, *args[6:]), kwargs
 
 
 def _operator_name(target):

@@ -166,7 +166,7 @@ void Steps::addStep(int64_t x) {
     addLayer(x);
     return;
   case 8:
-    random.below(2) ? addCat(x) : addCopy(x);
+    oneIn(3) ? addCat(x) : oneIn(2) ? addScatter(x) : addCopy(x);
     return;
   default:
     addView(x);

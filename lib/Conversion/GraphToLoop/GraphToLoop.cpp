@@ -112,6 +112,8 @@ private:
       return flip(call);
     case OpKind::Cat:
       return cat(call);
+    case OpKind::Scatter:
+      return scatter(call);
     case OpKind::Fill:
       return fill(call);
     case OpKind::Composite:
@@ -256,6 +258,19 @@ private:
       loops.addCopy(values[piece], *part);
       start += extent;
     }
+    return result;
+  }
+
+  /// All of the first operand, then the part over it. Where the first is an input that gets the
+  /// result, spyre-loop-elide-copy-back leaves only the part.
+  View scatter(CallOp call) {
+    View result = loops.materialize(operand(call, 0));
+    const int64_t dim = graph::dimAttribute(call, "dim", 0, int64_t(result.dims.size()));
+    const graph::Slice range = graph::sliceOf(call, views::extentOf(result.dims[size_t(dim)]));
+    std::optional<View> part = views::slice(result, dim, range.start, range.extent, 1);
+    SPYRE_CHECK(part.has_value(), "a whole buffer can be sliced");
+    const bool drops = call.getCallee() == "aten.select_scatter.default";
+    loops.addCopy(operand(call, 1), drops ? views::dropDim(*part, dim) : *part);
     return result;
   }
 

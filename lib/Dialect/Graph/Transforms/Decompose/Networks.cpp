@@ -27,6 +27,22 @@ static Expected<Value> softmax(CallOp call, Calls &calls) {
   return calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, dim));
 }
 
+/// Below this every number is a saturated -inf: beyond fp16, within the device's 16-bit format.
+static constexpr double kMasked = -0x1p32;
+
+/// Rows of which nothing is left give 0. Infinities of masks are saturated on the device, so such a
+/// row is one whose largest element is.
+static Expected<Value> safeSoftmax(CallOp call, Calls &calls) {
+  SPYRE_ASSIGN_OR_RETURN(Value weights, softmax(call, calls));
+  SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "softmax"));
+  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  Value largest = calls.reduce("aten.amax.default", x, dim);
+  Value isMasked =
+      calls.call("aten.le.Scalar", {largest}, shapeOf(largest), calls.builder.getI1Type(),
+                 {{"other", calls.builder.getF64FloatAttr(kMasked)}});
+  return calls.where(calls.expand(isMasked, shapeOf(weights)), calls.fill(weights, 0), weights);
+}
+
 static Expected<Value> logSoftmax(CallOp call, Calls &calls) {
   Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "log_softmax"));
@@ -48,12 +64,25 @@ static Status checkNormalised(CallOp call, const char *what) {
   return Status::success();
 }
 
-/// Operand \p index, or a number when it is absent.
-static Value weightOf(CallOp call, Calls &calls, unsigned index, double otherwise) {
-  if (index < call.getOperands().size()) {
-    return call.getOperand(index);
+/// Place among the operands of schema argument \p argument, the first ones of which are x, the
+/// normalised shape, weight and bias; -1 when it is not given.
+static int64_t placeOf(CallOp call, int64_t argument) {
+  const std::vector<int64_t> absent = listAttribute(call, "absent");
+  int64_t place = argument - 1;
+  for (int64_t missing : absent) {
+    if (missing == argument) {
+      return -1;
+    }
+    place -= missing < argument ? 1 : 0;
   }
-  Value x = call.getOperand(0);
+  return place < int64_t(call.getOperands().size()) ? place : -1;
+}
+
+/// The tensor of schema argument \p argument in the type of \p x, or a number when it is absent.
+static Value weightOf(CallOp call, Calls &calls, Value x, int64_t argument, double otherwise) {
+  if (const int64_t place = placeOf(call, argument); place > 0) {
+    return calls.convert(call.getOperand(unsigned(place)), elementOf(x));
+  }
   return calls.call("aten.full.default", {}, {shapeOf(x).back()}, elementOf(x),
                     {{"fill_value", calls.builder.getF64FloatAttr(otherwise)}});
 }
@@ -64,13 +93,13 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
     return error<1005>("layer_norm: only the normalised tensor is computed on the device, not "
                        "its statistics");
   }
-  Value x = call.getOperand(0);
+  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  Value weight = weightOf(call, calls, x, 2, 1), bias = weightOf(call, calls, x, 3, 0);
   mlir::OpBuilder &builder = calls.builder;
   std::vector<int64_t> one = shapeOf(x);
   const int64_t size = one.back();
   if (size == 1) { // its own mean: what is left is the bias
-    return calls.add(calls.mul(calls.sub(x, x), weightOf(call, calls, 1, 1)),
-                     weightOf(call, calls, 2, 0));
+    return calls.add(calls.mul(calls.sub(x, x), weight), bias);
   }
   one.back() = 1;
   Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
@@ -78,20 +107,22 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
                            {"useZeroMean", builder.getI64IntegerAttr(0)}});
   Value scale = calls.unary("spyre.layernormscale.default", pair,
                             {{"eps", builder.getF64FloatAttr(numberAttribute(call, "eps", 1e-5))}});
-  return calls.call("spyre.layernormnorm.default",
-                    {x, pair, scale, weightOf(call, calls, 1, 1), weightOf(call, calls, 2, 0)},
-                    shapeOf(x), elementOf(x));
+  return calls.call("spyre.layernormnorm.default", {x, pair, scale, weight, bias}, shapeOf(x),
+                    elementOf(x));
 }
 
 /// x * rsqrt(mean(x * x) + eps) * weight
 static Expected<Value> rmsNorm(CallOp call, Calls &calls) {
   SPYRE_RETURN_IF_ERROR(checkNormalised(call, "rms_norm"));
-  Value x = call.getOperand(0);
-  const double eps = numberAttribute(call, "eps", elementOf(x).isF32() ? 0x1p-23 : 0x1p-10);
+  const double eps =
+      numberAttribute(call, "eps", elementOf(call.getOperand(0)).isF32() ? 0x1p-23 : 0x1p-10);
+  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   Value mean = calls.reduce("aten.mean.dim", calls.mul(x, x), rankOf(x) - 1);
   Value scale = calls.unary("aten.rsqrt.default", calls.scalar("aten.add.Scalar", mean, eps));
   Value normalised = calls.mul(x, scale);
-  return call.getOperands().size() > 1 ? calls.mul(normalised, call.getOperand(1)) : normalised;
+  return call.getOperands().size() > 1
+             ? calls.mul(normalised, calls.convert(call.getOperand(1), elementOf(x)))
+             : normalised;
 }
 
 static Expected<Value> linear(CallOp call, Calls &calls) {
@@ -121,11 +152,18 @@ static Value repeatHeads(Calls &calls, Value x, int64_t heads) {
 
 /// softmax(q kT * scale + mask) v. The scale is split between q and k, so that products stay small.
 static Expected<Value> attention(CallOp call, Calls &calls) {
+  if (intAttribute(call, "result", 0) != 0) {
+    return error<1005>("attention: only its output is computed on the device, not what a backward "
+                       "pass would need");
+  }
   if (numberAttribute(call, "dropout_p", 0) != 0) {
     return error<1005>("attention with dropout; set it to 0");
   }
   if (flagAttribute(call, "is_causal", false)) {
     return error<1005>("causal attention; give the mask as a tensor");
+  }
+  if (call.getOperands().size() < 3) {
+    return error<1005>("attention: query, key and value expected");
   }
   Value q = call.getOperand(0), k = call.getOperand(1), v = call.getOperand(2);
   if (rankOf(q) < 3 || rankOf(k) != rankOf(q) || rankOf(v) != rankOf(q)) {
@@ -143,11 +181,16 @@ static Expected<Value> attention(CallOp call, Calls &calls) {
   SPYRE_ASSIGN_OR_RETURN(Value scores, calls.matmul(calls.times(q, scale), keys));
   if (call.getOperands().size() > 3) {
     Value mask = call.getOperand(3);
-    SPYRE_RETURN_IF_ERROR(broadcastShape(shapeOf(mask), shapeOf(scores)).status());
+    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> joint,
+                           broadcastShape(shapeOf(mask), shapeOf(scores)));
+    if (joint != shapeOf(scores)) {
+      return error<1004>("attention: a mask [{}] for scores [{}]", fmt::join(shapeOf(mask), ", "),
+                         fmt::join(shapeOf(scores), ", "));
+    }
     scores = elementOf(mask).isInteger(1)
                  ? calls.where(mask, scores,
                                calls.fill(scores, -double(std::numeric_limits<float>::max())))
-                 : calls.add(scores, mask);
+                 : calls.add(scores, calls.convert(mask, elementOf(scores)));
   }
   const int64_t last = rankOf(scores) - 1;
   Value shifted = calls.sub(scores, calls.reduce("aten.amax.default", scores, last));
@@ -158,6 +201,8 @@ static Expected<Value> attention(CallOp call, Calls &calls) {
 
 std::vector<NamedDecomposition> networkDecompositions() {
   return {{"aten._log_softmax.default", logSoftmax},
+          {"aten._safe_softmax.default", safeSoftmax},
+          {"aten._scaled_dot_product_fused_attention_overrideable.default", attention},
           {"aten._softmax.default", softmax},
           {"aten.layer_norm.default", layerNorm},
           {"aten.linear.default", linear},

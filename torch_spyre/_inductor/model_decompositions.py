@@ -1,0 +1,215 @@
+"""Operations of real models that torch keeps whole, in terms of ones the compiler has.
+
+Each replaces one ATen operation while a graph is captured. What an entry does not cover stays as it
+is: the compiler then judges it like any other operation.
+"""
+
+import math
+
+import torch
+
+aten = torch.ops.aten
+
+# pi in two parts: products of the first with whole numbers below 2^16 are exact in fp32.
+_HALF_TURN_HIGH = 3.140625
+_HALF_TURN_LOW = math.pi - _HALF_TURN_HIGH
+# sin(r) / r on [-pi/2, pi/2] in powers of r * r; the largest error is below 2^-25.
+_SINE = (
+    0.999999976589849,
+    -0.16666647634622517,
+    0.008332899823101106,
+    -0.00019800897749265478,
+    2.590488476125614e-06,
+)
+
+
+def _sine(x, quarters):
+    """sin(x + quarters * pi / 2) in fp32, for quarters 0 and 1."""
+    if x.dtype != torch.float32:
+        return NotImplemented
+    halves = torch.floor(x * (1 / math.pi) + (quarters + 1) * 0.5)
+    rest = x - halves * _HALF_TURN_HIGH - halves * _HALF_TURN_LOW
+    rest = rest + 0.5 * math.pi if quarters else rest
+    square = rest * rest
+    result = square * _SINE[-1] + _SINE[-2]
+    for factor in reversed(_SINE[:-2]):
+        result = result * square + factor
+    is_odd = halves - torch.floor(halves * 0.5) * 2
+    return rest * result * (1 - is_odd * 2)
+
+
+def _sin(x):
+    return _sine(x, 0)
+
+
+def _cos(x):
+    return _sine(x, 1)
+
+
+def _var_mean(x, dim=None, *, correction=None, keepdim=False):
+    if not x.is_floating_point():
+        return NotImplemented
+    dims = list(range(x.dim())) if not dim else [d % max(x.dim(), 1) for d in dim]
+    count = math.prod(x.shape[d] for d in dims) if x.dim() else 1
+    divisor = count - (1 if correction is None else correction)
+    if divisor <= 0:
+        return NotImplemented
+    mean = torch.mean(x, dims, keepdim=True)
+    rest = x - mean
+    var = torch.mean(rest * rest, dims, keepdim=True) * (count / divisor)
+    if not keepdim:
+        shape = [size for d, size in enumerate(x.shape) if d not in dims]
+        var, mean = var.reshape(shape), mean.reshape(shape)
+    return var, mean
+
+
+def _var(x, dim=None, *, correction=None, keepdim=False):
+    result = _var_mean(x, dim, correction=correction, keepdim=keepdim)
+    return result if result is NotImplemented else result[0]
+
+
+def _repeat(x, repeats):
+    """Each repeated dimension gets one before it, which is expanded and joined again."""
+    shape = [1] * (len(repeats) - x.dim()) + list(x.shape)
+    split, expanded = [], []
+    for size, count in zip(shape, repeats):
+        if count != 1:
+            split.append(1)
+            expanded.append(count)
+        split.append(size)
+        expanded.append(size)
+    result = [size * count for size, count in zip(shape, repeats)]
+    return x.reshape(split).expand(expanded).reshape(result).clone()
+
+
+def _logical(operation):
+    def decomposed(*operands):
+        if any(x.dtype != torch.bool for x in operands):
+            return NotImplemented
+        return operation(*operands)
+
+    return decomposed
+
+
+def _heads(x, count):
+    batch, length, width = x.shape
+    return x.reshape(batch, length, count, width // count).transpose(1, 2)
+
+
+def _attend(query, key, value, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask):
+    weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
+    q, k, v = (
+        _heads(torch.nn.functional.linear(x, w, b), num_heads)
+        for x, w, b in zip((query, key, value), weights, biases)
+    )
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    out = out.transpose(1, 2).reshape(query.shape)
+    return torch.nn.functional.linear(out, proj_weight, proj_bias)
+
+
+def _encoder_layer(
+    src,
+    embed_dim,
+    num_heads,
+    qkv_weight,
+    qkv_bias,
+    proj_weight,
+    proj_bias,
+    use_gelu,
+    norm_first,
+    eps,
+    norm_weight_1,
+    norm_bias_1,
+    norm_weight_2,
+    norm_bias_2,
+    ffn_weight_1,
+    ffn_bias_1,
+    ffn_weight_2,
+    ffn_bias_2,
+    mask=None,
+    mask_type=None,
+):
+    """The fast path of nn.TransformerEncoderLayer."""
+    if mask is not None or src.is_nested or src.dim() != 3:
+        return NotImplemented
+
+    def norm(x, weight, bias):
+        return torch.nn.functional.layer_norm(x, (embed_dim,), weight, bias, eps)
+
+    def attend(x):
+        return _attend(x, x, x, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, None)
+
+    def feed_forward(x):
+        inner = torch.nn.functional.linear(x, ffn_weight_1, ffn_bias_1)
+        inner = torch.nn.functional.gelu(inner) if use_gelu else torch.relu(inner)
+        return torch.nn.functional.linear(inner, ffn_weight_2, ffn_bias_2)
+
+    if norm_first:
+        x = src + attend(norm(src, norm_weight_1, norm_bias_1))
+        return x + feed_forward(norm(x, norm_weight_2, norm_bias_2))
+    x = norm(src + attend(src), norm_weight_1, norm_bias_1)
+    return norm(x + feed_forward(x), norm_weight_2, norm_bias_2)
+
+
+def _multi_head_attention(
+    query,
+    key,
+    value,
+    embed_dim,
+    num_head,
+    qkv_weight,
+    qkv_bias,
+    proj_weight,
+    proj_bias,
+    mask=None,
+    need_weights=True,
+    average_attn_weights=True,
+    mask_type=None,
+):
+    """The fast path of nn.MultiheadAttention, without the weights."""
+    if mask is not None or need_weights or query.is_nested or query.dim() != 3:
+        return NotImplemented
+    out = _attend(
+        query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, None
+    )
+    return out, query.new_empty((0,))
+
+
+def _batch_norm(x, weight, bias, running_mean, running_var, momentum, eps):
+    """With the statistics of earlier batches."""
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    scale = torch.rsqrt(running_var + eps)
+    scale = scale if weight is None else scale * weight
+    out = (x - running_mean.reshape(shape)) * scale.reshape(shape)
+    out = out if bias is None else out + bias.reshape(shape)
+    return out.to(x.dtype), x.new_empty((0,)), x.new_empty((0,))
+
+
+# Torch has these, but not among its core decompositions.
+_OF_TORCH = (
+    aten._native_batch_norm_legit_functional.default,
+    aten._batch_norm_with_update_functional.default,
+)
+
+
+def decompositions():
+    """Operator overload -> function."""
+    from torch._decomp import decomposition_table
+
+    table = {op: decomposition_table[op] for op in _OF_TORCH if op in decomposition_table}
+    table.update(
+        {
+            aten.sin.default: _sin,
+            aten.cos.default: _cos,
+            aten.var.correction: _var,
+            aten.var_mean.correction: _var_mean,
+            aten.repeat.default: _repeat,
+            aten.bitwise_and.Tensor: _logical(torch.logical_and),
+            aten.bitwise_or.Tensor: _logical(torch.logical_or),
+            aten.bitwise_not.default: _logical(torch.logical_not),
+            aten._native_batch_norm_legit_no_training.default: _batch_norm,
+            aten._transformer_encoder_layer_fwd.default: _encoder_layer,
+            aten._native_multi_head_attention.default: _multi_head_attention,
+        }
+    )
+    return table
