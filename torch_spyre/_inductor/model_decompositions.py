@@ -82,6 +82,18 @@ def _repeat(x, repeats):
     return x.reshape(split).expand(expanded).reshape(result).clone()
 
 
+def _strided_scatter(x, part, size, stride, storage_offset=None):
+    """Inputs that share memory come as one tensor of which they are parts; dense ones are ranges."""
+    dense = torch.empty(tuple(size), device="meta").stride() == tuple(stride)
+    if not dense or not x.is_contiguous() or x.storage_offset() != 0 or part.numel() == 0:
+        return NotImplemented
+    if part.numel() == x.numel():
+        return part.reshape(x.shape).clone()
+    start = storage_offset or 0
+    flat = torch.slice_scatter(x.reshape(-1), part.reshape(-1), 0, start, start + part.numel(), 1)
+    return flat.reshape(x.shape)
+
+
 def _logical(operation):
     def decomposed(*operands):
         if any(x.dtype != torch.bool for x in operands):
@@ -203,6 +215,7 @@ def decompositions():
             aten.cos.default: _cos,
             aten.var.correction: _var,
             aten.var_mean.correction: _var_mean,
+            aten.as_strided_scatter.default: _strided_scatter,
             aten.repeat.default: _repeat,
             aten.bitwise_and.Tensor: _logical(torch.logical_and),
             aten.bitwise_or.Tensor: _logical(torch.logical_or),

@@ -94,12 +94,12 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
                        "its statistics");
   }
   Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
-  Value weight = weightOf(call, calls, x, 2, 1), bias = weightOf(call, calls, x, 3, 0);
   mlir::OpBuilder &builder = calls.builder;
   std::vector<int64_t> one = shapeOf(x);
   const int64_t size = one.back();
   if (size == 1) { // its own mean: what is left is the bias
-    return calls.add(calls.mul(calls.sub(x, x), weight), bias);
+    Value nothing = calls.mul(calls.sub(x, x), weightOf(call, calls, x, 2, 1));
+    return calls.add(nothing, weightOf(call, calls, x, 3, 0));
   }
   one.back() = 1;
   Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
@@ -107,6 +107,7 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
                            {"useZeroMean", builder.getI64IntegerAttr(0)}});
   Value scale = calls.unary("spyre.layernormscale.default", pair,
                             {{"eps", builder.getF64FloatAttr(numberAttribute(call, "eps", 1e-5))}});
+  Value weight = weightOf(call, calls, x, 2, 1), bias = weightOf(call, calls, x, 3, 0);
   return calls.call("spyre.layernormnorm.default", {x, pair, scale, weight, bias}, shapeOf(x),
                     elementOf(x));
 }
