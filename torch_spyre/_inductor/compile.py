@@ -140,7 +140,8 @@ class _SpecialisedGraph:
                 )
                 for a in args
             ]
-        with torch.no_grad(), patches.enable_spyre_context():
+        # What the graph creates must not be created here, either.
+        with mode, torch.no_grad(), patches.enable_spyre_context():
             return make_fx(self._gm, tracing_mode="real")(*fakes)
 
 
@@ -315,8 +316,11 @@ class _Importer:
     def _add_call(self, node):
         result = node.meta.get("val")
         if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
-            # One of several results: a call of its own that says which.
-            self._values[node] = self._call(node.args[0], result, node.args[1])
+            # One of several results: a call of its own that says which. Some are no tensors.
+            is_tensor = isinstance(result, torch.Tensor)
+            self._values[node] = (
+                self._call(node.args[0], result, node.args[1]) if is_tensor else result
+            )
         elif self._stores_at_constants(node):
             self._values[node] = self._scatter(node)
         elif isinstance(result, torch.Tensor):
