@@ -76,6 +76,11 @@ def compile_graph_module(gm, example_inputs):
 def _compile_aten(gm, example_inputs):
     from functorch.compile import make_boxed_func
 
+    return make_boxed_func(make_callable(gm))
+
+
+def make_callable(gm):
+    """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
     symbolic = any(
         isinstance(size, torch.SymInt)
@@ -85,7 +90,7 @@ def _compile_aten(gm, example_inputs):
             [value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]
         )
     )
-    return make_boxed_func(_SpecialisedGraph(gm) if symbolic else _StaticGraph(gm))
+    return _SpecialisedGraph(gm) if symbolic else _StaticGraph(gm)
 
 
 def _refuse_data_dependent(gm):
@@ -113,6 +118,12 @@ class _SpecialisedGraph:
         self._graphs = {}
 
     def __call__(self, *args):
+        return self._graph_for(args)(*args)
+
+    def compile_for(self, *args):
+        return self._graph_for(args).compile_for(*args)
+
+    def _graph_for(self, args):
         key = tuple(
             (
                 (tuple(a.shape), a.stride(), a.dtype, a.device.type)
@@ -124,7 +135,7 @@ class _SpecialisedGraph:
         graph = self._graphs.get(key)
         if graph is None:
             graph = self._graphs[key] = _StaticGraph(self._specialise(args))
-        return graph(*args)
+        return graph
 
     def _specialise(self, args):
         from torch._subclasses.fake_tensor import FakeTensorMode
@@ -170,8 +181,7 @@ class _StaticGraph:
     def __call__(self, *args):
         results = []
         if self._compiled is not None:
-            tensors = [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
-            results = self._compiled(tensors)
+            results = self._compiled(self._tensors(args))
         for argument, result in self._copies:
             args[argument].copy_(results[result])
         place = {
@@ -181,6 +191,19 @@ class _StaticGraph:
             "value": lambda v: v,
         }
         return tuple(place[kind](index) for kind, index in self._outputs)
+
+
+    def compile_for(self, *args):
+        """Compiles without running: the record, and for each input of the model the number of the
+        argument (below 0: a constant of the graph) and its tensor."""
+        if self._compiled is None:
+            raise ValueError("SPYRE-E6520: the program computes nothing; there is nothing to save")
+        tensors = self._tensors(args)
+        record = self._compiled.compile(tensors)
+        return record, [(self._inputs[i], tensors[i]) for i in self._compiled.held_inputs()]
+
+    def _tensors(self, args):
+        return [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
 
 
 class _HostNodes:
@@ -427,18 +450,26 @@ def _real_tensors():
     return _disable_current_modes()
 
 
+_ATTENTION = (
+    torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default,
+    torch.ops.aten.scaled_dot_product_attention.default,
+)
+
+
 def _is_causal(node):
-    return (
-        node.target is torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default
-        and len(node.args) > 5
-        and node.args[5] is True
-        and node.args[3] is None
-    )
+    """Attention with the flag and without a mask of its own; both have the same places."""
+    if node.target not in _ATTENTION:
+        return False
+    flag = node.args[5] if len(node.args) > 5 else node.kwargs.get("is_causal", False)
+    mask = node.args[3] if len(node.args) > 3 else None
+    return flag is True and mask is None and not {"attn_mask", "attn_bias"} & set(node.kwargs)
 
 
 def _with_mask(args, kwargs, mask):
     """Attention with the mask in place of the flag."""
-    return (*args[:3], mask, args[4], False, *args[6:]), kwargs
+    dropout = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+    rest = {k: v for k, v in kwargs.items() if k not in ("dropout_p", "is_causal")}
+    return (*args[:3], mask, dropout, False, *args[6:]), rest
 
 
 def _operator_name(target):

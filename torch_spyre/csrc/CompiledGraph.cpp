@@ -195,7 +195,18 @@ void CompiledGraph::storeMutations(const std::vector<at::Tensor> &arguments,
   }
 }
 
-std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &arguments) {
+std::vector<int64_t> CompiledGraph::heldInputs() const {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (deviceHolds(graph.inputs[i].type)) {
+      numbers.push_back(int64_t(i));
+    }
+  }
+  return numbers;
+}
+
+std::vector<at::Tensor>
+CompiledGraph::prepareInputs(const std::vector<at::Tensor> &arguments) const {
   SPYRE_CHECK(arguments.size() == graph.inputs.size(), "the importer matches inputs to arguments");
   if (Status types = checkResults(graph); !types.ok()) {
     throw UnsupportedError(types.message());
@@ -207,6 +218,17 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &argume
       inputs.push_back(prepareInput(i, arguments[i]));
     }
   }
+  return inputs;
+}
+
+std::shared_ptr<const CompileRecord>
+CompiledGraph::compileFor(const std::vector<at::Tensor> &arguments) {
+  (void)compile(prepareInputs(arguments));
+  return lastCompile();
+}
+
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &arguments) {
+  const std::vector<at::Tensor> inputs = prepareInputs(arguments);
   const Program program = programFor(inputs);
   reportOnce(program);
   HostStepContext context(graph, program->model(), host, arguments, firstArgumentNode);

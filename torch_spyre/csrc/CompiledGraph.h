@@ -82,7 +82,14 @@ public:
   /// than captured), UnsupportedError from the compiler.
   std::vector<at::Tensor> run(const std::vector<at::Tensor> &arguments);
 
+  /// Compiles for these arguments without running.
+  std::shared_ptr<const CompileRecord> compileFor(const std::vector<at::Tensor> &arguments);
+  /// Numbers of the inputs that are inputs of the model: those the device holds.
+  std::vector<int64_t> heldInputs() const;
+
 private:
+  /// The arguments the device holds, as the program wants them.
+  std::vector<at::Tensor> prepareInputs(const std::vector<at::Tensor> &arguments) const;
   void checkArgument(size_t index, const at::Tensor &argument) const;
   at::Tensor prepareInput(size_t index, const at::Tensor &argument) const;
   /// Arguments that were not given to the program themselves get the new contents by a copy.

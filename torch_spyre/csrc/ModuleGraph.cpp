@@ -177,7 +177,12 @@ void bindGraph(py::module_ &module) {
            }),
            py::arg("graph"), py::arg("name"), py::arg("cores"), py::arg("run_node"),
            py::arg("report"))
-      .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>());
+      .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>())
+      .def("held_inputs", &CompiledGraph::heldInputs)
+      .def("compile", [](CompiledGraph &graph, const std::vector<at::Tensor> &arguments) {
+        py::gil_scoped_release release;
+        return std::const_pointer_cast<CompileRecord>(graph.compileFor(arguments));
+      });
 
   py::class_<CompileRecord, std::shared_ptr<CompileRecord>>(module, "CompileRecord")
       .def_readonly("name", &CompileRecord::name)
