@@ -2,12 +2,14 @@
 contents are written."""
 
 import copy
+import random
 
 import pytest
 import torch
 from tolerances import relative_error, tolerance
 
 import torch_spyre
+import torch_spyre._C as C
 
 
 def half(*shape, seed=0):
@@ -329,3 +331,62 @@ def test_a_scalar_on_the_cpu_is_changed_there():
         result = compiled(half(6, 64).to("spyre"), count)
     assert count.item() == 3 and count.device.type == "cpu"
     close(result, half(6, 64).float() * 3)
+
+
+STEPS = {
+    "add": lambda x, y, c, at: x.add_(y * 0.5),
+    "scale": lambda x, y, c, at: x.mul_(0.5),
+    "transposed copy": lambda x, y, c, at: x.copy_(c.t()),
+    "rows": lambda x, y, c, at: x[at % x.shape[0] :].mul_(0.5),
+    "columns": lambda x, y, c, at: x[:, at % x.shape[1] :][:, :3].fill_(0.25),
+    "one row": lambda x, y, c, at: x[at % x.shape[0]].copy_(y[at // 3 % x.shape[0]]),
+    "product": lambda x, y, c, at: c.copy_(torch.mm(c, x)[:, :1] * 0.01 + c * 0.5),
+    "sigmoid": lambda x, y, c, at: x.copy_(torch.sigmoid(y)),
+    "flat": lambda x, y, c, at: x.view(-1).add_(0.125),
+    "read": lambda x, y, c, at: x * 2,
+    "softmax": lambda x, y, c, at: x.copy_(torch.softmax(x, -1)),
+    "fill": lambda x, y, c, at: x.fill_(0.5),
+    "through a transpose": lambda x, y, c, at: c.t().add_(x * 0.25),
+}
+
+
+def random_program(rng):
+    steps = [
+        (rng.choice(list(STEPS)), rng.randrange(2), rng.randrange(2), rng.randrange(100))
+        for _ in range(rng.randint(2, 6))
+    ]
+
+    def function(a, b, c):
+        results = []
+        for name, first, second, at in steps:
+            value = STEPS[name]((a, b)[first], (a, b)[second], c, at)
+            if name == "read":
+                results.append(value)
+        return tuple(results)
+
+    return steps, function
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_random_programs(dtype, on_device):
+    """In place, through views, in any order; inputs in any layout; two calls each."""
+    for seed in range(16):
+        rng = random.Random(seed)
+        steps, function = random_program(rng)
+        if dtype == torch.float32 and any(name == "product" for name, *_ in steps):
+            continue  # the device has no fp32 product yet
+        m, n = rng.choice([(6, 70), (5, 64), (64, 64), (33, 130), (1, 7), (70, 1)])
+        host = [half(*shape, seed=seed + i).float() for i, shape in enumerate([(m, n)] * 2 + [(n, m)])]
+        device = []
+        for tensor in host:
+            order = rng.choice([[0, 1], [1, 0]])
+            layout = C.SpyreTensorLayout(tensor.shape, tensor.stride(), dtype, order)
+            device.append(tensor.to(dtype).to("spyre", device_layout=layout))
+        torch._dynamo.reset()
+        compiled = torch.compile(function, dynamic=False)
+        with on_device():
+            for _ in range(2):
+                expected, results = function(*host), compiled(*device)
+        for result, reference in zip([*device, *results], [*host, *expected]):
+            error = (result.float().cpu() - reference).abs().max() / max(1, reference.abs().max())
+            assert error <= tolerance("chain", dtype, 16), (seed, steps, (m, n), error)
