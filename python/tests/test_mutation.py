@@ -346,6 +346,7 @@ STEPS = {
     "read": lambda x, y, c, at: x * 2,
     "softmax": lambda x, y, c, at: x.copy_(torch.softmax(x, -1)),
     "fill": lambda x, y, c, at: x.fill_(0.5),
+    "swap": lambda x, y, c, at: swap(x, y),
     "through a transpose": lambda x, y, c, at: c.t().add_(x * 0.25),
 }
 
