@@ -181,6 +181,26 @@ PIECES = {
         lambda x: torch.where((x > 1) | ~(x > -1) & (x < 0), x, x * 0.5),
         [half(6, 130)],
     ),
+    "group norm": (lambda x: F.group_norm(x, 4), [half(2, 16, 64)]),
+    "layer norm of two dimensions": (
+        lambda x, w, b: F.layer_norm(x, (6, 64), w, b),
+        [half(2, 6, 64), half(6, 64, seed=1), half(6, 64, seed=2)],
+    ),
+    "rms norm of two dimensions": (
+        lambda x, w: F.rms_norm(x, (6, 64), w, 1e-5),
+        [half(2, 6, 64), half(6, 64, seed=1)],
+    ),
+    "unit vectors": (lambda x: F.normalize(x, dim=-1), [half(6, 130)]),
+    "cosine": (lambda x, y: F.cosine_similarity(x, y, -1), [half(6, 64), half(6, 64, seed=1)]),
+    "gelu from erf": (lambda x: x * 0.5 * (1 + torch.erf(x / math.sqrt(2))), [half(6, 130)]),
+    "elu": (lambda x: F.elu(x, 0.5) + F.selu(x), [half(6, 130)]),
+    "floor of a quotient": (lambda x: torch.div(x, 0.5, rounding_mode="floor"), [half(6, 130)]),
+    "largest, without where": (lambda x: (x.max(1)[0], x.min(0).values), [half(6, 130)]),
+    "rolled": (lambda x: torch.roll(x, 3, 1) + x, [half(2, 10, 64)]),
+    "known rows": (
+        lambda x: x.index_select(1, torch.tensor([4, 5, 0, 9], device=x.device)) * 2,
+        [half(2, 10, 64)],
+    ),
     "variance": (lambda x: (x.var(-1), x.std(0, unbiased=False)), [half(6, 130)]),
 }
 
@@ -231,6 +251,33 @@ class EncoderLayer(nn.TransformerEncoderLayer):
 class PreNormEncoderLayer(nn.TransformerEncoderLayer):
     def __init__(self):
         super().__init__(WIDTH, HEADS, 128, dropout=0.0, activation="gelu", norm_first=True)
+
+
+class MaskedEncoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 128, batch_first=True, dropout=0.0)
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, x, seen):
+        return self.layers(x, src_key_padding_mask=~seen)
+
+
+def square_mask(x):
+    return nn.Transformer.generate_square_subsequent_mask(x.shape[1], x.device, x.dtype)
+
+
+class CausalEncoder(MaskedEncoder):
+    def forward(self, x):
+        return self.layers(x, mask=square_mask(x), is_causal=True)
+
+
+class DecoderLayer(nn.TransformerDecoderLayer):
+    def __init__(self):
+        super().__init__(WIDTH, HEADS, 128, batch_first=True, dropout=0.0)
+
+    def forward(self, x, memory):
+        return super().forward(x, memory, tgt_mask=square_mask(x), tgt_is_causal=True)
 
 
 class CrossAttention(nn.Module):
@@ -409,6 +456,9 @@ SEEN = torch.tensor([[True] * TOKENS, [True] * 7 + [False] * (TOKENS - 7)])
 BLOCKS = {
     EncoderLayer: [TEXT],
     PreNormEncoderLayer: [half(TOKENS, 2, WIDTH)],
+    MaskedEncoder: [TEXT, SEEN],
+    CausalEncoder: [TEXT],
+    DecoderLayer: [TEXT, half(2, 7, WIDTH, seed=1)],
     CrossAttention: [TEXT, half(2, 7, WIDTH, seed=1)],
     AttentionWithWeights: [TEXT, half(2, 7, WIDTH, seed=1)],
     Llama: [TEXT],

@@ -23,8 +23,12 @@ from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
 _names = itertools.count()
-# More places are stored by one operation on the CPU.
-_MAX_SCATTERS = 16
+# More places are read or written by one operation on the CPU.
+_MAX_RUNS = 16
+_EXTREMES = {
+    torch.ops.aten.max.dim: torch.ops.aten.amax.default,
+    torch.ops.aten.min.dim: torch.ops.aten.amin.default,
+}
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -340,12 +344,16 @@ class _Importer:
         result = node.meta.get("val")
         if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
             # One of several results: a call of its own that says which. Some are no tensors.
-            is_tensor = isinstance(result, torch.Tensor)
-            self._values[node] = (
-                self._call(node.args[0], result, node.args[1]) if is_tensor else result
-            )
+            if not isinstance(result, torch.Tensor):
+                self._values[node] = result
+            elif node.args[0].target in _EXTREMES and node.args[1] == 0:
+                self._values[node] = self._extreme(node.args[0], result)
+            else:
+                self._values[node] = self._call(node.args[0], result, node.args[1])
         elif self._stores_at_constants(node):
             self._values[node] = self._scatter(node)
+        elif node.target is torch.ops.aten.index_select.default and self._has_runs(node.args[2]):
+            self._values[node] = self._select(node)
         elif isinstance(result, torch.Tensor):
             self._values[node] = self._call(node, result, -1)
         elif not isinstance(result, (list, tuple)):
@@ -376,14 +384,36 @@ class _Importer:
         if node.target is not torch.ops.aten.index_put.default:
             return False
         given = [index for index in node.args[1] if index is not None]
-        if len(given) != 1 or given[0] not in self._folded or any(node.args[3:]):
+        return len(given) == 1 and not any(node.args[3:]) and self._has_runs(given[0])
+
+    def _has_runs(self, index):
+        """Known positions that are few runs of neighbours."""
+        if index not in self._folded:
             return False
-        positions = self._folded.value(given[0])
+        positions = self._folded.value(index)
         return (
             positions.dtype in (torch.int64, torch.int32)
             and positions.dim() == 1
-            and 0 < len(folding.contiguous_runs(positions.tolist())) <= _MAX_SCATTERS
+            and 0 < len(folding.contiguous_runs(positions.tolist())) <= _MAX_RUNS
         )
+
+    def _extreme(self, node, result):
+        """The values of max.dim and min.dim, without the indices."""
+        given = {**dict(zip(("self", "dim", "keepdim"), node.args)), **node.kwargs}
+        args = (self._argument(given["self"]), [given["dim"]], bool(given.get("keepdim", False)))
+        return self._made(_EXTREMES[node.target], args, result, result.shape, _location(node))
+
+    def _select(self, node):
+        """One slice per run of positions, joined."""
+        x, dim, index = node.args
+        size, shape = x.meta["val"].shape, node.meta["val"].shape
+        dim, location, like = dim % len(size), _location(node), node.meta["val"]
+        pieces = []
+        for _, start, length in folding.contiguous_runs(self._folded.value(index).tolist()):
+            cut = [*shape[:dim], length, *shape[dim + 1 :]]
+            ends = (self._argument(x), dim, start, start + length)
+            pieces.append(self._made(torch.ops.aten.slice.Tensor, ends, like, cut, location))
+        return self._made(torch.ops.aten.cat.default, (pieces, dim), like, shape, location)
 
     def _scatter(self, node):
         """One slice_scatter per run of positions."""

@@ -46,6 +46,58 @@ def _cos(x):
     return _sine(x, 1)
 
 
+# erf(x) = 1 - p(1 / (1 + x * _ERF_STEP)) * exp(-x * x) for x >= 0, off by at most 1.5e-7
+# (Abramowitz and Stegun 7.1.26).
+_ERF_STEP = 0.3275911
+_ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+
+
+def _erf(x):
+    if not x.is_floating_point() or x.dtype == torch.float64:
+        return NotImplemented
+    wide = x.float()
+    size = wide.abs()
+    t = 1 / (size * _ERF_STEP + 1)
+    tail = t * _ERF[-1] + _ERF[-2]
+    for factor in reversed(_ERF[:-2]):
+        tail = tail * t + factor
+    result = 1 - tail * t * torch.exp(-(size * size))
+    return torch.where(wide < 0, -result, result).to(x.dtype)
+
+
+def _elu(x, alpha=1, scale=1, input_scale=1):
+    if not x.is_floating_point():
+        return NotImplemented
+    below = (torch.exp(torch.clamp(x * input_scale, max=0)) - 1) * (alpha * scale)
+    return torch.where(x > 0, x * scale, below)
+
+
+def _divide(x, y, *, rounding_mode=None):
+    if rounding_mode == "trunc" or not x.is_floating_point():
+        return NotImplemented
+    return torch.floor(x / y) if rounding_mode == "floor" else x / y
+
+
+def _clamp(x, min=None, max=None):
+    x = x if min is None else torch.maximum(x, min)
+    return x if max is None else torch.minimum(x, max)
+
+
+def _vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if not x.is_floating_point() or ord not in (1, 2, math.inf):
+        return NotImplemented
+    x = x if dtype is None else x.to(dtype)
+    dims = list(range(x.dim())) if dim is None else list(dim)
+    if ord == 2:
+        return torch.sqrt(torch.sum(x * x, dims, keepdim=keepdim))
+    size = torch.abs(x)
+    return (
+        torch.sum(size, dims, keepdim=keepdim)
+        if ord == 1
+        else torch.amax(size, dims, keepdim=keepdim)
+    )
+
+
 def _var_mean(x, dim=None, *, correction=None, keepdim=False):
     if not x.is_floating_point():
         return NotImplemented
@@ -108,6 +160,15 @@ def _heads(x, count):
     return x.reshape(batch, length, count, width // count).transpose(1, 2)
 
 
+def _allowed(mask, mask_type):
+    """What the fast paths take as a mask has something where attention must not look: type 0 is
+    [rows, columns], type 1 [batch, columns], type 2 [batch, heads, rows, columns]."""
+    if mask is None:
+        return None
+    seen = torch.logical_not(mask) if mask.dtype == torch.bool else mask == 0
+    return seen[:, None, None, :] if mask_type == 1 else seen
+
+
 def _attend(query, key, value, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask):
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
     q, k, v = (
@@ -142,14 +203,15 @@ def _encoder_layer(
     mask_type=None,
 ):
     """The fast path of nn.TransformerEncoderLayer."""
-    if mask is not None or src.is_nested or src.dim() != 3:
+    if src.is_nested or src.dim() != 3:
         return NotImplemented
+    allowed = _allowed(mask, mask_type)
 
     def norm(x, weight, bias):
         return torch.nn.functional.layer_norm(x, (embed_dim,), weight, bias, eps)
 
     def attend(x):
-        return _attend(x, x, x, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, None)
+        return _attend(x, x, x, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, allowed)
 
     def feed_forward(x):
         inner = torch.nn.functional.linear(x, ffn_weight_1, ffn_bias_1)
@@ -179,10 +241,11 @@ def _multi_head_attention(
     mask_type=None,
 ):
     """The fast path of nn.MultiheadAttention, without the weights."""
-    if mask is not None or need_weights or query.is_nested or query.dim() != 3:
+    if need_weights or query.is_nested or query.dim() != 3:
         return NotImplemented
     out = _attend(
-        query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, None
+        *(query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias),
+        _allowed(mask, mask_type),
     )
     return out, query.new_empty((0,))
 
@@ -201,6 +264,7 @@ def _batch_norm(x, weight, bias, running_mean, running_var, momentum, eps):
 _OF_TORCH = (
     aten._native_batch_norm_legit_functional.default,
     aten._batch_norm_with_update_functional.default,
+    aten.native_group_norm.default,
 )
 
 
@@ -211,6 +275,11 @@ def decompositions():
     table = {op: decomposition_table[op] for op in _OF_TORCH if op in decomposition_table}
     table.update(
         {
+            aten.clamp.Tensor: _clamp,
+            aten.div.Tensor_mode: _divide,
+            aten.elu.default: _elu,
+            aten.erf.default: _erf,
+            aten.linalg_vector_norm.default: _vector_norm,
             aten.sin.default: _sin,
             aten.cos.default: _cos,
             aten.var.correction: _var,

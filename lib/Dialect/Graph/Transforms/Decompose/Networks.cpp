@@ -3,6 +3,7 @@
 
 #include "Calls.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -52,16 +53,23 @@ static Expected<Value> logSoftmax(CallOp call, Calls &calls) {
   return calls.sub(shifted, calls.unary("aten.log.default", sum));
 }
 
-/// The normalised dimension is the last one; others are joined with it first.
-static Status checkNormalised(CallOp call, const char *what) {
-  const std::vector<int64_t> shape = shapeOf(call.getOperand(0));
+/// The device normalises the last dimension: \p x with those that are normalised joined to one.
+static Expected<Value> joinNormalised(CallOp call, Calls &calls, Value x, const char *what) {
+  std::vector<int64_t> shape = shapeOf(x);
   const std::vector<int64_t> normalised = listAttribute(call, "normalized_shape");
-  if (normalised.size() != 1 || shape.empty() || shape.back() != normalised[0]) {
-    return error<1004>("{} over [{}] of [{}]: the device normalises the last dimension; flatten "
-                       "the others into it",
-                       what, fmt::join(normalised, ", "), fmt::join(shape, ", "));
+  const bool fits = !normalised.empty() && normalised.size() <= shape.size() &&
+                    std::equal(normalised.rbegin(), normalised.rend(), shape.rbegin());
+  if (!fits) {
+    return error<1004>("{} over [{}] of [{}]: the last dimensions are normalised", what,
+                       fmt::join(normalised, ", "), fmt::join(shape, ", "));
   }
-  return Status::success();
+  int64_t joined = 1;
+  for (int64_t size : normalised) {
+    joined *= size; // the tensor has at most 2^38 elements
+  }
+  shape.resize(shape.size() - normalised.size());
+  shape.push_back(joined);
+  return calls.reshape(x, shape);
 }
 
 /// Place among the operands of schema argument \p argument, the first ones of which are x, the
@@ -78,28 +86,42 @@ static int64_t placeOf(CallOp call, int64_t argument) {
   return place < int64_t(call.getOperands().size()) ? place : -1;
 }
 
+/// Weights have the normalised shape.
+static Status checkWeights(CallOp call, const char *what) {
+  const std::vector<int64_t> normalised = listAttribute(call, "normalized_shape");
+  for (Value weight : llvm::drop_begin(call.getOperands())) {
+    if (shapeOf(weight) != normalised) {
+      return error<1004>("{}: a weight [{}] for [{}]", what, fmt::join(shapeOf(weight), ", "),
+                         fmt::join(normalised, ", "));
+    }
+  }
+  return Status::success();
+}
+
 /// The tensor of schema argument \p argument in the type of \p x, or a number when it is absent.
 static Value weightOf(CallOp call, Calls &calls, Value x, int64_t argument, double otherwise) {
   if (const int64_t place = placeOf(call, argument); place > 0) {
-    return calls.convert(call.getOperand(unsigned(place)), elementOf(x));
+    return calls.reshape(calls.convert(call.getOperand(unsigned(place)), elementOf(x)),
+                         {shapeOf(x).back()});
   }
   return calls.call("aten.full.default", {}, {shapeOf(x).back()}, elementOf(x),
                     {{"fill_value", calls.builder.getF64FloatAttr(otherwise)}});
 }
 
 static Expected<Value> layerNorm(CallOp call, Calls &calls) {
-  SPYRE_RETURN_IF_ERROR(checkNormalised(call, "layer_norm"));
   if (intAttribute(call, "result", 0) != 0) {
     return error<1005>("layer_norm: only the normalised tensor is computed on the device, not "
                        "its statistics");
   }
-  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  SPYRE_RETURN_IF_ERROR(checkWeights(call, "layer_norm"));
+  Value whole = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  SPYRE_ASSIGN_OR_RETURN(Value x, joinNormalised(call, calls, whole, "layer_norm"));
   mlir::OpBuilder &builder = calls.builder;
   std::vector<int64_t> one = shapeOf(x);
   const int64_t size = one.back();
   if (size == 1) { // its own mean: what is left is the bias
     Value nothing = calls.mul(calls.sub(x, x), weightOf(call, calls, x, 2, 1));
-    return calls.add(nothing, weightOf(call, calls, x, 3, 0));
+    return calls.reshape(calls.add(nothing, weightOf(call, calls, x, 3, 0)), shapeOf(whole));
   }
   one.back() = 1;
   Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
@@ -108,22 +130,25 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
   Value scale = calls.unary("spyre.layernormscale.default", pair,
                             {{"eps", builder.getF64FloatAttr(numberAttribute(call, "eps", 1e-5))}});
   Value weight = weightOf(call, calls, x, 2, 1), bias = weightOf(call, calls, x, 3, 0);
-  return calls.call("spyre.layernormnorm.default", {x, pair, scale, weight, bias}, shapeOf(x),
-                    elementOf(x));
+  Value result = calls.call("spyre.layernormnorm.default", {x, pair, scale, weight, bias},
+                            shapeOf(x), elementOf(x));
+  return calls.reshape(result, shapeOf(whole));
 }
 
 /// x * rsqrt(mean(x * x) + eps) * weight
 static Expected<Value> rmsNorm(CallOp call, Calls &calls) {
-  SPYRE_RETURN_IF_ERROR(checkNormalised(call, "rms_norm"));
+  SPYRE_RETURN_IF_ERROR(checkWeights(call, "rms_norm"));
   const double eps =
       numberAttribute(call, "eps", elementOf(call.getOperand(0)).isF32() ? 0x1p-23 : 0x1p-10);
-  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  Value whole = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  SPYRE_ASSIGN_OR_RETURN(Value x, joinNormalised(call, calls, whole, "rms_norm"));
   Value mean = calls.reduce("aten.mean.dim", calls.mul(x, x), rankOf(x) - 1);
   Value scale = calls.unary("aten.rsqrt.default", calls.scalar("aten.add.Scalar", mean, eps));
   Value normalised = calls.mul(x, scale);
-  return call.getOperands().size() > 1
-             ? calls.mul(normalised, calls.convert(call.getOperand(1), elementOf(x)))
-             : normalised;
+  if (call.getOperands().size() > 1) {
+    normalised = calls.mul(normalised, weightOf(call, calls, x, 2, 1));
+  }
+  return calls.reshape(normalised, shapeOf(whole));
 }
 
 static Expected<Value> linear(CallOp call, Calls &calls) {
