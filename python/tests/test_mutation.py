@@ -391,3 +391,30 @@ def test_random_programs(dtype, on_device):
         for result, reference in zip([*device, *results], [*host, *expected]):
             error = (result.float().cpu() - reference).abs().max() / max(1, reference.abs().max())
             assert error <= tolerance("chain", dtype, 16), (seed, steps, (m, n), error)
+
+
+def test_copies_into_arguments_happen_in_their_order(on_device):
+    """A graph made by hand: what stands after a copy reads the new contents, the last one stays."""
+    from torch_spyre._inductor import compile as spyre_compile
+
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    x.meta["val"] = torch.empty(6, 64, dtype=torch.float16, device="meta")
+
+    def call(target, *args):
+        node = graph.call_function(target, args)
+        node.meta["val"] = torch.empty(6, 64, dtype=torch.float16, device="meta")
+        return node
+
+    aten = torch.ops.aten
+    call(aten.copy_.default, x, call(aten.mul.Tensor, x, 0.5))
+    doubled = call(aten.mul.Tensor, x, 4.0)
+    call(aten.copy_.default, x, call(aten.add.Tensor, x, doubled))
+    doubled.meta["val"] = torch.empty(0, device="spyre").new_empty((6, 64), dtype=torch.float16)
+    graph.output((doubled,))
+    function = spyre_compile.make_callable(torch.fx.GraphModule({}, graph))
+    device = half(6, 64).to("spyre")
+    with on_device():
+        (result,) = function(device)
+    close(result, half(6, 64).float() * 2)
+    close(device, half(6, 64).float() * 2.5)

@@ -273,6 +273,7 @@ class _Importer:
         self._numbers = {}
         self._values = {}
         self._arguments = {}
+        self._contents = {}  # argument -> its value, and the last copy into it
 
     def run(self):
         nodes = list(self.gm.graph.nodes)
@@ -293,11 +294,11 @@ class _Importer:
             if not self._folded.is_call(node):
                 continue
             if node.target is torch.ops.aten.copy_.default and node.args[0] in self._arguments:
-                self._add_mutation(*node.args[:2])
-                self._values[node] = self._values[node.args[1]]
+                self._store(node)
             elif node.op == "call_function":
                 self._add_call(node)
             elif node.op == "output":
+                self._add_mutations()
                 self._add_outputs(node.args[0])
 
     def _type(self, tensor):
@@ -447,12 +448,23 @@ class _Importer:
             name, overload, args, {}, kind, location, -1, len(self.nodes) - 1
         )
 
-    def _add_mutation(self, argument, contents):
-        """The copy at the end of a graph that gives an argument its new contents."""
-        if self.graph.add_mutation(self._values[argument], self._values[contents]):
-            self.mutates = True
-        else:
-            self.copies.append((self._arguments[argument], self._device_output(contents)))
+    def _store(self, node):
+        """A copy into an argument: what follows reads the new contents."""
+        argument, contents = node.args[:2]
+        old, new = argument.meta["val"], self._argument(contents)
+        if not isinstance(new, _C.GraphValue):
+            fill = (list(old.shape), new)
+            new = self._made(torch.ops.aten.full.default, fill, old, old.shape, _location(node))
+        self._contents.setdefault(argument, [self._values[argument], node])[1] = node
+        self._values[node] = self._values[argument] = new
+
+    def _add_mutations(self):
+        """When everything else is done, arguments have the contents that were stored last."""
+        for argument, (value, node) in self._contents.items():
+            if self.graph.add_mutation(value, self._values[node]):
+                self.mutates = True
+            else:
+                self.copies.append((self._arguments[argument], self._device_output(node)))
 
     def _device_output(self, node):
         if node not in self.device_outputs:
