@@ -214,6 +214,9 @@ std::string graphText(const Graph &graph) {
   for (int64_t output : graph.outputs) {
     builder.addOutput(ids[size_t(output)], types[size_t(output)]);
   }
+  for (auto [input, value] : graph.mutations) {
+    builder.addMutation(ids[size_t(input)], ids[size_t(value)]);
+  }
   return builder.text();
 }
 
