@@ -1,4 +1,4 @@
-"""Programs of ``torch.export`` on the device: called at once, or saved for programs without Python."""
+"""Programs of ``torch.export`` on the device: called at once, or saved for use without Python."""
 
 import copy
 import json
@@ -37,8 +37,8 @@ class CompiledProgram:
         return pytree.tree_unflatten(results, self._program.call_spec.out_spec)
 
     def save(self, directory, *args, **kwargs):
-        """Compiles for the given arguments (default: those of the export) and writes ``model/`` (what
-        spyre-run takes), ``inputs/`` (parameters and buffers as npy) and ``signature.json``."""
+        """Compiles for the given arguments (default: those of the export) and writes ``model/``
+        (what spyre-run takes), ``inputs/`` (parameters and buffers as npy), ``signature.json``."""
         if not args and not kwargs:
             args, kwargs = self._program.example_inputs
         directory = os.fspath(directory)
@@ -107,8 +107,8 @@ def _moved(program):
 
 
 def _with_mutations(program):
-    """The graph with its new contents of buffers and inputs as copies at the end, which is how graphs
-    of torch.compile have them."""
+    """The graph with its new contents of buffers and inputs as copies at the end: the way graphs of
+    torch.compile have them."""
     kinds = torch.export.graph_signature.OutputKind
     signature = program.graph_signature
     names = {spec.target: spec.arg.name for spec in signature.input_specs if spec.target}

@@ -17,7 +17,8 @@ def half(*shape, seed=0):
 
 
 def close(result, reference, terms=4):
-    error = relative_error(result.detach().float().cpu().numpy(), reference.detach().float().numpy())
+    got, expected = result.detach().float().cpu(), reference.detach().float()
+    error = relative_error(got.numpy(), expected.numpy())
     assert error <= tolerance("chain", torch.float16, terms), error
 
 
@@ -377,7 +378,8 @@ def test_random_programs(dtype, on_device):
         if dtype == torch.float32 and any(name == "product" for name, *_ in steps):
             continue  # the device has no fp32 product yet
         m, n = rng.choice([(6, 70), (5, 64), (64, 64), (33, 130), (1, 7), (70, 1)])
-        host = [half(*shape, seed=seed + i).float() for i, shape in enumerate([(m, n)] * 2 + [(n, m)])]
+        shapes = [(m, n), (m, n), (n, m)]
+        host = [half(*shape, seed=seed + i).float() for i, shape in enumerate(shapes)]
         device = []
         for tensor in host:
             order = rng.choice([[0, 1], [1, 0]])

@@ -286,7 +286,7 @@ class _Importer:
             if node.op == "get_attr" and node not in self._folded:
                 self._values[node] = operator.attrgetter(node.target)(self.gm)
         for node in self._folded.needed():
-            self._add_constant(node, self._folded.value(node), node.meta["val"].device)
+            self._add_constant(node, self._folded.value(node), self._folded.device(node))
         for node in nodes:
             if _is_causal(node):
                 self._add_mask(node)

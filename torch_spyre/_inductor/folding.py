@@ -67,9 +67,13 @@ class Constants:
             node
             for node in self._gm.graph.nodes
             if not self.is_call(node)
-            and isinstance(_value_of(node), torch.Tensor)
+            and isinstance(self._seen(node), torch.Tensor)
             and any(self.is_call(user) for user in node.users)
         ]
+
+    def device(self, node):
+        """Where the graph has the tensor."""
+        return self._seen(node).device
 
     def value(self, node):
         """Computed at the first question."""
@@ -78,9 +82,15 @@ class Constants:
                 self._values[node] = self._compute(node)
         return self._values[node]
 
+    def _seen(self, node):
+        """The tensor itself where the graph holds it, else what capture saw of it."""
+        if node.op == "get_attr":
+            return operator.attrgetter(node.target)(self._gm)
+        return _value_of(node)
+
     def _is_constant(self, node):
         if node.op == "get_attr":
-            return isinstance(operator.attrgetter(node.target)(self._gm), torch.Tensor)
+            return isinstance(self._seen(node), torch.Tensor)
         if node.op != "call_function" or not all(n in self._constant for n in node.all_input_nodes):
             return False
         if node.target is operator.getitem:
@@ -101,7 +111,7 @@ class Constants:
 
     def _compute(self, node):
         if node.op == "get_attr":
-            return operator.attrgetter(node.target)(self._gm).detach().cpu()
+            return self._seen(node).detach().cpu()
         args, kwargs = tree_map(self._leaf, (node.args, node.kwargs))
         return node.target(*args, **kwargs)
 

@@ -135,7 +135,7 @@ def _repeat(x, repeats):
 
 
 def _strided_scatter(x, part, size, stride, storage_offset=None):
-    """Inputs that share memory come as one tensor of which they are parts; dense ones are ranges."""
+    """Inputs that share memory come as one tensor of which they are parts; here: dense ones."""
     dense = torch.empty(tuple(size), device="meta").stride() == tuple(stride)
     if not dense or not x.is_contiguous() or x.storage_offset() != 0 or part.numel() == 0:
         return NotImplemented
