@@ -85,6 +85,26 @@ struct Nest {
     return op.getCallee() == kMatmul ? behind <= 2 : op.getCallee() == kConvert && behind == 1;
   }
 
+  /// Lanes that are named by a variable have a dimension of their own, or share it with whole
+  /// sticks.
+  bool keepsNamedLanes(unsigned index) const {
+    if (op.getCallee() != kMatmul && op.getCallee() != kConvert) {
+      return true;
+    }
+    const bool isColumns = op.getCallee() == kMatmul && index > 0;
+    const auto lanes = unsigned(extents.size() - (isColumns ? 2 : 1));
+    for (mlir::AffineExpr result : maps[index].getResults()) {
+      Expected<LinearIndex> linear = linearize(result, maps[index].getNumDims());
+      if (!linear.ok() || !result.isFunctionOfDim(lanes)) {
+        continue;
+      }
+      return llvm::all_of(linear->terms, [&](const LinearIndex::Term &term) {
+        return term.var == lanes ? term.coefficient == 1 : term.coefficient % kStickLanes == 0;
+      });
+    }
+    return true;
+  }
+
   /// Sticks stay whole: a variable that may run along one is split only between sticks, and only
   /// where lanes do not meet.
   bool canSplit(unsigned var, int64_t inner) const {
@@ -288,6 +308,12 @@ private:
   Access target;
 };
 
+/// Gives an input new contents; spyre-loop-elide-copy-back may save more than this pass.
+bool storesInInput(mlir::Operation *user) {
+  auto op = llvm::dyn_cast<ComputeOp>(user);
+  return op && bufferOf(op.getOutput()).getKind() == "input";
+}
+
 class Elider {
 public:
   Elider(mlir::func::FuncOp function, DecisionTrace *trace)
@@ -319,6 +345,9 @@ private:
     if (!copy.getOutput().hasOneUse()) {
       return Decision::no("written-twice", "something else uses the output, too");
     }
+    if (llvm::any_of(source.getUsers(), storesInInput)) {
+      return Decision::no("new-contents", "the buffer can be the input that gets its contents");
+    }
     std::optional<Renaming> renaming = Renaming::of(copy);
     if (!renaming) {
       return Decision::no("not-a-renaming", "the copy repeats or leaves out elements");
@@ -335,7 +364,8 @@ private:
       }
       Nest &nest = nests.emplace_back(op);
       for (unsigned i = 0; i < operandCount(op); ++i) {
-        if (op->getOperand(i) == source && !renaming->apply(nest, i)) {
+        if (op->getOperand(i) == source &&
+            (!renaming->apply(nest, i) || !nest.keepsNamedLanes(i))) {
           return Decision::no("loops-do-not-fit", "'{}' walks across its dimensions",
                               op.getCallee().str());
         }
