@@ -54,6 +54,13 @@ def last_compile():
     return _C.last_compile()
 
 
+def compile_exported(program):
+    """An ``ExportedProgram`` as a callable on the device, with ``save(directory)``."""
+    from torch_spyre import export
+
+    return export.compile_exported(program)
+
+
 def save_artifacts(directory):
     """Writes the artifacts of the last compilation: model.json, bundles, device programs."""
     record = last_compile()

@@ -108,6 +108,7 @@ struct GraphBuilder::State {
   std::string body;
   std::vector<ValueId> outputs;
   std::vector<TensorType> outputTypes;
+  std::vector<std::pair<ValueId, ValueId>> mutations; ///< input, new contents
 };
 
 GraphBuilder::GraphBuilder() : state(std::make_unique<State>()) {}
@@ -156,6 +157,10 @@ void GraphBuilder::addOutput(ValueId value, const TensorType &type) {
   state->outputTypes.push_back(type);
 }
 
+void GraphBuilder::addMutation(ValueId input, ValueId value) {
+  state->mutations.emplace_back(input, value);
+}
+
 std::string GraphBuilder::text() const {
   std::vector<std::string> results, values, types;
   for (size_t i = 0; i < state->outputs.size(); ++i) {
@@ -163,6 +168,14 @@ std::string GraphBuilder::text() const {
     values.push_back(state->names.at(state->outputs[i]));
     results.push_back(fmt::format("{} {{graph.stride = {}}}", types.back(),
                                   arrayText(state->outputTypes[i].stride)));
+  }
+  for (auto [input, value] : state->mutations) {
+    const TensorType &type = state->types.at(input);
+    types.push_back(typeText(type));
+    values.push_back(state->names.at(value));
+    results.push_back(fmt::format("{} {{graph.mutates = {} : i64, graph.stride = {}}}",
+                                  types.back(), state->names.at(input).substr(4),
+                                  arrayText(type.stride))); // after "%arg"
   }
   std::string text = fmt::format("func.func @main({})", fmt::join(state->arguments, ",\n    "));
   if (!results.empty()) {

@@ -144,6 +144,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createElideCopiesPass(options.trace));
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace, options.wholeGraphLayouts));
+    manager.addPass(loop::createElideCopyBackPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
     return;
   case Phase::Layout:

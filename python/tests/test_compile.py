@@ -323,10 +323,13 @@ def test_cpu_graphs_of_the_spyre_backend_run_as_captured():
     assert torch.equal(compiled(lambda t: t.sin() + 1)(x), x.sin() + 1)
 
 
-def test_graphs_that_create_tensors_on_the_device_are_ours():
-    with pytest.warns(FallbackWarning, match="aten.arange"):
-        result = torch.compile(lambda: torch.arange(4, device="spyre").sin())()
-    assert result.device.type == "spyre" and torch.equal(result.cpu(), torch.arange(4).sin())
+def test_graphs_that_create_tensors_on_the_device_are_ours(on_device):
+    with on_device():
+        result = torch.compile(lambda: torch.arange(4, device="spyre").exp())()
+    assert result.device.type == "spyre" and torch.equal(result.cpu(), torch.arange(4).exp())
+    with pytest.warns(FallbackWarning, match="aten.rand"):
+        result = torch.compile(lambda: torch.rand(4, device="spyre"))()
+    assert result.device.type == "spyre" and 0 <= result.cpu().min() < result.cpu().max() < 1
 
 
 def test_half_stays_half():

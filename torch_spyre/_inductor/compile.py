@@ -19,11 +19,17 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import errors, extensions, lowering, passes, settings
+from torch_spyre._inductor import errors, extensions, folding, lowering, passes, settings
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
 _names = itertools.count()
+# More places are read or written by one operation on the CPU.
+_MAX_RUNS = 16
+_EXTREMES = {
+    torch.ops.aten.max.dim: torch.ops.aten.amax.default,
+    torch.ops.aten.min.dim: torch.ops.aten.amin.default,
+}
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -70,14 +76,18 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
             bw_compiler=compiler,
             inference_compiler=compiler,
             decompositions=active.decompositions(),
-            keep_inference_input_mutations=False,
+            keep_inference_input_mutations=True,
         )(gm, example_inputs)
 
 
 def _compile_aten(gm, example_inputs, active):
     from functorch.compile import make_boxed_func
 
-    gm = active.run_post_grad(gm)
+    return make_boxed_func(make_callable(active.run_post_grad(gm), active))
+
+
+def make_callable(gm, active):
+    """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
     symbolic = any(
         isinstance(size, torch.SymInt)
@@ -87,7 +97,7 @@ def _compile_aten(gm, example_inputs, active):
             [value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]
         )
     )
-    return make_boxed_func(_SpecialisedGraph(gm, active) if symbolic else _StaticGraph(gm, active))
+    return _SpecialisedGraph(gm, active) if symbolic else _StaticGraph(gm, active)
 
 
 def _refuse_data_dependent(gm):
@@ -116,6 +126,12 @@ class _SpecialisedGraph:
         self._graphs = {}
 
     def __call__(self, *args):
+        return self._graph_for(args)(*args)
+
+    def compile_for(self, *args):
+        return self._graph_for(args).compile_for(*args)
+
+    def _graph_for(self, args):
         key = tuple(
             (
                 (tuple(a.shape), a.stride(), a.dtype, a.device.type)
@@ -127,7 +143,7 @@ class _SpecialisedGraph:
         graph = self._graphs.get(key)
         if graph is None:
             graph = self._graphs[key] = _StaticGraph(self._specialise(args), self._active)
-        return graph(*args)
+        return graph
 
     def _specialise(self, args):
         from torch._subclasses.fake_tensor import FakeTensorMode
@@ -143,7 +159,8 @@ class _SpecialisedGraph:
                 )
                 for a in args
             ]
-        with torch.no_grad(), extensions.capturing():
+        # What the graph creates must not be created here, either.
+        with mode, torch.no_grad(), extensions.capturing():
             return make_fx(self._gm, tracing_mode="real")(*fakes)
 
 
@@ -158,8 +175,9 @@ class _StaticGraph:
         self._constants = importer.constants
         self._inputs = importer.inputs
         self._outputs = importer.outputs
+        self._copies = importer.copies
         self._compiled = None
-        if importer.device_outputs:
+        if importer.device_outputs or importer.mutates:
             self._compiled = passes.logged(_C.CompiledGraph)(
                 importer.graph,
                 f"graph_{next(_names)}",
@@ -171,8 +189,9 @@ class _StaticGraph:
     def __call__(self, *args):
         results = []
         if self._compiled is not None:
-            tensors = [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
-            results = self._compiled(tensors)
+            results = self._compiled(self._tensors(args))
+        for argument, result in self._copies:
+            args[argument].copy_(results[result])
         place = {
             "result": results.__getitem__,
             "cpu_result": lambda i: results[i].cpu(),
@@ -180,6 +199,19 @@ class _StaticGraph:
             "value": lambda v: v,
         }
         return tuple(place[kind](index) for kind, index in self._outputs)
+
+
+    def compile_for(self, *args):
+        """Compiles without running: the record, and for each input of the model the number of the
+        argument (below 0: a constant of the graph) and its tensor."""
+        if self._compiled is None:
+            raise ValueError("SPYRE-E6520: the program computes nothing; there is nothing to save")
+        tensors = self._tensors(args)
+        record = self._compiled.compile(tensors)
+        return record, [(self._inputs[i], tensors[i]) for i in self._compiled.held_inputs()]
+
+    def _tensors(self, args):
+        return [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
 
 
 class _HostNodes:
@@ -233,15 +265,20 @@ class _Importer:
     def __init__(self, gm, lowerings):
         self.gm = gm
         self._lowerings = lowerings
+        self._folded = folding.Constants(gm)
+        self._masks = {}
         self.graph = _C.CapturedGraph()
         self.inputs = []  # argument index, or -1 - index of a constant
         self.constants = []
         self.outputs = []
         self.device_outputs = {}
+        self.mutates = False
+        self.copies = []  # (argument, result): contents that only the host can store
         self.nodes = []  # what to call for the nodes that run on the CPU
         self._numbers = {}
         self._values = {}
         self._arguments = {}
+        self._contents = {}  # argument -> its value, and the last copy into it
 
     def run(self):
         nodes = list(self.gm.graph.nodes)
@@ -251,12 +288,22 @@ class _Importer:
             if isinstance(node.meta.get("val"), torch.Tensor) and node.users:
                 self._add_input(node, node.meta["val"], index)
         for node in nodes:
-            if node.op == "get_attr":
-                self._add_constant(node)
+            if node.op == "get_attr" and node not in self._folded:
+                self._values[node] = operator.attrgetter(node.target)(self.gm)
+        for node in self._folded.needed():
+            self._add_constant(node, self._folded.value(node), self._folded.device(node))
         for node in nodes:
-            if node.op == "call_function":
+            if _is_causal(node):
+                self._add_mask(node)
+        for node in nodes:
+            if not self._folded.is_call(node):
+                continue
+            if node.target is torch.ops.aten.copy_.default and node.args[0] in self._arguments:
+                self._store(node)
+            elif node.op == "call_function":
                 self._add_call(node)
             elif node.op == "output":
+                self._add_mutations()
                 self._add_outputs(node.args[0])
 
     def _type(self, tensor):
@@ -268,19 +315,27 @@ class _Importer:
         self._values[node] = self.graph.add_input(node.name, self._type(tensor))
         self.inputs.append(index)
 
-    def _add_constant(self, node):
-        tensor = operator.attrgetter(node.target)(self.gm)
-        if not isinstance(tensor, torch.Tensor):
-            self._values[node] = tensor
+    def _add_constant(self, node, tensor, device):
+        if device.type == "cpu" and tensor.dim() == 0:
+            self._values[node] = tensor.item()
             return
-        if tensor.device.type != "cpu" or tensor.dim() > 0:
-            tensor = tensor.detach()
+        with _real_tensors():
             self.constants.append(
                 tensor.to(DEVICE_NAME) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
             )
-            self._add_input(node, self.constants[-1], -len(self.constants))
-        else:
-            self._values[node] = tensor.item()
+        self._add_input(node, self.constants[-1], -len(self.constants))
+
+    def _add_mask(self, node):
+        """Causal attention is attention with a mask; equal ones are shared."""
+        query, key = node.args[0].meta["val"], node.args[1].meta["val"]
+        kind = (int(query.shape[-2]), int(key.shape[-2]), query.dtype)
+        if kind not in self._masks:
+            with _real_tensors():
+                self.constants.append(folding.causal_mask(*kind).to(DEVICE_NAME))
+            name = f"causal_{kind[0]}_{kind[1]}"
+            self._masks[kind] = self.graph.add_input(name, self._type(self.constants[-1]))
+            self.inputs.append(-len(self.constants))
+        self._masks[node] = self._masks[kind]
 
     def _argument(self, value):
         if isinstance(value, torch.fx.Node):
@@ -294,8 +349,17 @@ class _Importer:
     def _add_call(self, node):
         result = node.meta.get("val")
         if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
-            # One of several results: a call of its own that says which.
-            self._values[node] = self._call(node.args[0], result, node.args[1])
+            # One of several results: a call of its own that says which. Some are no tensors.
+            if not isinstance(result, torch.Tensor):
+                self._values[node] = result
+            elif node.args[0].target in _EXTREMES and node.args[1] == 0:
+                self._values[node] = self._extreme(node.args[0], result)
+            else:
+                self._values[node] = self._call(node.args[0], result, node.args[1])
+        elif self._stores_at_constants(node):
+            self._values[node] = self._scatter(node)
+        elif node.target is torch.ops.aten.index_select.default and self._has_runs(node.args[2]):
+            self._values[node] = self._select(node)
         elif isinstance(result, torch.Tensor):
             self._values[node] = self._call(node, result, -1)
         elif not isinstance(result, (list, tuple)):
@@ -307,6 +371,8 @@ class _Importer:
         name, overload = _operator_name(node.target)
         args = tuple(self._argument(a) for a in node.args)
         kwargs = {k: self._argument(v) for k, v in node.kwargs.items()}
+        if node in self._masks:
+            args, kwargs = _with_mask(args, kwargs, self._masks[node])
         if node not in self._numbers:
             self._numbers[node] = len(self.nodes)
             self.nodes.append((node.target, args, kwargs))
@@ -332,6 +398,98 @@ class _Importer:
         is_tensor = isinstance(value, _C.GraphValue)
         return lowering.LoweredTensor(value, node.meta["val"]) if is_tensor else value
 
+    def _stores_at_constants(self, node):
+        """index_put at few known places of one dimension."""
+        if node.target is not torch.ops.aten.index_put.default:
+            return False
+        given = [index for index in node.args[1] if index is not None]
+        return len(given) == 1 and not any(node.args[3:]) and self._has_runs(given[0])
+
+    def _has_runs(self, index):
+        """Known positions that are few runs of neighbours."""
+        if index not in self._folded:
+            return False
+        positions = self._folded.value(index)
+        return (
+            positions.dtype in (torch.int64, torch.int32)
+            and positions.dim() == 1
+            and 0 < len(folding.contiguous_runs(positions.tolist())) <= _MAX_RUNS
+        )
+
+    def _extreme(self, node, result):
+        """The values of max.dim and min.dim, without the indices."""
+        given = {**dict(zip(("self", "dim", "keepdim"), node.args)), **node.kwargs}
+        args = (self._argument(given["self"]), [given["dim"]], bool(given.get("keepdim", False)))
+        return self._made(_EXTREMES[node.target], args, result, result.shape, _location(node))
+
+    def _select(self, node):
+        """One slice per run of positions, joined."""
+        x, dim, index = node.args
+        size, shape = x.meta["val"].shape, node.meta["val"].shape
+        dim, location, like = dim % len(size), _location(node), node.meta["val"]
+        pieces = []
+        for _, start, length in folding.contiguous_runs(self._folded.value(index).tolist()):
+            cut = [*shape[:dim], length, *shape[dim + 1 :]]
+            ends = (self._argument(x), dim, start, start + length)
+            pieces.append(self._made(torch.ops.aten.slice.Tensor, ends, like, cut, location))
+        return self._made(torch.ops.aten.cat.default, (pieces, dim), like, shape, location)
+
+    def _scatter(self, node):
+        """One slice_scatter per run of positions."""
+        target, indices, values = node.args[:3]
+        dim = next(i for i, index in enumerate(indices) if index is not None)
+        into, source = node.meta["val"], values.meta["val"]
+        size = into.shape[dim]
+        positions = [position % size for position in self._folded.value(indices[dim]).tolist()]
+        shape = [*into.shape[:dim], len(positions), *into.shape[dim + 1 :]]
+        aten, location = torch.ops.aten, _location(node)
+        result, part = self._argument(target), self._argument(values)
+        if list(source.shape) != shape:
+            part = self._made(aten.expand.default, (part, shape), into, shape, location)
+        for place, start, length in folding.contiguous_runs(positions):
+            piece = part
+            if length != len(positions):
+                cut = [*shape[:dim], length, *shape[dim + 1 :]]
+                ends = (part, dim, place, place + length)
+                piece = self._made(aten.slice.Tensor, ends, into, cut, location)
+            ends = (result, piece, dim, start, start + length)
+            result = self._made(aten.slice_scatter.default, ends, into, into.shape, location)
+        return result
+
+    def _made(self, target, args, like, shape, location):
+        """A call that is no node of the graph, with a row-major result."""
+        strides = torch.empty(tuple(shape), device="meta").stride()
+        kind = _C.CapturedType(like.dtype, [int(s) for s in shape], list(strides))
+        name, overload = _operator_name(target)
+        self.nodes.append((target, args, {}))
+        return self.graph.add_call(
+            name, overload, args, {}, kind, location, -1, len(self.nodes) - 1
+        )
+
+    def _store(self, node):
+        """A copy into an argument: what follows reads the new contents."""
+        argument, contents = node.args[:2]
+        old, new = argument.meta["val"], self._argument(contents)
+        if not isinstance(new, _C.GraphValue):
+            fill = (list(old.shape), new)
+            new = self._made(torch.ops.aten.full.default, fill, old, old.shape, _location(node))
+        self._contents.setdefault(argument, [self._values[argument], node])[1] = node
+        self._values[node] = self._values[argument] = new
+
+    def _add_mutations(self):
+        """When everything else is done, arguments have the contents that were stored last."""
+        for argument, (value, node) in self._contents.items():
+            if self.graph.add_mutation(value, self._values[node]):
+                self.mutates = True
+            else:
+                self.copies.append((self._arguments[argument], self._device_output(node)))
+
+    def _device_output(self, node):
+        if node not in self.device_outputs:
+            self.device_outputs[node] = len(self.device_outputs)
+            self.graph.add_output(self._values[node])
+        return self.device_outputs[node]
+
     def _add_outputs(self, results):
         for result in results if isinstance(results, (list, tuple)) else [results]:
             if not isinstance(result, torch.fx.Node):
@@ -341,11 +499,37 @@ class _Importer:
             elif not isinstance(self._values.get(result), _C.GraphValue):
                 self.outputs.append(("value", self._argument(result)))
             else:
-                if result not in self.device_outputs:
-                    self.device_outputs[result] = len(self.device_outputs)
-                    self.graph.add_output(self._values[result])
                 kind = "result" if _on_spyre(result.meta["val"]) else "cpu_result"
-                self.outputs.append((kind, self.device_outputs[result]))
+                self.outputs.append((kind, self._device_output(result)))
+
+
+def _real_tensors():
+    """Capture runs under modes that give every call a fake result."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    return _disable_current_modes()
+
+
+_ATTENTION = (
+    torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default,
+    torch.ops.aten.scaled_dot_product_attention.default,
+)
+
+
+def _is_causal(node):
+    """Attention with the flag and without a mask of its own; both have the same places."""
+    if node.target not in _ATTENTION:
+        return False
+    flag = node.args[5] if len(node.args) > 5 else node.kwargs.get("is_causal", False)
+    mask = node.args[3] if len(node.args) > 3 else None
+    return flag is True and mask is None and not {"attn_mask", "attn_bias"} & set(node.kwargs)
+
+
+def _with_mask(args, kwargs, mask):
+    """Attention with the mask in place of the flag."""
+    dropout = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+    rest = {k: v for k, v in kwargs.items() if k not in ("dropout_p", "is_causal")}
+    return (*args[:3], mask, dropout, False, *args[6:]), rest
 
 
 def _operator_name(target):

@@ -13,9 +13,11 @@ def spyre_decompositions():
     from torch._decomp import core_aten_decompositions
 
     from torch_spyre import _C
+    from torch_spyre._inductor import model_decompositions
 
     own = set(_C.supported_operations())
-    return {op: fn for op, fn in core_aten_decompositions().items() if str(op) not in own}
+    table = {**core_aten_decompositions(), **model_decompositions.decompositions()}
+    return {op: fn for op, fn in table.items() if str(op) not in own}
 
 
 @contextlib.contextmanager
@@ -23,6 +25,12 @@ def capture_scope():
     """Half stays half: torch's decompositions compute fp16 in fp32 unless told otherwise, and the
     device rounds once per operation anyway. Nesting is harmless."""
     import torch._prims_common as prims
+    from torch.backends import cuda
 
-    with mock.patch.dict(prims._computation_dtype_map, clear=True):
-        yield
+    halves = cuda.fp16_bf16_reduction_math_sdp_allowed()
+    cuda.allow_fp16_bf16_reduction_math_sdp(True)  # attention, too; not only of cuda
+    try:
+        with mock.patch.dict(prims._computation_dtype_map, clear=True):
+            yield
+    finally:
+        cuda.allow_fp16_bf16_reduction_math_sdp(halves)

@@ -4,6 +4,8 @@
 #include "ATen/core/jit_type.h"
 #include "c10/core/ScalarType.h"
 
+#include <algorithm>
+
 namespace spyre::plugin {
 
 namespace {
@@ -24,6 +26,22 @@ bool isDtype(const c10::Argument &argument) {
 
 bool isTensor(const c10::Argument &argument) {
   return innerType(argument.type())->kind() == TypeKind::TensorType;
+}
+
+/// A tensor follows ones that were left out: their positions become a part of the call.
+void noteAbsent(CallArguments &call) {
+  if (call.skipped.empty()) {
+    return;
+  }
+  auto known = std::find_if(call.attributes.begin(), call.attributes.end(),
+                            [](const auto &attribute) { return attribute.first == "absent"; });
+  if (known == call.attributes.end()) {
+    call.attributes.emplace_back("absent", std::vector<int64_t>());
+    known = std::prev(call.attributes.end());
+  }
+  auto &positions = std::get<std::vector<int64_t>>(known->second);
+  positions.insert(positions.end(), call.skipped.begin(), call.skipped.end());
+  call.skipped.clear();
 }
 
 } // namespace
@@ -63,14 +81,22 @@ std::optional<ArgumentValue> constantOf(const c10::Argument &argument, const c10
 
 void appendArgument(const c10::Argument &argument, size_t position, const ArgumentValue &value,
                     CallArguments &call) {
-  if (std::holds_alternative<std::monostate>(value) || isPlacement(argument)) {
+  if (isPlacement(argument)) {
+    return;
+  }
+  if (std::holds_alternative<std::monostate>(value)) {
+    if (isTensor(argument)) {
+      call.skipped.push_back(int64_t(position));
+    }
     return;
   }
   if (const auto *tensor = std::get_if<GraphValue>(&value)) {
+    noteAbsent(call);
     call.operands.push_back(tensor->id);
     return;
   }
   if (const auto *tensors = std::get_if<std::vector<GraphValue>>(&value)) {
+    noteAbsent(call);
     for (const GraphValue &tensor : *tensors) {
       call.operands.push_back(tensor.id);
     }

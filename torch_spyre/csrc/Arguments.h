@@ -2,8 +2,10 @@
 //
 // One rule for eager calls and captured graphs. Tensors are operands; numbers, booleans, strings
 // and integer lists are attributes under the name of the schema argument; a number in a tensor
-// position i is the attribute "scalar<i>". None, defaults, and where a result shall live (device,
-// layout, memory format, pinning) are left out; a dtype is its name ("float16").
+// position i is the attribute "scalar<i>". A tensor argument that is None while a later one is
+// given has its position in the attribute "absent". All other None, defaults, and where a result
+// shall live (device, layout, memory format, pinning) are left out; a dtype is its name
+// ("float16").
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -31,6 +33,8 @@ using ArgumentValue =
 struct CallArguments {
   std::vector<capi::ValueId> operands;
   std::vector<std::pair<std::string, capi::Attribute>> attributes;
+  /// Tensor positions that were None so far; of no account unless another tensor follows.
+  std::vector<int64_t> skipped = {};
 };
 
 /// Says where a result lives, which is not the compiler's business.

@@ -65,6 +65,15 @@ GraphValue CapturedGraph::addCall(std::string target, CallArguments arguments, C
 
 void CapturedGraph::addOutput(GraphValue value) { outputs.push_back(value); }
 
+bool CapturedGraph::addMutation(GraphValue input, GraphValue value) {
+  SPYRE_CHECK(size_t(input.id) < inputs.size(), "only inputs can be mutated");
+  if (!deviceHolds(inputs[size_t(input.id)].type)) {
+    return false;
+  }
+  mutations.push_back({input, value});
+  return true;
+}
+
 const CapturedType &CapturedGraph::typeOf(GraphValue value) const {
   size_t index = size_t(value.id);
   return index < inputs.size() ? inputs[index].type : calls[index - inputs.size()].type;
@@ -136,6 +145,9 @@ Program CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
   for (GraphValue output : graph.outputs) {
     builder.addOutput(ids[size_t(output.id)], graphType(graph.typeOf(output)));
   }
+  for (const CapturedGraph::Mutation &mutation : graph.mutations) {
+    builder.addMutation(ids[size_t(mutation.input.id)], ids[size_t(mutation.value.id)]);
+  }
   Expected<Program> program = compileProgram(builder, name, settings);
   if (!program.ok() && isUnsupported(program.status())) {
     throw UnsupportedError(program.status().message());
@@ -170,7 +182,31 @@ void CompiledGraph::reportOnce(const Program &program) {
   }
 }
 
-std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &arguments) {
+void CompiledGraph::storeMutations(const std::vector<at::Tensor> &arguments,
+                                   const std::vector<at::Tensor> &inputs) const {
+  for (const CapturedGraph::Mutation &mutation : graph.mutations) {
+    const auto index = size_t(mutation.input.id);
+    const auto held =
+        std::count_if(graph.inputs.begin(), graph.inputs.begin() + int64_t(index),
+                      [](const CapturedGraph::Input &input) { return deviceHolds(input.type); });
+    if (!inputs[size_t(held)].is_same(arguments[index])) {
+      copyTensor(inputs[size_t(held)], arguments[index]);
+    }
+  }
+}
+
+std::vector<int64_t> CompiledGraph::heldInputs() const {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (deviceHolds(graph.inputs[i].type)) {
+      numbers.push_back(int64_t(i));
+    }
+  }
+  return numbers;
+}
+
+std::vector<at::Tensor>
+CompiledGraph::prepareInputs(const std::vector<at::Tensor> &arguments) const {
   SPYRE_CHECK(arguments.size() == graph.inputs.size(), "the importer matches inputs to arguments");
   if (Status types = checkResults(graph); !types.ok()) {
     throw UnsupportedError(types.message());
@@ -182,13 +218,26 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &argume
       inputs.push_back(prepareInput(i, arguments[i]));
     }
   }
+  return inputs;
+}
+
+std::shared_ptr<const CompileRecord>
+CompiledGraph::compileFor(const std::vector<at::Tensor> &arguments) {
+  (void)compile(prepareInputs(arguments));
+  return lastCompile();
+}
+
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &arguments) {
+  const std::vector<at::Tensor> inputs = prepareInputs(arguments);
   const Program program = programFor(inputs);
   reportOnce(program);
   HostStepContext context(graph, program->model(), host, arguments, firstArgumentNode);
-  return runProgram(program, inputs,
-                    [&](const spec::CpuStep &step, const runtime::BufferLookup &bufferOf) {
-                      return context.run(step, bufferOf);
-                    });
+  std::vector<at::Tensor> results = runProgram(
+      program, inputs, [&](const spec::CpuStep &step, const runtime::BufferLookup &bufferOf) {
+        return context.run(step, bufferOf);
+      });
+  storeMutations(arguments, inputs);
+  return results;
 }
 
 } // namespace spyre::plugin

@@ -35,6 +35,9 @@ public:
   GraphValue addCall(std::string target, CallArguments arguments, CapturedType type,
                      std::string location, int64_t node);
   void addOutput(GraphValue value);
+  /// \p input, one of the inputs, holds \p value when the graph is done. False when the device
+  /// cannot do that: it does not hold such tensors.
+  bool addMutation(GraphValue input, GraphValue value);
 
   struct Input {
     std::string name;
@@ -50,6 +53,10 @@ public:
   std::vector<Input> inputs;
   std::vector<Call> calls;
   std::vector<GraphValue> outputs;
+  struct Mutation {
+    GraphValue input, value;
+  };
+  std::vector<Mutation> mutations;
 
   const CapturedType &typeOf(GraphValue value) const;
 };
@@ -75,9 +82,19 @@ public:
   /// than captured), UnsupportedError from the compiler.
   std::vector<at::Tensor> run(const std::vector<at::Tensor> &arguments);
 
+  /// Compiles for these arguments without running.
+  std::shared_ptr<const CompileRecord> compileFor(const std::vector<at::Tensor> &arguments);
+  /// Numbers of the inputs that are inputs of the model: those the device holds.
+  std::vector<int64_t> heldInputs() const;
+
 private:
+  /// The arguments the device holds, as the program wants them.
+  std::vector<at::Tensor> prepareInputs(const std::vector<at::Tensor> &arguments) const;
   void checkArgument(size_t index, const at::Tensor &argument) const;
   at::Tensor prepareInput(size_t index, const at::Tensor &argument) const;
+  /// Arguments that were not given to the program themselves get the new contents by a copy.
+  void storeMutations(const std::vector<at::Tensor> &arguments,
+                      const std::vector<at::Tensor> &inputs) const;
   Program programFor(const std::vector<at::Tensor> &inputs);
   Program compile(const std::vector<at::Tensor> &inputs) const;
   void reportOnce(const Program &program);

@@ -217,7 +217,8 @@ void bindGraph(py::module_ &module) {
            py::arg("node") = -1)
       .def("add_device_op", &addDeviceOp, py::arg("name"), py::arg("operands"),
            py::arg("constants"), py::arg("type"), py::arg("location"))
-      .def("add_output", &CapturedGraph::addOutput, py::arg("value"));
+      .def("add_output", &CapturedGraph::addOutput, py::arg("value"))
+      .def("add_mutation", &CapturedGraph::addMutation, py::arg("input"), py::arg("value"));
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
       .def(py::init([](const CapturedGraph &graph, const std::string &name,
                        const CompileSettings &settings, const py::function &runNode,
@@ -227,7 +228,12 @@ void bindGraph(py::module_ &module) {
            }),
            py::arg("graph"), py::arg("name"), py::arg("settings"), py::arg("run_node"),
            py::arg("report"))
-      .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>());
+      .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>())
+      .def("held_inputs", &CompiledGraph::heldInputs)
+      .def("compile", [](CompiledGraph &graph, const std::vector<at::Tensor> &arguments) {
+        py::gil_scoped_release release;
+        return std::const_pointer_cast<CompileRecord>(graph.compileFor(arguments));
+      });
 
   py::class_<CompileSettings>(module, "CompileSettings")
       .def(py::init<>())

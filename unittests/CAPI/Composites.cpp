@@ -55,6 +55,33 @@ Bounds softmax(const Call &call, Operands in) {
   return softmaxOf(in[0], dim < 0 ? dim + rank : dim, call.target.find("log") != std::string::npos);
 }
 
+/// No row of random numbers is masked.
+Bounds safeSoftmax(const Call &call, Operands in) {
+  const auto rank = int64_t(in[0].shape.size());
+  const int64_t dim = integerOf(call, "dim", -1);
+  return softmaxOf(in[0], dim < 0 ? dim + rank : dim, false);
+}
+
+Bounds scattered(const Call &call, Operands in) {
+  const auto rank = int64_t(call.shape.size());
+  int64_t dim = integerOf(call, "dim", 0);
+  dim = dim < 0 ? dim + rank : dim;
+  const int64_t size = call.shape[size_t(dim)];
+  const bool selects = call.target == "aten.select_scatter.default";
+  int64_t start = integerOf(call, selects ? "index" : "start", 0);
+  start = start < 0 ? start + size : start;
+  Bounds result = in[0];
+  for (int64_t n = 0; n < elementCount(in[1].shape); ++n) {
+    Shape index = unflatten(n, in[1].shape);
+    if (selects) {
+      index.insert(index.begin() + dim, 0);
+    }
+    index[size_t(dim)] += start;
+    result.elements[size_t(flatten(index, call.shape))] = in[1].elements[size_t(n)];
+  }
+  return result;
+}
+
 Bounds addProduct(const Call &call, Operands in) {
   const Bounds product = times(matmulOf(in[1], in[2]), numberOf(call, "alpha", 1));
   const double beta = numberOf(call, "beta", 1);
@@ -219,11 +246,15 @@ using Definition = Bounds (*)(const Call &, Operands);
 const std::map<std::string, Definition> &definitions() {
   static const std::map<std::string, Definition> table = {
       {"aten._log_softmax.default", softmax},
+      {"aten._safe_softmax.default", safeSoftmax},
+      {"aten._scaled_dot_product_fused_attention_overrideable.default", attention},
       {"aten._softmax.default", softmax},
       {"aten.addmm.default", addProduct},
       {"aten.baddbmm.default", addProduct},
       {"aten.ceil.default", ceiling},
       {"aten.constant_pad_nd.default", padded},
+      {"aten.copy.default",
+       [](const Call &call, Operands in) { return broadcast(in[1], call.shape); }},
       {"aten.layer_norm.default", layerNorm},
       {"aten.linear.default", linear},
       {"aten.log_softmax.int", softmax},
@@ -235,7 +266,9 @@ const std::map<std::string, Definition> &definitions() {
       {"aten.rsub.Scalar", reversedSub},
       {"aten.rsub.Tensor", reversedSub},
       {"aten.scaled_dot_product_attention.default", attention},
+      {"aten.select_scatter.default", scattered},
       {"aten.sign.default", sign},
+      {"aten.slice_scatter.default", scattered},
       {"aten.softmax.int", softmax},
       {"aten.square.default",
        [](const Call &, Operands in) { return combine("mul", in[0], in[0]); }},

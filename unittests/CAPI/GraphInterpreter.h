@@ -34,6 +34,8 @@ struct Graph {
   std::vector<HostTensor> inputs;
   std::vector<Call> calls; ///< call i defines value inputs.size() + i
   std::vector<int64_t> outputs;
+  /// Inputs that get the contents of another value.
+  std::vector<std::pair<int64_t, int64_t>> mutations = {};
 };
 
 /// A value of a graph: where each of its elements can be.

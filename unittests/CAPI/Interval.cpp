@@ -109,6 +109,9 @@ const std::map<std::string, PointwiseRule> &rules() {
       {"sub", {[](In in, Numbers) { return Interval{in[0].lo - in[1].hi, in[0].hi - in[1].lo}; }}},
       {"mul", {[](In in, Numbers) { return product(in[0], in[1]); }}},
       {"logical_and", {[](In in, Numbers) { return product(in[0], in[1]); }}},
+      {"logical_or", {[](In in, Numbers) {
+         return Interval{std::max(in[0].lo, in[1].lo), std::max(in[0].hi, in[1].hi)};
+       }}},
       {"div", {[](In in, Numbers) { return quotient(in[0], in[1]); }}},
       {"reciprocal", {[](In in, Numbers) { return quotient({1, 1}, in[0]); }}},
       {"neg", {[](In in, Numbers) { return negated(in[0]); }}},

@@ -47,6 +47,27 @@ layout::HostTensorRef refOf(const spec::TensorDesc &desc, std::vector<uint8_t> &
   return {bytes.data(), desc.dtype, desc.size, desc.stride};
 }
 
+Status readBack(runtime::Device &device, const std::vector<runtime::BufferRef> &buffers,
+                const std::vector<spec::TensorDesc> &descs,
+                std::vector<std::vector<uint8_t>> &deviceBytes, std::vector<HostTensor> &tensors) {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const spec::TensorDesc &desc = descs[i];
+    std::vector<uint8_t> raw(desc.layout.bytes());
+    SPYRE_RETURN_IF_ERROR(device.copyToHost(buffers[i], 0, raw.data(), raw.size()));
+    deviceBytes.push_back(raw);
+    HostTensor tensor;
+    tensor.shape = desc.size;
+    tensor.dtype = desc.dtype;
+    std::vector<uint8_t> bytes(elementCount(desc.size) * numerics::hostTypeBytes(desc.dtype));
+    SPYRE_RETURN_IF_ERROR(runtime::downloadTensor(buffers[i], desc, refOf(desc, bytes)));
+    for (int64_t n = 0; n < elementCount(desc.size); ++n) {
+      tensor.values.push_back(hostValue(desc.dtype, bytes, size_t(n)));
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return Status::success();
+}
+
 } // namespace
 
 Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &desc,
@@ -71,26 +92,14 @@ Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::Devic
   SPYRE_RETURN_IF_ERROR(executable->run(in, out));
   RunResult result;
   result.counters = device->counters();
-  for (size_t i = 0; i < out.size(); ++i) {
-    const spec::TensorDesc &desc = model.outputs[i];
-    std::vector<uint8_t> raw(desc.layout.bytes());
-    SPYRE_RETURN_IF_ERROR(device->copyToHost(out[i], 0, raw.data(), raw.size()));
-    result.deviceBytes.push_back(raw);
-    HostTensor tensor;
-    tensor.shape = desc.size;
-    tensor.dtype = desc.dtype;
-    std::vector<uint8_t> bytes(elementCount(desc.size) * numerics::hostTypeBytes(desc.dtype));
-    SPYRE_RETURN_IF_ERROR(runtime::downloadTensor(out[i], desc, refOf(desc, bytes)));
-    for (int64_t n = 0; n < elementCount(desc.size); ++n) {
-      tensor.values.push_back(hostValue(desc.dtype, bytes, size_t(n)));
-    }
-    result.outputs.push_back(std::move(tensor));
-  }
+  SPYRE_RETURN_IF_ERROR(readBack(*device, out, model.outputs, result.deviceBytes, result.outputs));
+  SPYRE_RETURN_IF_ERROR(readBack(*device, in, model.inputs, result.inputBytes, result.inputs));
   return result;
 }
 
-Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &artifacts,
-                                                           const std::vector<HostTensor> &inputs) {
+Expected<std::vector<std::vector<uint8_t>>>
+runOnEvaluator(const Artifacts &artifacts, const std::vector<HostTensor> &inputs,
+               std::vector<std::vector<uint8_t>> *inputBytes) {
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
   std::map<std::string, std::vector<uint8_t>> buffers;
@@ -134,6 +143,9 @@ Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &arti
   std::vector<std::vector<uint8_t>> outputs;
   for (const spec::TensorDesc &output : model.outputs) {
     outputs.push_back(buffers[output.name]);
+  }
+  for (size_t i = 0; inputBytes && i < model.inputs.size(); ++i) {
+    inputBytes->push_back(buffers[model.inputs[i].name]);
   }
   return outputs;
 }

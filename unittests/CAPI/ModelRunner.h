@@ -13,13 +13,18 @@ struct RunResult {
   std::vector<std::vector<uint8_t>> deviceBytes;
   /// The same outputs read back as host tensors.
   std::vector<HostTensor> outputs;
+  /// Both for the inputs, after the run.
+  std::vector<std::vector<uint8_t>> inputBytes;
+  std::vector<HostTensor> inputs;
   runtime::DeviceCounters counters;
 };
 
 Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &device,
                                    const std::vector<HostTensor> &inputs, uint32_t threads = 0);
-/// Device bytes of every output by the evaluator, from op_spec.txt alone.
-Expected<std::vector<std::vector<uint8_t>>> runOnEvaluator(const Artifacts &artifacts,
-                                                           const std::vector<HostTensor> &inputs);
+/// Device bytes of every output by the evaluator, from op_spec.txt alone; on request also those of
+/// the inputs, after the run.
+Expected<std::vector<std::vector<uint8_t>>>
+runOnEvaluator(const Artifacts &artifacts, const std::vector<HostTensor> &inputs,
+               std::vector<std::vector<uint8_t>> *inputBytes = nullptr);
 
 } // namespace spyre::testing

@@ -166,7 +166,7 @@ void Steps::addStep(int64_t x) {
     addLayer(x);
     return;
   case 8:
-    random.below(2) ? addCat(x) : addCopy(x);
+    oneIn(3) ? addCat(x) : oneIn(2) ? addScatter(x) : addCopy(x);
     return;
   default:
     addView(x);
@@ -213,6 +213,9 @@ std::string graphText(const Graph &graph) {
   }
   for (int64_t output : graph.outputs) {
     builder.addOutput(ids[size_t(output)], types[size_t(output)]);
+  }
+  for (auto [input, value] : graph.mutations) {
+    builder.addMutation(ids[size_t(input)], ids[size_t(value)]);
   }
   return builder.text();
 }

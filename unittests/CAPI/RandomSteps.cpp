@@ -125,8 +125,8 @@ void Steps::addTruth(int64_t x) {
   const HostType half = oneIn(4) ? HostType::Bfloat16 : HostType::Float16;
   switch (random.below(6)) {
   case 0:
-    addCall("aten.logical_and.default", {x, addInput(broadcastable(shape), HostType::Bool)}, {},
-            shape, HostType::Bool, 1);
+    addCall(oneIn(2) ? "aten.logical_and.default" : "aten.logical_or.default",
+            {x, addInput(broadcastable(shape), HostType::Bool)}, {}, shape, HostType::Bool, 1);
     return;
   case 1:
     addCall("aten.logical_not.default", {x}, {}, shape, HostType::Bool, 1);
@@ -264,12 +264,15 @@ void Steps::addAttention(int64_t x) {
   if (oneIn(2)) {
     attributes.push_back({"scale", 0.25});
   }
-  addCall("aten.scaled_dot_product_attention.default", operands, attributes, result, dtype, 2);
+  addCall(oneIn(2) ? "aten.scaled_dot_product_attention.default"
+                   : "aten._scaled_dot_product_fused_attention_overrideable.default",
+          operands, attributes, result, dtype, 2);
 }
 
 void Steps::addLayer(int64_t x) {
   static const char *const softmaxes[] = {"aten._softmax.default", "aten.softmax.int",
-                                          "aten._log_softmax.default", "aten.log_softmax.int"};
+                                          "aten._log_softmax.default", "aten.log_softmax.int",
+                                          "aten._safe_softmax.default"};
   const auto rank = int64_t(shapeOf(x).size());
   if (rank == 0) {
     return addUnary(x);
@@ -280,7 +283,7 @@ void Steps::addLayer(int64_t x) {
     x = clamped(x, 8);
     const std::string name = pick(softmaxes);
     Attributes attributes = {{"dim", dim}};
-    if (stemOf(name)[0] == '_') {
+    if (stemOf(name)[0] == '_' && name != "aten._safe_softmax.default") {
       attributes.push_back({"half_to_float", false});
     }
     unary(name, x, attributes, 16);
@@ -355,6 +358,30 @@ void Steps::addCat(int64_t x) {
   std::swap(operands[0], operands[random.below(operands.size())]);
   addCall(stacks ? "aten.stack.default" : "aten.cat.default", operands,
           {{"dim", spelled(dim, rank)}}, result, dtype, largest);
+}
+
+void Steps::addScatter(int64_t x) {
+  const Shape shape = shapeOf(x);
+  const auto rank = int64_t(shape.size());
+  const double largest = values[size_t(x)].largest + 2;
+  if (rank == 0 || oneIn(4)) {
+    addCall("aten.copy.default", {addInput(shape, typeOf(x)), x}, {}, shape, typeOf(x), largest);
+    return;
+  }
+  const auto dim = int64_t(random.below(uint64_t(rank)));
+  const int64_t size = shape[size_t(dim)], start = random.between(0, size - 1);
+  Shape part = shape;
+  if (oneIn(2)) {
+    part.erase(part.begin() + dim);
+    addCall("aten.select_scatter.default", {x, addInput(part, typeOf(x))},
+            {{"dim", spelled(dim, rank)}, {"index", oneIn(3) ? start - size : start}}, shape,
+            typeOf(x), largest);
+    return;
+  }
+  part[size_t(dim)] = random.between(1, size - start);
+  const int64_t end = start + part[size_t(dim)];
+  addCall("aten.slice_scatter.default", {x, addInput(part, typeOf(x))},
+          {{"dim", spelled(dim, rank)}, {"start", start}, {"end", end}}, shape, typeOf(x), largest);
 }
 
 void Steps::addCopy(int64_t x) {

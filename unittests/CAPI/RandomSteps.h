@@ -61,6 +61,7 @@ private:
   void addNorm(int64_t x);
   void addCat(int64_t x);
   void addCopy(int64_t x);
+  void addScatter(int64_t x);
   void addPad(int64_t x);
   int64_t addFill(int64_t x, const Shape &shape, numerics::HostType dtype);
   // RandomViews.cpp

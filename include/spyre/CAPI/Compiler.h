@@ -51,6 +51,9 @@ public:
                   const std::vector<std::pair<std::string, Attribute>> &attributes,
                   const TensorType &result, const std::string &location, int64_t node = -1);
   void addOutput(ValueId value, const TensorType &type);
+  /// When the graph is done, the memory of \p input, which addInput gave, holds \p value. At most
+  /// once per input.
+  void addMutation(ValueId input, ValueId value);
   /// The graph IR module.
   std::string text() const;
 

@@ -112,6 +112,8 @@ private:
       return flip(call);
     case OpKind::Cat:
       return cat(call);
+    case OpKind::Scatter:
+      return scatter(call);
     case OpKind::Fill:
       return fill(call);
     case OpKind::Composite:
@@ -259,6 +261,19 @@ private:
     return result;
   }
 
+  /// All of the first operand, then the part over it. Where the first is an input that gets the
+  /// result, spyre-loop-elide-copy-back leaves only the part.
+  View scatter(CallOp call) {
+    View result = loops.materialize(operand(call, 0));
+    const int64_t dim = graph::dimAttribute(call, "dim", 0, int64_t(result.dims.size()));
+    const graph::Slice range = graph::sliceOf(call, views::extentOf(result.dims[size_t(dim)]));
+    std::optional<View> part = views::slice(result, dim, range.start, range.extent, 1);
+    SPYRE_CHECK(part.has_value(), "a whole buffer can be sliced");
+    const bool drops = call.getCallee() == "aten.select_scatter.default";
+    loops.addCopy(operand(call, 1), drops ? views::dropDim(*part, dim) : *part);
+    return result;
+  }
+
   /// One number, read everywhere.
   View fill(CallOp call) {
     const std::string name = call.getCallee().str();
@@ -336,11 +351,44 @@ private:
   }
 
   void addOutputs(mlir::func::ReturnOp op) {
+    loops.setLocation(op.getLoc());
+    int64_t outputs = 0;
+    std::vector<Mutation> mutations;
     for (auto [i, value] : llvm::enumerate(op.getOperands())) {
-      loops.setLocation(op.getLoc());
+      if (auto target = source.getResultAttrOfType<mlir::IntegerAttr>(i, "graph.mutates")) {
+        mutations.push_back({values[source.getArgument(unsigned(target.getInt()))], values[value]});
+        continue;
+      }
       std::vector<int64_t> shape = shapeOf(value);
       auto stride = source.getResultAttrOfType<mlir::DenseI64ArrayAttr>(i, "graph.stride");
-      loops.addOutput(values[value], i, shape, denseStrides(shape, stride.asArrayRef()));
+      loops.addOutput(values[value], outputs++, shape, denseStrides(shape, stride.asArrayRef()));
+    }
+    storeMutations(std::move(mutations));
+  }
+
+  struct Mutation {
+    View target, contents;
+  };
+
+  /// Last of all, so that nothing reads an argument after it got new contents: contents that are
+  /// read from such an argument are copied first.
+  void storeMutations(std::vector<Mutation> mutations) {
+    auto isTarget = [&](const View &view) {
+      return llvm::any_of(mutations, [&](const Mutation &mutation) {
+        return mutation.target.buffer == view.buffer;
+      });
+    };
+    llvm::erase_if(mutations, [](const Mutation &mutation) {
+      return mutation.contents.buffer == mutation.target.buffer &&
+             mutation.contents.isWhole(mutation.target.shape());
+    });
+    for (Mutation &mutation : mutations) {
+      if (isTarget(mutation.contents)) {
+        mutation.contents = loops.materialize(mutation.contents);
+      }
+    }
+    for (const Mutation &mutation : mutations) {
+      loops.addCopy(mutation.contents, mutation.target);
     }
   }
 

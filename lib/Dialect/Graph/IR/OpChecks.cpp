@@ -58,7 +58,7 @@ Slice sliceOf(CallOp call, int64_t size) {
     return {};
   }
   auto wrapped = [&](int64_t index) { return index < 0 ? index + size : index; };
-  if (name == "aten.select.int") {
+  if (name == "aten.select.int" || name == "aten.select_scatter.default") {
     return {wrapped(intAttribute(call, "index", 0)), 1, 1};
   }
   if (name == "aten.unbind.int") {
@@ -512,6 +512,31 @@ Status checkCat(CallOp call, const OpRow &row) {
                            shapeText(out), dim);
 }
 
+/// The part is one that a slice could read, without gaps.
+Status checkScatter(CallOp call, const OpRow &row) {
+  Shape into = typeOf(call.getOperand(0)).getShape(), part = typeOf(call.getOperand(1)).getShape();
+  const auto rank = int64_t(into.size());
+  const int64_t dim = dimAttribute(call, "dim", 0, rank);
+  if (dim < 0 || dim >= rank) {
+    return error<1004>("{}: dimension {} of rank {}", row.name, dim, rank);
+  }
+  std::vector<int64_t> expected(into.begin(), into.end());
+  const int64_t size = into[size_t(dim)];
+  const Slice slice = sliceOf(call, size);
+  expected[size_t(dim)] = slice.extent;
+  if (std::string(row.name) == "aten.select_scatter.default") {
+    expected.erase(expected.begin() + dim);
+  }
+  const bool fits = slice.step == 1 && slice.start >= 0 && slice.extent >= 1 &&
+                    slice.extent <= size && slice.start <= size - slice.extent &&
+                    Shape(expected) == part && into == typeOf(call.getResult()).getShape();
+  return fits ? Status::success()
+              : error<1004>("{}: {} is no part of {} along dimension {} from {} every {}; empty "
+                            "parts and parts with gaps run on the CPU",
+                            row.name, shapeText(part), shapeText(into), dim, slice.start,
+                            slice.step);
+}
+
 std::vector<int64_t> sizesOf(mlir::Value value) {
   return dialect::toVector(typeOf(value).getShape());
 }
@@ -560,6 +585,8 @@ Status checkCall(CallOp call, const OpRow &row) {
     return checkCopies(call);
   case OpKind::Cat:
     return checkCat(call, row);
+  case OpKind::Scatter:
+    return checkScatter(call, row);
   case OpKind::Fill:
   case OpKind::Composite:
     return Status::success();

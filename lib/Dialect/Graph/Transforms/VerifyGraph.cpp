@@ -7,6 +7,7 @@
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <map>
+#include <set>
 
 namespace spyre::graph {
 
@@ -40,6 +41,31 @@ Status checkStride(mlir::Attribute attribute, mlir::RankedTensorType type,
   return Status::success();
 }
 
+/// Each argument gets new contents at most once, of its own type.
+Status checkMutations(mlir::func::FuncOp main) {
+  std::set<int64_t> seen;
+  for (unsigned i = 0; i < main.getNumResults(); ++i) {
+    mlir::Attribute attribute = main.getResultAttr(i, "graph.mutates");
+    if (!attribute) {
+      continue;
+    }
+    auto index = llvm::dyn_cast<mlir::IntegerAttr>(attribute);
+    if (!index || index.getInt() < 0 || index.getInt() >= int64_t(main.getNumArguments())) {
+      return error<1006>("result {}: graph.mutates is the number of an argument, 0..{}", i,
+                         int64_t(main.getNumArguments()) - 1);
+    }
+    if (!seen.insert(index.getInt()).second) {
+      return error<1006>("result {}: argument {} is mutated twice; give its last contents only", i,
+                         index.getInt());
+    }
+    if (main.getResultTypes()[i] != main.getArgument(unsigned(index.getInt())).getType()) {
+      return error<1006>("result {} has not the type of argument {}, which it mutates", i,
+                         index.getInt());
+    }
+  }
+  return Status::success();
+}
+
 Status checkSignature(mlir::func::FuncOp main) {
   for (unsigned i = 0; i < main.getNumArguments(); ++i) {
     std::string what = fmt::format("argument {}", i);
@@ -64,7 +90,7 @@ Status checkSignature(mlir::func::FuncOp main) {
     auto type = llvm::cast<mlir::RankedTensorType>(main.getResultTypes()[i]);
     SPYRE_RETURN_IF_ERROR(checkStride(main.getResultAttr(i, "graph.stride"), type, what));
   }
-  return Status::success();
+  return checkMutations(main);
 }
 
 /// All callees the table does not know, with counts, sorted by name.

@@ -86,6 +86,26 @@ struct Nest {
     return op.getCallee() == kMatmul ? behind <= 2 : op.getCallee() == kConvert && behind == 1;
   }
 
+  /// Lanes that are named by a variable have a dimension of their own, or share it with whole
+  /// sticks.
+  bool keepsNamedLanes(unsigned index) const {
+    if (op.getCallee() != kMatmul && op.getCallee() != kConvert) {
+      return true;
+    }
+    const bool isColumns = op.getCallee() == kMatmul && index > 0;
+    const auto lanes = unsigned(extents.size() - (isColumns ? 2 : 1));
+    for (mlir::AffineExpr result : maps[index].getResults()) {
+      Expected<LinearIndex> linear = linearize(result, maps[index].getNumDims());
+      if (!linear.ok() || !result.isFunctionOfDim(lanes)) {
+        continue;
+      }
+      return llvm::all_of(linear->terms, [&](const LinearIndex::Term &term) {
+        return term.var == lanes ? term.coefficient == 1 : term.coefficient % kStickLanes == 0;
+      });
+    }
+    return true;
+  }
+
   /// Sticks stay whole: a variable that may run along one is split only between sticks, and only
   /// where lanes do not meet.
   bool canSplit(unsigned var, int64_t inner) const {
@@ -230,7 +250,7 @@ public:
   }
 
 private:
-  /// A dimension can be walked in steps that divide it; lanes walk one alone.
+  /// A dimension can be walked in steps that divide it.
   bool stepsDivideTarget(llvm::ArrayRef<mlir::AffineExpr> results, const Nest &nest) const {
     for (size_t d = 0; d < results.size(); ++d) {
       Expected<LinearIndex> index = linearize(results[d], unsigned(nest.extents.size()));
@@ -241,8 +261,7 @@ private:
         return false;
       }
       for (const LinearIndex::Term &term : index->terms) {
-        if (index->terms.size() > 1 &&
-            (nest.mustWalk(term.var) || sizeOf(target.buffer, d) % term.coefficient != 0)) {
+        if (index->terms.size() > 1 && sizeOf(target.buffer, d) % term.coefficient != 0) {
           return false;
         }
       }
@@ -348,6 +367,12 @@ struct Box {
   }
 };
 
+/// Gives an input new contents; spyre-loop-elide-copy-back may save more than this pass.
+bool storesInInput(mlir::Operation *user) {
+  auto op = llvm::dyn_cast<ComputeOp>(user);
+  return op && bufferOf(op.getOutput()).getKind() == "input";
+}
+
 class Elider {
 public:
   Elider(mlir::func::FuncOp function, DecisionTrace *trace)
@@ -406,6 +431,9 @@ private:
 
   Decision rename(ComputeOp copy, const Renaming &renaming, std::vector<Nest> &nests) {
     mlir::Value source = copy.getInputs()[0];
+    if (llvm::any_of(source.getUsers(), storesInInput)) {
+      return Decision::no("new-contents", "the buffer can be the input that gets its contents");
+    }
     for (mlir::Operation *user : source.getUsers()) {
       auto op = llvm::dyn_cast<ComputeOp>(user);
       if (!op || op.getIndirect() || op->hasAttr(kOverwritesPadding)) {
@@ -417,7 +445,7 @@ private:
       }
       Nest &nest = nests.emplace_back(op);
       for (unsigned i = 0; i < operandCount(op); ++i) {
-        if (op->getOperand(i) == source && !renaming.apply(nest, i)) {
+        if (op->getOperand(i) == source && (!renaming.apply(nest, i) || !nest.keepsNamedLanes(i))) {
           return Decision::no("loops-do-not-fit", "'{}' walks across its dimensions",
                               op.getCallee().str());
         }

@@ -112,6 +112,7 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createPropagateLayoutsPass(); });
   mlir::registerPass([] { return createElideCopiesPass(); });
   mlir::registerPass([] { return createArrangeConversionsPass(); });
+  mlir::registerPass([] { return createElideCopyBackPass(); });
   mlir::registerPass([] { return createPadMatmulPass(); });
   mlir::registerPass([] { return createDivideWorkPass(32, int64_t(256) << 20); });
   mlir::registerPass([] { return createPlanPoolPass(); });

@@ -24,6 +24,7 @@ enum class OpKind {
   Copy,      ///< a fresh tensor with the same elements, perhaps in another element type
   Rearrange, ///< a fresh tensor with the same elements in another order
   Cat,       ///< operands one behind the other along "dim"
+  Scatter,   ///< the first operand with a part of one dimension replaced by the second
   Fill,      ///< one number everywhere
   Composite, ///< rewritten to other rows by spyre-graph-decompose
 };

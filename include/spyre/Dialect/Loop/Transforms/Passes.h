@@ -19,6 +19,7 @@ std::unique_ptr<mlir::Pass> createArrangeConversionsPass(DecisionTrace *trace = 
 /// \p wholeGraph: choose for all operations together, not each for itself.
 std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nullptr,
                                                        bool wholeGraph = true);
+std::unique_ptr<mlir::Pass> createElideCopyBackPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
                                                  DecisionTrace *trace = nullptr);

@@ -46,6 +46,19 @@ def PropagateLayoutsPass : Pass<"spyre-loop-propagate-layouts", "::mlir::ModuleO
   let constructor = "::spyre::loop::createPropagateLayoutsPass()";
 }
 
+def ElideCopyBackPass : Pass<"spyre-loop-elide-copy-back", "::mlir::ModuleOp"> {
+  let summary = "Lets operations write the new contents of an input straight into it.";
+  let description = [{
+    Requires: layouts (spyre-loop-propagate-layouts).
+    Ensures: a temp that is copied as a whole into an input is that input, where the sticks agree and nobody
+    reads the old contents after the first write; a first copy of the old contents is then dropped as well.
+    Idempotent. Deterministic. Linear in operations, times the inputs that are written.
+    Example: `x.mul_(2)` reads and writes x and copies nothing.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createElideCopyBackPass()";
+}
+
 def PadMatmulPass : Pass<"spyre-loop-pad-matmul", "::mlir::ModuleOp"> {
   let summary = "Copies the second matmul operand into a buffer with whole sticks of zeroed rows along K.";
   let description = [{

@@ -155,13 +155,26 @@ static Expected<Value> stack(CallOp call, Calls &calls) {
   return calls.cat(pieces, dim);
 }
 
+/// The second operand in shape and type of the first.
+static Expected<Value> copyOf(CallOp call, Calls &calls) {
+  const std::vector<int64_t> shape = shapeOf(call.getResult());
+  Value from = call.getOperand(1);
+  SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> joint, broadcastShape(shapeOf(from), shape));
+  if (joint != shape) {
+    return error<1004>("aten.copy: [{}] does not broadcast to [{}]", fmt::join(shapeOf(from), ", "),
+                       fmt::join(shape, ", "));
+  }
+  return calls.expand(calls.convert(from, elementOf(call.getResult())), shape);
+}
+
 std::vector<NamedDecomposition> mathDecompositions() {
-  return {{"aten.addmm.default", addProduct},       {"aten.baddbmm.default", addProduct},
-          {"aten.ceil.default", ceiling},           {"aten.constant_pad_nd.default", pad},
-          {"aten.logical_not.default", logicalNot}, {"aten.matmul.default", matmul},
-          {"aten.pow.Tensor_Scalar", power},        {"aten.rsub.Scalar", reversedSub},
-          {"aten.rsub.Tensor", reversedSub},        {"aten.sign.default", sign},
-          {"aten.square.default", square},          {"aten.stack.default", stack}};
+  return {{"aten.addmm.default", addProduct}, {"aten.baddbmm.default", addProduct},
+          {"aten.ceil.default", ceiling},     {"aten.constant_pad_nd.default", pad},
+          {"aten.copy.default", copyOf},      {"aten.logical_not.default", logicalNot},
+          {"aten.matmul.default", matmul},    {"aten.pow.Tensor_Scalar", power},
+          {"aten.rsub.Scalar", reversedSub},  {"aten.rsub.Tensor", reversedSub},
+          {"aten.sign.default", sign},        {"aten.square.default", square},
+          {"aten.stack.default", stack}};
 }
 
 } // namespace spyre::graph

@@ -3,6 +3,7 @@
 
 #include "Calls.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -27,6 +28,22 @@ static Expected<Value> softmax(CallOp call, Calls &calls) {
   return calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, dim));
 }
 
+/// Below this every number is a saturated -inf: beyond fp16, within the device's 16-bit format.
+static constexpr double kMasked = -0x1p32;
+
+/// Rows of which nothing is left give 0. Infinities of masks are saturated on the device, so such a
+/// row is one whose largest element is.
+static Expected<Value> safeSoftmax(CallOp call, Calls &calls) {
+  SPYRE_ASSIGN_OR_RETURN(Value weights, softmax(call, calls));
+  SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "softmax"));
+  Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  Value largest = calls.reduce("aten.amax.default", x, dim);
+  Value isMasked =
+      calls.call("aten.le.Scalar", {largest}, shapeOf(largest), calls.builder.getI1Type(),
+                 {{"other", calls.builder.getF64FloatAttr(kMasked)}});
+  return calls.where(calls.expand(isMasked, shapeOf(weights)), calls.fill(weights, 0), weights);
+}
+
 static Expected<Value> logSoftmax(CallOp call, Calls &calls) {
   Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "log_softmax"));
@@ -36,41 +53,75 @@ static Expected<Value> logSoftmax(CallOp call, Calls &calls) {
   return calls.sub(shifted, calls.unary("aten.log.default", sum));
 }
 
-/// The normalised dimension is the last one; others are joined with it first.
-static Status checkNormalised(CallOp call, const char *what) {
-  const std::vector<int64_t> shape = shapeOf(call.getOperand(0));
+/// The device normalises the last dimension: \p x with those that are normalised joined to one.
+static Expected<Value> joinNormalised(CallOp call, Calls &calls, Value x, const char *what) {
+  std::vector<int64_t> shape = shapeOf(x);
   const std::vector<int64_t> normalised = listAttribute(call, "normalized_shape");
-  if (normalised.size() != 1 || shape.empty() || shape.back() != normalised[0]) {
-    return error<1004>("{} over [{}] of [{}]: the device normalises the last dimension; flatten "
-                       "the others into it",
-                       what, fmt::join(normalised, ", "), fmt::join(shape, ", "));
+  const bool fits = !normalised.empty() && normalised.size() <= shape.size() &&
+                    std::equal(normalised.rbegin(), normalised.rend(), shape.rbegin());
+  if (!fits) {
+    return error<1004>("{} over [{}] of [{}]: the last dimensions are normalised", what,
+                       fmt::join(normalised, ", "), fmt::join(shape, ", "));
+  }
+  int64_t joined = 1;
+  for (int64_t size : normalised) {
+    joined *= size; // the tensor has at most 2^38 elements
+  }
+  shape.resize(shape.size() - normalised.size());
+  shape.push_back(joined);
+  return calls.reshape(x, shape);
+}
+
+/// Place among the operands of schema argument \p argument, the first ones of which are x, the
+/// normalised shape, weight and bias; -1 when it is not given.
+static int64_t placeOf(CallOp call, int64_t argument) {
+  const std::vector<int64_t> absent = listAttribute(call, "absent");
+  int64_t place = argument - 1;
+  for (int64_t missing : absent) {
+    if (missing == argument) {
+      return -1;
+    }
+    place -= missing < argument ? 1 : 0;
+  }
+  return place < int64_t(call.getOperands().size()) ? place : -1;
+}
+
+/// Weights have the normalised shape.
+static Status checkWeights(CallOp call, const char *what) {
+  const std::vector<int64_t> normalised = listAttribute(call, "normalized_shape");
+  for (Value weight : llvm::drop_begin(call.getOperands())) {
+    if (shapeOf(weight) != normalised) {
+      return error<1004>("{}: a weight [{}] for [{}]", what, fmt::join(shapeOf(weight), ", "),
+                         fmt::join(normalised, ", "));
+    }
   }
   return Status::success();
 }
 
-/// Operand \p index, or a number when it is absent.
-static Value weightOf(CallOp call, Calls &calls, unsigned index, double otherwise) {
-  if (index < call.getOperands().size()) {
-    return call.getOperand(index);
+/// The tensor of schema argument \p argument in the type of \p x, or a number when it is absent.
+static Value weightOf(CallOp call, Calls &calls, Value x, int64_t argument, double otherwise) {
+  if (const int64_t place = placeOf(call, argument); place > 0) {
+    return calls.reshape(calls.convert(call.getOperand(unsigned(place)), elementOf(x)),
+                         {shapeOf(x).back()});
   }
-  Value x = call.getOperand(0);
   return calls.call("aten.full.default", {}, {shapeOf(x).back()}, elementOf(x),
                     {{"fill_value", calls.builder.getF64FloatAttr(otherwise)}});
 }
 
 static Expected<Value> layerNorm(CallOp call, Calls &calls) {
-  SPYRE_RETURN_IF_ERROR(checkNormalised(call, "layer_norm"));
   if (intAttribute(call, "result", 0) != 0) {
     return error<1005>("layer_norm: only the normalised tensor is computed on the device, not "
                        "its statistics");
   }
-  Value x = call.getOperand(0);
+  SPYRE_RETURN_IF_ERROR(checkWeights(call, "layer_norm"));
+  Value whole = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  SPYRE_ASSIGN_OR_RETURN(Value x, joinNormalised(call, calls, whole, "layer_norm"));
   mlir::OpBuilder &builder = calls.builder;
   std::vector<int64_t> one = shapeOf(x);
   const int64_t size = one.back();
   if (size == 1) { // its own mean: what is left is the bias
-    return calls.add(calls.mul(calls.sub(x, x), weightOf(call, calls, 1, 1)),
-                     weightOf(call, calls, 2, 0));
+    Value nothing = calls.mul(calls.sub(x, x), weightOf(call, calls, x, 2, 1));
+    return calls.reshape(calls.add(nothing, weightOf(call, calls, x, 3, 0)), shapeOf(whole));
   }
   one.back() = 1;
   Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
@@ -78,20 +129,26 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
                            {"useZeroMean", builder.getI64IntegerAttr(0)}});
   Value scale = calls.unary("spyre.layernormscale.default", pair,
                             {{"eps", builder.getF64FloatAttr(numberAttribute(call, "eps", 1e-5))}});
-  return calls.call("spyre.layernormnorm.default",
-                    {x, pair, scale, weightOf(call, calls, 1, 1), weightOf(call, calls, 2, 0)},
-                    shapeOf(x), elementOf(x));
+  Value weight = weightOf(call, calls, x, 2, 1), bias = weightOf(call, calls, x, 3, 0);
+  Value result = calls.call("spyre.layernormnorm.default", {x, pair, scale, weight, bias},
+                            shapeOf(x), elementOf(x));
+  return calls.reshape(result, shapeOf(whole));
 }
 
 /// x * rsqrt(mean(x * x) + eps) * weight
 static Expected<Value> rmsNorm(CallOp call, Calls &calls) {
-  SPYRE_RETURN_IF_ERROR(checkNormalised(call, "rms_norm"));
-  Value x = call.getOperand(0);
-  const double eps = numberAttribute(call, "eps", elementOf(x).isF32() ? 0x1p-23 : 0x1p-10);
+  SPYRE_RETURN_IF_ERROR(checkWeights(call, "rms_norm"));
+  const double eps =
+      numberAttribute(call, "eps", elementOf(call.getOperand(0)).isF32() ? 0x1p-23 : 0x1p-10);
+  Value whole = calls.convert(call.getOperand(0), elementOf(call.getResult()));
+  SPYRE_ASSIGN_OR_RETURN(Value x, joinNormalised(call, calls, whole, "rms_norm"));
   Value mean = calls.reduce("aten.mean.dim", calls.mul(x, x), rankOf(x) - 1);
   Value scale = calls.unary("aten.rsqrt.default", calls.scalar("aten.add.Scalar", mean, eps));
   Value normalised = calls.mul(x, scale);
-  return call.getOperands().size() > 1 ? calls.mul(normalised, call.getOperand(1)) : normalised;
+  if (call.getOperands().size() > 1) {
+    normalised = calls.mul(normalised, weightOf(call, calls, x, 2, 1));
+  }
+  return calls.reshape(normalised, shapeOf(whole));
 }
 
 static Expected<Value> linear(CallOp call, Calls &calls) {
@@ -121,11 +178,18 @@ static Value repeatHeads(Calls &calls, Value x, int64_t heads) {
 
 /// softmax(q kT * scale + mask) v. The scale is split between q and k, so that products stay small.
 static Expected<Value> attention(CallOp call, Calls &calls) {
+  if (intAttribute(call, "result", 0) != 0) {
+    return error<1005>("attention: only its output is computed on the device, not what a backward "
+                       "pass would need");
+  }
   if (numberAttribute(call, "dropout_p", 0) != 0) {
     return error<1005>("attention with dropout; set it to 0");
   }
   if (flagAttribute(call, "is_causal", false)) {
     return error<1005>("causal attention; give the mask as a tensor");
+  }
+  if (call.getOperands().size() < 3) {
+    return error<1005>("attention: query, key and value expected");
   }
   Value q = call.getOperand(0), k = call.getOperand(1), v = call.getOperand(2);
   if (rankOf(q) < 3 || rankOf(k) != rankOf(q) || rankOf(v) != rankOf(q)) {
@@ -143,11 +207,16 @@ static Expected<Value> attention(CallOp call, Calls &calls) {
   SPYRE_ASSIGN_OR_RETURN(Value scores, calls.matmul(calls.times(q, scale), keys));
   if (call.getOperands().size() > 3) {
     Value mask = call.getOperand(3);
-    SPYRE_RETURN_IF_ERROR(broadcastShape(shapeOf(mask), shapeOf(scores)).status());
+    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> joint,
+                           broadcastShape(shapeOf(mask), shapeOf(scores)));
+    if (joint != shapeOf(scores)) {
+      return error<1004>("attention: a mask [{}] for scores [{}]", fmt::join(shapeOf(mask), ", "),
+                         fmt::join(shapeOf(scores), ", "));
+    }
     scores = elementOf(mask).isInteger(1)
                  ? calls.where(mask, scores,
                                calls.fill(scores, -double(std::numeric_limits<float>::max())))
-                 : calls.add(scores, mask);
+                 : calls.add(scores, calls.convert(mask, elementOf(scores)));
   }
   const int64_t last = rankOf(scores) - 1;
   Value shifted = calls.sub(scores, calls.reduce("aten.amax.default", scores, last));
@@ -158,6 +227,8 @@ static Expected<Value> attention(CallOp call, Calls &calls) {
 
 std::vector<NamedDecomposition> networkDecompositions() {
   return {{"aten._log_softmax.default", logSoftmax},
+          {"aten._safe_softmax.default", safeSoftmax},
+          {"aten._scaled_dot_product_fused_attention_overrideable.default", attention},
           {"aten._softmax.default", softmax},
           {"aten.layer_norm.default", layerNorm},
           {"aten.linear.default", linear},

@@ -205,7 +205,8 @@ private:
       SPYRE_ASSIGN_OR_RETURN(std::vector<Way> ways, waysOf(op));
       OptionSet options = 0;
       for (const Way &way : ways) {
-        options |= OptionSet(1) << optionOf(bufferOf(op, out), way.resultStick);
+        const int64_t stick = givenUnitStick(op, way.resultStick);
+        options |= OptionSet(1) << optionOf(bufferOf(op, out), stick);
       }
       common[result] &= options;
     }
@@ -249,7 +250,8 @@ private:
     }
     SPYRE_ASSIGN_OR_RETURN(std::vector<Way> ways, waysOf(op));
     std::vector<Lanes> lanes;
-    for (const Way &way : ways) {
+    for (Way way : ways) {
+      way.resultStick = givenUnitStick(op, way.resultStick);
       const int option = optionOf(bufferOf(op, out), way.resultStick);
       const bool isCommon = (common[size_t(result)] >> option & 1) != 0;
       if (!isCommon || (fixed[size_t(result)] >= 0 && fixed[size_t(result)] != option)) {
@@ -267,6 +269,16 @@ private:
     model.lanes.push_back(std::move(lanes));
     model.problem.operations.push_back(std::move(operation));
     return Status::success();
+  }
+
+  /// One element per stick is also what a given layout with its sticks along a dimension of size 1
+  /// has.
+  int64_t givenUnitStick(ComputeOp op, int64_t stickDim) {
+    const unsigned out = operandCount(op) - 1;
+    const int option = fixed[size_t(tensorOf(op, out))];
+    const int64_t given = option < 0 ? -1 : stickDimOf(bufferOf(op, out), option);
+    const bool isUnit = given >= 0 && typeOf(bufferOf(op, out)).getDimSize(given) == 1;
+    return stickDim < 0 && isUnit ? given : stickDim;
   }
 
   LayoutProblem::Choice choiceOf(ComputeOp op, const Way &way, bool inParts) {

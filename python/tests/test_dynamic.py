@@ -1,0 +1,170 @@
+"""Sizes that change between calls: one capture, one program per geometry, numbers right (F13)."""
+
+import copy
+import random
+
+import pytest
+import torch
+from test_models import WIDTH, Decoder, Llama, half, make
+from tolerances import relative_error, tolerance
+
+import torch_spyre._C as C
+
+GEOMETRIES = [(8, 64, 64), (9, 70, 65), (33, 130, 40)]
+
+
+def shuffled(items, times=3):
+    calls = list(items) * times
+    random.Random(20).shuffle(calls)
+    return calls
+
+
+def captures():
+    """Graphs Dynamo has captured since the last reset."""
+    from torch._dynamo.utils import counters
+
+    return counters["stats"]["unique_graphs"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_counts():
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    counters.clear()
+    torch.spyre.reset_counters()
+
+
+def close(result, reference, what=""):
+    error = relative_error(result.detach().float().cpu().numpy(), reference.detach().numpy())
+    assert error <= tolerance("acceptance", torch.float16), (what, error)
+
+
+def check_counts(programs, calls, graphs=1):
+    counters = torch.spyre.counters()
+    assert counters["programs_compiled"] == counters["compile_cache_misses"] == programs
+    assert counters["compile_cache_hits"] == calls - programs
+    assert counters["fallback_ops"] == counters["graph_fallback_nodes"] == 0
+    assert captures() == graphs
+
+
+def scores(x, y):
+    return torch.softmax(x @ y, -1).sum(0) + x.shape[0]
+
+
+def matrices(m, k, n, call):
+    return half(m, k, seed=call), (half(k, n, seed=100 + call).float() * k**-0.5).half()
+
+
+@pytest.mark.parametrize("how", ["dynamic=True", "mark_dynamic"])
+def test_three_geometries_in_any_order(how):
+    compiled = torch.compile(scores, dynamic=True if how == "dynamic=True" else None)
+    seen = set()
+    for call, geometry in enumerate(shuffled(GEOMETRIES)):
+        x, y = matrices(*geometry, call)
+        a, b = x.to("spyre"), y.to("spyre")
+        if how == "mark_dynamic":
+            for tensor in (a, b):
+                torch._dynamo.mark_dynamic(tensor, [0, 1])
+        close(compiled(a, b), scores(x.float(), y.float()), geometry)
+        seen.add(geometry)
+        check_counts(len(seen), call + 1)
+
+
+def test_sizes_found_to_change_cost_one_more_capture():
+    """And one more program: the first geometry was compiled for a graph of its own."""
+    compiled = torch.compile(scores)
+    for call, geometry in enumerate(GEOMETRIES * 3):
+        x, y = matrices(*geometry, call)
+        close(compiled(x.to("spyre"), y.to("spyre")), scores(x.float(), y.float()), geometry)
+    check_counts(4, 9, graphs=2)
+
+
+def test_layouts_and_geometries_are_told_apart_without_dynamo():
+    """3 geometries in 2 layouts: the callable finds the program, Dynamo sees one graph."""
+    compiled = torch.compile(lambda x: (x * 0.5).exp(), dynamic=True)
+    kinds = [(m, n, order) for m, _, n in GEOMETRIES for order in ((0, 1), (1, 0))]
+    for call, (m, n, order) in enumerate(shuffled(kinds)):
+        x = half(m, n, seed=call)
+        layout = C.SpyreTensorLayout([m, n], [n, 1], torch.float16, list(order))
+        close(compiled(x.to("spyre", device_layout=layout)), (x.float() * 0.5).exp(), (m, n, order))
+    check_counts(6, 18)
+
+
+def test_strides_are_told_apart(on_device):
+    compiled = torch.compile(lambda x: x * 2, dynamic=True)
+    for call, (m, _, n) in enumerate(shuffled(GEOMETRIES)):
+        x = half(m, n, seed=call)
+        given = x.to("spyre").t() if call % 2 else x.to("spyre")
+        close(compiled(given), (x.t() if call % 2 else x).float() * 2)
+    assert torch.spyre.counters()["programs_compiled"] <= 6
+
+
+def test_a_block_with_any_number_of_tokens():
+    host = make(Llama)
+    compiled = torch.compile(copy.deepcopy(host).to("spyre"), dynamic=True)
+    host = host.float()
+    with torch.no_grad():
+        for call, tokens in enumerate(shuffled([5, 12, 17])):
+            x = half(2, tokens, WIDTH, seed=call)
+            close(compiled(x.to("spyre")), host(x.float()), tokens)
+    check_counts(3, 9)
+
+
+def test_positions_of_a_cache():
+    host = make(Decoder)
+    device = copy.deepcopy(host).to("spyre")
+    host = host.float()
+    compiled = torch.compile(device, dynamic=True)
+    with torch.no_grad():
+        for call, position in enumerate([2, 3, 4, 5, 4, 3]):
+            x = half(2, 1, WIDTH, seed=call)
+            close(compiled(x.to("spyre"), position), host(x.float(), position), position)
+    close(device.keys, host.keys)
+    check_counts(4, 6)
+
+
+def test_mutated_inputs():
+    def function(x, y):
+        x.mul_(0.5).add_(y)
+        return x.shape[0]
+
+    compiled = torch.compile(function, dynamic=True)
+    for call, (m, _, n) in enumerate(shuffled(GEOMETRIES)):
+        x, y = half(m, n, seed=call), half(n, seed=call + 50)
+        device = x.to("spyre")
+        assert compiled(device, y.to("spyre")) == m
+        close(device, x.float() * 0.5 + y.float())
+    check_counts(3, 9)
+
+
+def test_gradients():
+    compiled = torch.compile(lambda x, y: (x @ y).sigmoid().sum(), dynamic=True)
+    for call, geometry in enumerate(shuffled(GEOMETRIES, 2)):
+        tensors = matrices(*geometry, call)
+        host = [t.float().requires_grad_() for t in tensors]
+        device = [t.to("spyre").requires_grad_() for t in tensors]
+        (host[0] @ host[1]).sigmoid().sum().backward()
+        compiled(*device).backward()
+        for a, b in zip(device, host):
+            close(a.grad, b.grad, geometry)
+    assert captures() == 1 and torch.spyre.counters()["programs_compiled"] == 6
+    assert torch.spyre.counters()["fallback_ops"] == 0
+
+
+def test_constants_of_the_graph():
+    """Known positions and a table of numbers in a graph of any size."""
+
+    def function(cache, rows):
+        cache.index_copy_(1, torch.tensor([1, 3], device=cache.device), rows)
+        return cache.sum(1) * torch.tensor([0.5, 0.25] * 32, device=cache.device).half()
+
+    compiled = torch.compile(function, dynamic=True)
+    for call, batch in enumerate(shuffled([2, 3, 5])):
+        cache, rows = half(batch, 8, 64, seed=call), half(batch, 2, 64, seed=call + 50)
+        device, host = cache.to("spyre"), cache.float()
+        result = compiled(device, rows.to("spyre"))
+        host.index_copy_(1, torch.tensor([1, 3]), rows.float())
+        close(device, host, batch)
+        close(result, host.sum(1) * torch.tensor([0.5, 0.25] * 32), batch)
+    check_counts(3, 9)

@@ -1,0 +1,17 @@
+// The sum is returned transposed and is also what x holds afterwards: it is better computed in x.
+// RUN: spyre-opt %s --spyre-loop-elide-copies | FileCheck %s
+
+// CHECK: loop.compute "add" {{.*}} outs(%t :
+// CHECK: loop.compute "copy" ins(%t : {{.*}}) outs(%out0 :
+// CHECK: loop.compute "copy" ins(%t : {{.*}}) outs(%x :
+module {
+  func.func @main() {
+    %x = loop.buffer "x" "input" index 0 stride [64, 1] layout {device_size = array<i64: 1, 96, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 64, 1>} {offset = 0 : i64} : memref<96x64xf16>
+    %t = loop.buffer "t" "temp" stride [64, 1] : memref<96x64xf16>
+    %out0 = loop.buffer "out0" "output" index 0 stride [96, 1] : memref<64x96xf16>
+    loop.compute "add" ins(%x, %x : memref<96x64xf16>, memref<96x64xf16>) outs(%t : memref<96x64xf16>) vars ["c0", "c1"] extents [96, 64] reductions 0 maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+    loop.compute "copy" ins(%t : memref<96x64xf16>) outs(%out0 : memref<64x96xf16>) vars ["c0", "c1"] extents [64, 96] reductions 0 maps [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>]
+    loop.compute "copy" ins(%t : memref<96x64xf16>) outs(%x : memref<96x64xf16>) vars ["c0", "c1"] extents [96, 64] reductions 0 maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+    return
+  }
+}

@@ -1,0 +1,14 @@
+// A host step keeps what it fetched: nothing it reads changes under it.
+// RUN: spyre-opt %s --spyre-loop-elide-copy-back | FileCheck %s
+
+// CHECK: loop.compute "exp" ins(%x {{.*}} outs(%t :
+// CHECK: loop.compute "copy" ins(%t {{.*}} outs(%x :
+func.func @main() {
+  %x = loop.buffer "x" "input" index 0 stride [128, 1] layout {device_size = array<i64: 2, 8, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 128, 1>} : memref<8x128xf16>
+  %z = loop.buffer "z" "output" index 0 stride [128, 1] layout {device_size = array<i64: 2, 8, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 128, 1>} : memref<8x128xf16>
+  %t = loop.buffer "t" "temp" stride [128, 1] layout {device_size = array<i64: 2, 8, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 128, 1>} : memref<8x128xf16>
+  loop.compute "exp" ins(%x : memref<8x128xf16>) outs(%t : memref<8x128xf16>) vars ["c0", "c1"] extents [8, 128] reductions 0 maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+  loop.host "aten.sort.default" ins(%t : memref<8x128xf16>) outs(%z : memref<8x128xf16>) node 1 results [0] gate 1 "not in the op table"
+  loop.compute "copy" ins(%t : memref<8x128xf16>) outs(%x : memref<8x128xf16>) vars ["c0", "c1"] extents [8, 128] reductions 0 maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+  return
+}

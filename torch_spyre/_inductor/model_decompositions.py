@@ -1,0 +1,297 @@
+"""Operations of real models that torch keeps whole, in terms of ones the compiler has.
+
+Each replaces one ATen operation while a graph is captured. What an entry does not cover stays as it
+is: the compiler then judges it like any other operation.
+"""
+
+import math
+
+import torch
+
+aten = torch.ops.aten
+
+# pi in two parts: products of the first with whole numbers below 2^16 are exact in fp32.
+_HALF_TURN_HIGH = 3.140625
+_HALF_TURN_LOW = math.pi - _HALF_TURN_HIGH
+# sin(r) / r on [-pi/2, pi/2] in powers of r * r; the largest error is below 2^-25.
+_SINE = (
+    0.999999976589849,
+    -0.16666647634622517,
+    0.008332899823101106,
+    -0.00019800897749265478,
+    2.590488476125614e-06,
+)
+
+
+def _sine(x, quarters):
+    """sin(x + quarters * pi / 2) in fp32, for quarters 0 and 1."""
+    if x.dtype != torch.float32:
+        return NotImplemented
+    halves = torch.floor(x * (1 / math.pi) + (quarters + 1) * 0.5)
+    rest = x - halves * _HALF_TURN_HIGH - halves * _HALF_TURN_LOW
+    rest = rest + 0.5 * math.pi if quarters else rest
+    square = rest * rest
+    result = square * _SINE[-1] + _SINE[-2]
+    for factor in reversed(_SINE[:-2]):
+        result = result * square + factor
+    is_odd = halves - torch.floor(halves * 0.5) * 2
+    return rest * result * (1 - is_odd * 2)
+
+
+def _sin(x):
+    return _sine(x, 0)
+
+
+def _cos(x):
+    return _sine(x, 1)
+
+
+# erf(x) = 1 - p(1 / (1 + x * _ERF_STEP)) * exp(-x * x) for x >= 0, off by at most 1.5e-7
+# (Abramowitz and Stegun 7.1.26).
+_ERF_STEP = 0.3275911
+_ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+
+
+def _erf(x):
+    if not x.is_floating_point() or x.dtype == torch.float64:
+        return NotImplemented
+    wide = x.float()
+    size = wide.abs()
+    t = 1 / (size * _ERF_STEP + 1)
+    tail = t * _ERF[-1] + _ERF[-2]
+    for factor in reversed(_ERF[:-2]):
+        tail = tail * t + factor
+    result = 1 - tail * t * torch.exp(-(size * size))
+    return torch.where(wide < 0, -result, result).to(x.dtype)
+
+
+def _elu(x, alpha=1, scale=1, input_scale=1):
+    if not x.is_floating_point():
+        return NotImplemented
+    below = (torch.exp(torch.clamp(x * input_scale, max=0)) - 1) * (alpha * scale)
+    return torch.where(x > 0, x * scale, below)
+
+
+def _divide(x, y, *, rounding_mode=None):
+    if rounding_mode == "trunc" or not x.is_floating_point():
+        return NotImplemented
+    return torch.floor(x / y) if rounding_mode == "floor" else x / y
+
+
+def _clamp(x, min=None, max=None):
+    x = x if min is None else torch.maximum(x, min)
+    return x if max is None else torch.minimum(x, max)
+
+
+def _vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if not x.is_floating_point() or ord not in (1, 2, math.inf):
+        return NotImplemented
+    x = x if dtype is None else x.to(dtype)
+    dims = list(range(x.dim())) if dim is None else list(dim)
+    if ord == 2:
+        return torch.sqrt(torch.sum(x * x, dims, keepdim=keepdim))
+    size = torch.abs(x)
+    return (
+        torch.sum(size, dims, keepdim=keepdim)
+        if ord == 1
+        else torch.amax(size, dims, keepdim=keepdim)
+    )
+
+
+def _var_mean(x, dim=None, *, correction=None, keepdim=False):
+    if not x.is_floating_point():
+        return NotImplemented
+    dims = list(range(x.dim())) if not dim else [d % max(x.dim(), 1) for d in dim]
+    count = math.prod(x.shape[d] for d in dims) if x.dim() else 1
+    divisor = count - (1 if correction is None else correction)
+    if divisor <= 0:
+        return NotImplemented
+    mean = torch.mean(x, dims, keepdim=True)
+    rest = x - mean
+    var = torch.mean(rest * rest, dims, keepdim=True) * (count / divisor)
+    if not keepdim:
+        shape = [size for d, size in enumerate(x.shape) if d not in dims]
+        var, mean = var.reshape(shape), mean.reshape(shape)
+    return var, mean
+
+
+def _var(x, dim=None, *, correction=None, keepdim=False):
+    result = _var_mean(x, dim, correction=correction, keepdim=keepdim)
+    return result if result is NotImplemented else result[0]
+
+
+def _repeat(x, repeats):
+    """Each repeated dimension gets one before it, which is expanded and joined again."""
+    shape = [1] * (len(repeats) - x.dim()) + list(x.shape)
+    split, expanded = [], []
+    for size, count in zip(shape, repeats):
+        if count != 1:
+            split.append(1)
+            expanded.append(count)
+        split.append(size)
+        expanded.append(size)
+    result = [size * count for size, count in zip(shape, repeats)]
+    return x.reshape(split).expand(expanded).reshape(result).clone()
+
+
+def _strided_scatter(x, part, size, stride, storage_offset=None):
+    """Inputs that share memory come as one tensor of which they are parts; here: dense ones."""
+    dense = torch.empty(tuple(size), device="meta").stride() == tuple(stride)
+    if not dense or not x.is_contiguous() or x.storage_offset() != 0 or part.numel() == 0:
+        return NotImplemented
+    if part.numel() == x.numel():
+        return part.reshape(x.shape).clone()
+    start = storage_offset or 0
+    flat = torch.slice_scatter(x.reshape(-1), part.reshape(-1), 0, start, start + part.numel(), 1)
+    return flat.reshape(x.shape)
+
+
+def _logical(operation):
+    def decomposed(*operands):
+        if any(x.dtype != torch.bool for x in operands):
+            return NotImplemented
+        return operation(*operands)
+
+    return decomposed
+
+
+def _heads(x, count):
+    batch, length, width = x.shape
+    return x.reshape(batch, length, count, width // count).transpose(1, 2)
+
+
+def _allowed(mask, mask_type):
+    """What the fast paths take as a mask has something where attention must not look: type 0 is
+    [rows, columns], type 1 [batch, columns], type 2 [batch, heads, rows, columns]."""
+    if mask is None:
+        return None
+    seen = torch.logical_not(mask) if mask.dtype == torch.bool else mask == 0
+    return seen[:, None, None, :] if mask_type == 1 else seen
+
+
+def _attend(query, key, value, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask):
+    weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
+    q, k, v = (
+        _heads(torch.nn.functional.linear(x, w, b), num_heads)
+        for x, w, b in zip((query, key, value), weights, biases)
+    )
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    out = out.transpose(1, 2).reshape(query.shape)
+    return torch.nn.functional.linear(out, proj_weight, proj_bias)
+
+
+def _encoder_layer(
+    src,
+    embed_dim,
+    num_heads,
+    qkv_weight,
+    qkv_bias,
+    proj_weight,
+    proj_bias,
+    use_gelu,
+    norm_first,
+    eps,
+    norm_weight_1,
+    norm_bias_1,
+    norm_weight_2,
+    norm_bias_2,
+    ffn_weight_1,
+    ffn_bias_1,
+    ffn_weight_2,
+    ffn_bias_2,
+    mask=None,
+    mask_type=None,
+):
+    """The fast path of nn.TransformerEncoderLayer."""
+    if src.is_nested or src.dim() != 3:
+        return NotImplemented
+    allowed = _allowed(mask, mask_type)
+
+    def norm(x, weight, bias):
+        return torch.nn.functional.layer_norm(x, (embed_dim,), weight, bias, eps)
+
+    def attend(x):
+        return _attend(x, x, x, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, allowed)
+
+    def feed_forward(x):
+        inner = torch.nn.functional.linear(x, ffn_weight_1, ffn_bias_1)
+        inner = torch.nn.functional.gelu(inner) if use_gelu else torch.relu(inner)
+        return torch.nn.functional.linear(inner, ffn_weight_2, ffn_bias_2)
+
+    if norm_first:
+        x = src + attend(norm(src, norm_weight_1, norm_bias_1))
+        return x + feed_forward(norm(x, norm_weight_2, norm_bias_2))
+    x = norm(src + attend(src), norm_weight_1, norm_bias_1)
+    return norm(x + feed_forward(x), norm_weight_2, norm_bias_2)
+
+
+def _multi_head_attention(
+    query,
+    key,
+    value,
+    embed_dim,
+    num_head,
+    qkv_weight,
+    qkv_bias,
+    proj_weight,
+    proj_bias,
+    mask=None,
+    need_weights=True,
+    average_attn_weights=True,
+    mask_type=None,
+):
+    """The fast path of nn.MultiheadAttention, without the weights."""
+    if need_weights or query.is_nested or query.dim() != 3:
+        return NotImplemented
+    out = _attend(
+        *(query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias),
+        _allowed(mask, mask_type),
+    )
+    return out, query.new_empty((0,))
+
+
+def _batch_norm(x, weight, bias, running_mean, running_var, momentum, eps):
+    """With the statistics of earlier batches."""
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    scale = torch.rsqrt(running_var + eps)
+    scale = scale if weight is None else scale * weight
+    out = (x - running_mean.reshape(shape)) * scale.reshape(shape)
+    out = out if bias is None else out + bias.reshape(shape)
+    return out.to(x.dtype), x.new_empty((0,)), x.new_empty((0,))
+
+
+# Torch has these, but not among its core decompositions.
+_OF_TORCH = (
+    aten._native_batch_norm_legit_functional.default,
+    aten._batch_norm_with_update_functional.default,
+    aten.native_group_norm.default,
+)
+
+
+def decompositions():
+    """Operator overload -> function."""
+    from torch._decomp import decomposition_table
+
+    table = {op: decomposition_table[op] for op in _OF_TORCH if op in decomposition_table}
+    table.update(
+        {
+            aten.clamp.Tensor: _clamp,
+            aten.div.Tensor_mode: _divide,
+            aten.elu.default: _elu,
+            aten.erf.default: _erf,
+            aten.linalg_vector_norm.default: _vector_norm,
+            aten.sin.default: _sin,
+            aten.cos.default: _cos,
+            aten.var.correction: _var,
+            aten.var_mean.correction: _var_mean,
+            aten.as_strided_scatter.default: _strided_scatter,
+            aten.repeat.default: _repeat,
+            aten.bitwise_and.Tensor: _logical(torch.logical_and),
+            aten.bitwise_or.Tensor: _logical(torch.logical_or),
+            aten.bitwise_not.default: _logical(torch.logical_not),
+            aten._native_batch_norm_legit_no_training.default: _batch_norm,
+            aten._transformer_encoder_layer_fwd.default: _encoder_layer,
+            aten._native_multi_head_attention.default: _multi_head_attention,
+        }
+    )
+    return table
