@@ -21,6 +21,10 @@ public:
     pipeline.device = options.device;
     pipeline.backEnd = {options.backEndCommand, options.scratchDirectory};
     pipeline.trace = &trace;
+    pipeline.symbolicArguments = options.symbolicArguments;
+    pipeline.unrollLoops = options.unrollLoops;
+    pipeline.kFastCores = options.kFastCores;
+    pipeline.chunkLargeTensors = options.chunkLargeTensors;
     pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
     if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {
       return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)",

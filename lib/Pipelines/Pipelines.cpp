@@ -182,7 +182,7 @@ Expected<std::string> runIrPhase(Phase from, const std::string &text, const Opti
 Expected<Artifacts> emitOpSpecs(const std::string &text, const Options &options) {
   Session session;
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
-  return emitSpecs(*module, options.device);
+  return emitSpecs(*module, options.device, {options.symbolicArguments});
 }
 
 namespace {
@@ -194,8 +194,8 @@ Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts)
   std::vector<std::string> directories;
   for (const spec::ModelStep &step : model.steps) {
     const auto *bundle = std::get_if<spec::BundleStep>(&step);
-    if (bundle && std::find(directories.begin(), directories.end(), bundle->directory) ==
-                      directories.end()) {
+    if (bundle &&
+        std::find(directories.begin(), directories.end(), bundle->directory) == directories.end()) {
       directories.push_back(bundle->directory);
     }
   }
@@ -204,16 +204,18 @@ Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts)
 
 } // namespace
 
-Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &) {
+Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
+  const spec::BundleOptions bundleOptions{
+      options.symbolicArguments, options.unrollLoops, {options.kFastCores}, options.trace};
   SPYRE_ASSIGN_OR_RETURN(std::vector<std::string> directories, bundleDirectories(artifacts));
   for (const std::string &directory : directories) {
     std::string path = directory + "/op_spec.txt";
     SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, path));
-    Expected<std::vector<spec::OpSpec>> specs = spec::parseOpSpecs(text);
-    if (!specs.ok()) {
-      return specs.status().withContext(path + ": ");
+    Expected<spec::Kernel> kernel = spec::parseKernel(text);
+    if (!kernel.ok()) {
+      return kernel.status().withContext(path + ": ");
     }
-    Expected<Artifacts> bundle = spec::generateBundle(*specs);
+    Expected<Artifacts> bundle = spec::generateBundle(*kernel, bundleOptions);
     if (!bundle.ok()) {
       return bundle.status().withContext(path + ": ");
     }

@@ -25,6 +25,7 @@ struct Arguments {
   std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
   std::string dumpPhases, traceDecisions, dumpOpSpec, dumpSteps, backEndCommand;
   int64_t cores = 0;
+  bool symbolicArguments = false, keepLoops = false, plainCores = false, chunkLargeTensors = false;
 };
 
 bool isTextPhase(const std::string &phase) {
@@ -77,6 +78,10 @@ Status run(const Arguments &arguments) {
   SPYRE_ASSIGN_OR_RETURN(options.device, spyre::arch::DeviceDesc::load(arguments.device));
   options.cores = arguments.cores;
   options.compileTo = arguments.compileTo;
+  options.symbolicArguments = arguments.symbolicArguments;
+  options.unrollLoops = !arguments.keepLoops;
+  options.kFastCores = !arguments.plainCores;
+  options.chunkLargeTensors = arguments.chunkLargeTensors;
   options.keepPhases = !arguments.dumpPhases.empty();
   options.backEndCommand = arguments.backEndCommand;
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
@@ -114,6 +119,16 @@ int main(int argc, char **argv) {
   app.add_option("--backend-cmd", arguments.backEndCommand,
                  "Another back end, run as CMD --bundle -d DIR; empty means the built-in one")
       ->envname("SPYRE_BACKEND_CMD");
+  app.add_flag("--symbolic-args", arguments.symbolicArguments,
+               "Addresses of tensors are symbols of each call; bundles end at CPU steps only")
+      ->envname("BUNDLE_SYMBOLIC_ARGS");
+  app.add_flag("--keep-loops", arguments.keepLoops,
+               "Loops stay scf.for where addresses allow it, instead of being unrolled");
+  app.add_flag("--chunk-large-tensors", arguments.chunkLargeTensors,
+               "Operations beyond the span limit of the cores run in loops instead of an error")
+      ->envname("CHUNK_LARGE_TENSORS");
+  app.add_flag("--plain-core-order", arguments.plainCores,
+               "Number the cores of a matmul by its first dimension, not by K");
   app.add_option("--from", arguments.from,
                  "Phase of the input: graph, loop, layout, division, opspec, bundle");
   app.add_option("--compile-to", arguments.compileTo,

@@ -32,6 +32,12 @@ struct Options {
   DecisionTrace *trace = nullptr;
   /// Run for the last phase instead of our own back end; none when its command is empty.
   backend::ExternalBackEnd backEnd;
+  /// How bundles are written (docs/adr/0029).
+  bool symbolicArguments = false;
+  bool unrollLoops = true;
+  bool kFastCores = true;
+  /// Operations that no split brings below the span limit become loops instead of an error.
+  bool chunkLargeTensors = false;
 };
 
 /// The dialects of graph and loop IR, nothing else.
