@@ -35,6 +35,7 @@ def _autoload():
         _C.set_downcast_warning(False)
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_cores_hook(_configured_cores)
+    _C._set_emission_hook(_configured_emission)
     tensor_patches.install()
     hooks.install()
 
@@ -43,6 +44,18 @@ def _configured_cores():
     from torch_spyre._inductor import config
 
     return config.sencores
+
+
+def _configured_emission():
+    from torch_spyre._inductor import config
+
+    names = (
+        "bundle_symbolic_args",
+        "unroll_loops",
+        "core_id_k_fast_emission",
+        "chunk_large_tensors",
+    )
+    return {name: bool(getattr(config, name)) for name in names}
 
 
 def last_compile():

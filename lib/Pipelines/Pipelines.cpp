@@ -133,8 +133,13 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
+    manager.addPass(loop::createLimitVarsPass(options.trace));
     return;
   case Phase::Layout:
+    if (options.chunkLargeTensors) {
+      manager.addPass(
+          loop::createChunkLargePass(options.cores, options.device.spanLimitBytes, options.trace));
+    }
     manager.addPass(
         loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
     manager.addPass(loop::createPlanPoolPass(options.trace));

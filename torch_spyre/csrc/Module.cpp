@@ -46,6 +46,18 @@ void installCoresHook(const py::function &callable) {
   setCoresHook([kept] { return withPython([&] { return (*kept)().cast<int64_t>(); }); });
 }
 
+/// The callable gives a dict of the settings' names.
+void installEmissionHook(const py::function &callable) {
+  auto *kept = new py::function(callable);
+  setEmissionHook([kept] {
+    return withPython([&] {
+      const auto given = (*kept)().cast<std::map<std::string, bool>>();
+      return EmissionSettings{given.at("bundle_symbolic_args"), given.at("unroll_loops"),
+                              given.at("core_id_k_fast_emission"), given.at("chunk_large_tensors")};
+    });
+  });
+}
+
 void translateUnsupported(std::exception_ptr raised) {
   try {
     if (raised) {
@@ -158,6 +170,7 @@ PYBIND11_MODULE(_C, module) {
   bindRandom(module);
   bindLayout(module);
   bindGraph(module);
+  bindSpec(module);
   module.def(
       "copy_tensor",
       [](const at::Tensor &source, const at::Tensor &destination, bool) {
@@ -169,6 +182,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("set_downcast_warning", &setDowncastWarning);
   module.def("_set_fallback_hook", &installFallbackHook);
   module.def("_set_cores_hook", &installCoresHook);
+  module.def("_set_emission_hook", &installEmissionHook);
 }
 
 } // namespace spyre::plugin

@@ -18,6 +18,7 @@ struct Shared {
   std::mutex mutex;
   std::shared_ptr<const CompileRecord> last;
   std::function<int64_t()> coresHook;
+  std::function<EmissionSettings()> emissionHook;
 };
 
 Shared &shared() {
@@ -30,6 +31,10 @@ Shared &shared() {
 void setCoresHook(std::function<int64_t()> hook) { shared().coresHook = std::move(hook); }
 
 int64_t configuredCores() { return shared().coresHook ? shared().coresHook() : 0; }
+
+void setEmissionHook(std::function<EmissionSettings()> hook) {
+  shared().emissionHook = std::move(hook);
+}
 
 const std::vector<std::string> &supportedOperations() {
   static const auto *table = new std::vector<std::string>(capi::supportedOperations());
@@ -52,6 +57,12 @@ Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::str
   options.cores = cores >= options.device.cores ? 0 : cores;
   options.backEndCommand = backEndCommand();
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
+  const EmissionSettings settings =
+      shared().emissionHook ? shared().emissionHook() : EmissionSettings{};
+  options.symbolicArguments = settings.symbolicArguments;
+  options.unrollLoops = settings.unrollLoops;
+  options.kFastCores = settings.kFastCores;
+  options.chunkLargeTensors = settings.chunkLargeTensors;
   SPYRE_ASSIGN_OR_RETURN(record->result, capi::compileGraph(record->graphText, options));
   SPYRE_ASSIGN_OR_RETURN(Program program,
                          runtime::Executable::load(device(), record->result.artifacts));

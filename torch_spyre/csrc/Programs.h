@@ -31,6 +31,12 @@ struct CompileRecord {
 void setCoresHook(std::function<int64_t()> hook);
 int64_t configuredCores();
 
+/// How bundles are written (docs/adr/0029): asks Python's configuration at every compilation.
+struct EmissionSettings {
+  bool symbolicArguments = false, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
+};
+void setEmissionHook(std::function<EmissionSettings()> hook);
+
 /// The compiler's table, sorted.
 const std::vector<std::string> &supportedOperations();
 /// Those that compute: what eager calls are compiled for.

@@ -1,8 +1,8 @@
 //===- Pipelines.h - the compiler as a sequence of phases -----------------------------------===//
 //
 //   graph --spyre-graph-verify, spyre-graph-to-loop--> loop
-//   loop --spyre-loop-propagate-layouts, spyre-loop-pad-matmul--> layout
-//   layout --spyre-loop-divide-work, spyre-loop-plan-pool--> division
+//   loop --spyre-loop-propagate-layouts, spyre-loop-pad-matmul, spyre-loop-limit-vars--> layout
+//   layout --(spyre-loop-chunk-large,) spyre-loop-divide-work, spyre-loop-plan-pool--> division
 //   division --emitSpecs--> opspec --generateBundle--> bundle --back end--> code
 //
 // Each phase is bytes: text is printed and parsed again between phases, so a dumped and edited

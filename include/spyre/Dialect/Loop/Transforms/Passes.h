@@ -17,6 +17,9 @@ namespace spyre::loop {
 std::unique_ptr<mlir::Pass> createArrangeConversionsPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createLimitVarsPass(DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createChunkLargePass(int64_t cores, int64_t spanLimitBytes,
+                                                 DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
                                                  DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr);
