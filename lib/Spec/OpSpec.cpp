@@ -148,7 +148,7 @@ std::string argText(const TensorArg &arg) {
   if (!arg.lxDivision.empty()) {
     std::vector<std::string> slices;
     for (const auto &[symbol, count] : arg.lxDivision) {
-      slices.push_back(fmt::format("{}: {}", symbol, count));
+      slices.push_back(fmt::format("{}: {}", sympify(symbol), count));
     }
     text += fmt::format(" lx_division={{{}}},", fmt::join(slices, ", "));
   }

@@ -7,7 +7,11 @@
 #include "spyre/Spec/Model.h"
 
 #include "ModelRunner.h"
+#include "RandomGraph.h"
 #include "gtest/gtest.h"
+
+#include <algorithm>
+#include <cstdlib>
 
 namespace spyre::testing {
 
@@ -68,21 +72,28 @@ capi::CompileOptions optionsFor(const Mode &mode, const std::string &device) {
   return options;
 }
 
-/// Artifacts of each mode; all of them gave the bits of the evaluator.
-std::vector<Artifacts> expectSameBits(const Builder &builder, const std::string &device) {
+/// Artifacts of each mode; all of them gave the bits of the evaluator. Nothing when the operation
+/// is still too large and \p mayRefuse allows it.
+std::vector<Artifacts> expectSameBits(const std::string &text,
+                                      const std::vector<HostTensor> &inputs,
+                                      const arch::DeviceDesc &device, bool mayRefuse = false) {
   std::vector<Artifacts> all;
   std::vector<std::vector<uint8_t>> bits;
   for (const Mode &mode : kModes) {
     SCOPED_TRACE(mode.name);
-    const capi::CompileOptions options = optionsFor(mode, device);
-    Expected<capi::CompileResult> result = capi::compileGraph(builder.graph.text(), options);
+    capi::CompileOptions options = optionsFor(mode, "tiny");
+    options.device = device;
+    Expected<capi::CompileResult> result = capi::compileGraph(text, options);
+    if (mayRefuse && !result.ok() && result.status().code() == 3003) {
+      return {};
+    }
     EXPECT_TRUE(result.ok()) << result.status().message();
     if (!result.ok()) {
       return {};
     }
-    Expected<RunResult> run = runOnSimulator(result->artifacts, options.device, builder.inputs);
+    Expected<RunResult> run = runOnSimulator(result->artifacts, device, inputs);
     EXPECT_TRUE(run.ok()) << run.status().message();
-    auto expected = runOnEvaluator(result->artifacts, builder.inputs);
+    auto expected = runOnEvaluator(result->artifacts, inputs);
     EXPECT_TRUE(expected.ok()) << expected.status().message();
     if (!run.ok() || !expected.ok()) {
       return {};
@@ -94,6 +105,10 @@ std::vector<Artifacts> expectSameBits(const Builder &builder, const std::string 
     all.push_back(result->artifacts);
   }
   return all;
+}
+
+std::vector<Artifacts> expectSameBits(const Builder &builder, const std::string &device) {
+  return expectSameBits(builder.graph.text(), builder.inputs, *arch::DeviceDesc::preset(device));
 }
 
 size_t bundlesOf(const Artifacts &artifacts) {
@@ -182,6 +197,57 @@ TEST(EmissionModes, ProductsWithMoreVariablesThanNames) {
   const ValueId y = builder.input({64, 64, 64});
   builder.graph.addOutput(builder.call("bmm.default", {x, y}, {64, 8, 64}), half({64, 8, 64}));
   EXPECT_EQ(expectSameBits(builder, "tiny").size(), 4u);
+}
+
+// Eight dimensions, one of them permuted into the sticks: eight variables, and one per element.
+TEST(EmissionModes, EightPermutedDimensions) {
+  Builder builder;
+  const std::vector<int64_t> size{2, 3, 2, 2, 2, 2, 3, 5}, turned{5, 3, 2, 2, 2, 2, 3, 2};
+  const ValueId x = builder.call("permute.default", {builder.input(size)}, turned,
+                                 {{"dims", std::vector<int64_t>{7, 6, 5, 4, 3, 2, 1, 0}}});
+  const ValueId y = builder.input(turned);
+  const ValueId sum = builder.call("add.Tensor", {x, y}, turned);
+  builder.graph.addOutput(builder.call("sum.dim_IntList", {sum}, {5, 3, 2, 2, 2, 2, 3},
+                                       {{"dim", std::vector<int64_t>{7}}, {"keepdim", false}}),
+                          half({5, 3, 2, 2, 2, 2, 3}));
+  EXPECT_EQ(expectSameBits(builder, "tiny").size(), 4u);
+}
+
+// Six batch dimensions beside rows, columns and K.
+TEST(EmissionModes, ProductsOfEightDimensions) {
+  Builder builder;
+  const std::vector<int64_t> size{2, 2, 2, 2, 2, 2, 4, 64};
+  ValueId x = builder.input(size), y = builder.input({2, 2, 2, 2, 2, 2, 64, 64});
+  builder.graph.addOutput(builder.call("matmul.default", {x, y}, size), half(size));
+  EXPECT_EQ(expectSameBits(builder, "tiny").size(), 4u);
+}
+
+// A machine whose cores reach 4 KiB of a tensor: much has to run in tiles, of every kind of
+// operation.
+TEST(EmissionModes, RandomGraphsOnCoresOfShortReach) {
+  arch::DeviceDesc device = *arch::DeviceDesc::preset("tiny");
+  device.spanLimitBytes = 4096;
+  size_t looped = 0, compiled = 0;
+  const uint64_t cases = std::getenv("SPYRE_TEST_LONG") ? 4000 : 160;
+  for (uint64_t seed = 0; seed < cases; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(seed);
+    RandomGraphOptions options;
+    options.steps = 3;
+    const Graph graph = randomGraph(random, options);
+    const std::vector<Artifacts> all = expectSameBits(graphText(graph), graph.inputs, device, true);
+    if (::testing::Test::HasFailure()) {
+      FAIL() << graphText(graph);
+    }
+    compiled += !all.empty();
+    looped += !all.empty() && std::any_of(all[3].begin(), all[3].end(), [](const auto &file) {
+      return file.second.find("scf.for") != std::string::npos;
+    });
+  }
+  EXPECT_GE(compiled, 50u);
+  EXPECT_GE(looped, 4u);
+  RecordProperty("compiled", int(compiled));
+  RecordProperty("looped", int(looped));
 }
 
 } // namespace spyre::testing

@@ -77,10 +77,14 @@ public:
     }
     for (ComputeOp part : parts) {
       std::vector<int64_t> counts;
+      int64_t all = 1;
       for (size_t v = 0; v < extents.size(); ++v) {
         counts.push_back(std::max<int64_t>(part.getExtents()[v] / tile[v], 1));
+        all *= counts.back();
       }
-      part->setAttr(kTiles, mlir::DenseI64ArrayAttr::get(part.getContext(), counts));
+      if (all > 1) {
+        part->setAttr(kTiles, mlir::DenseI64ArrayAttr::get(part.getContext(), counts));
+      }
     }
   }
 
