@@ -25,7 +25,7 @@ struct Arguments {
   std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
   std::string dumpPhases, traceDecisions, dumpOpSpec, dumpSteps, backEndCommand;
   int64_t cores = 0;
-  bool symbolicArguments = false, keepLoops = false, plainCores = false, chunkLargeTensors = false;
+  bool symbolicArguments = false, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
 };
 
 bool isTextPhase(const std::string &phase) {
@@ -79,8 +79,8 @@ Status run(const Arguments &arguments) {
   options.cores = arguments.cores;
   options.compileTo = arguments.compileTo;
   options.symbolicArguments = arguments.symbolicArguments;
-  options.unrollLoops = !arguments.keepLoops;
-  options.kFastCores = !arguments.plainCores;
+  options.unrollLoops = arguments.unrollLoops;
+  options.kFastCores = arguments.kFastCores;
   options.chunkLargeTensors = arguments.chunkLargeTensors;
   options.keepPhases = !arguments.dumpPhases.empty();
   options.backEndCommand = arguments.backEndCommand;
@@ -122,13 +122,15 @@ int main(int argc, char **argv) {
   app.add_flag("--symbolic-args", arguments.symbolicArguments,
                "Addresses of tensors are symbols of each call; bundles end at CPU steps only")
       ->envname("BUNDLE_SYMBOLIC_ARGS");
-  app.add_flag("--keep-loops", arguments.keepLoops,
-               "Loops stay scf.for where addresses allow it, instead of being unrolled");
+  app.add_flag("--unroll-loops,!--keep-loops", arguments.unrollLoops,
+               "One operation per iteration (default), or scf.for where addresses allow it")
+      ->envname("UNROLL_LOOPS");
   app.add_flag("--chunk-large-tensors", arguments.chunkLargeTensors,
                "Operations beyond the span limit of the cores run in loops instead of an error")
       ->envname("CHUNK_LARGE_TENSORS");
-  app.add_flag("--plain-core-order", arguments.plainCores,
-               "Number the cores of a matmul by its first dimension, not by K");
+  app.add_flag("--k-fast-cores,!--plain-core-order", arguments.kFastCores,
+               "Number the cores of a matmul by K (default), or by its first dimension")
+      ->envname("SPYRE_CORE_ID_K_FAST_EMISSION");
   app.add_option("--from", arguments.from,
                  "Phase of the input: graph, loop, layout, division, opspec, bundle");
   app.add_option("--compile-to", arguments.compileTo,

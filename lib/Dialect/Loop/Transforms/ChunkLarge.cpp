@@ -1,9 +1,10 @@
 //===- ChunkLarge.cpp - operations too large for the cores become counted loops -------------===//
 //
 // A core may touch a limited range of DDR per tensor. Where no split over the cores keeps it, the
-// operation runs in tiles of one variable, as few as possible; where one variable is not enough,
-// the one that shortens the range most is tiled as far as it goes and the next is tried. Tiles are
-// equal: what is left over is an operation of its own behind them.
+// operation runs in tiles of one variable, as few as possible and of those the ones that keep the
+// most cores busy; where one variable is not enough, the one that shortens the range most is tiled
+// as far as it goes and the next is tried. Tiles are equal: what is left over is an operation of
+// its own behind them.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
@@ -121,45 +122,77 @@ private:
     return status.ok() ? 0 : division.smallestSpan;
   }
 
+  struct Part {
+    std::vector<int64_t> extents;
+    int64_t times = 1;
+  };
+
   /// Whole tiles and what is left over.
-  Expected<bool> fits(const std::vector<int64_t> &candidate) const {
-    std::vector<std::vector<int64_t>> parts{{}};
+  std::vector<Part> partsOf(const std::vector<int64_t> &candidate) const {
+    std::vector<Part> parts(1);
     for (size_t v = 0; v < extents.size(); ++v) {
-      std::vector<std::vector<int64_t>> longer;
+      std::vector<Part> longer;
       const int64_t left = extents[v] % candidate[v];
-      for (const std::vector<int64_t> &part : parts) {
+      for (const Part &part : parts) {
         longer.push_back(part);
-        longer.back().push_back(candidate[v]);
+        longer.back().extents.push_back(candidate[v]);
+        longer.back().times *= extents[v] / candidate[v];
         if (left != 0) {
           longer.push_back(part);
-          longer.back().push_back(left);
+          longer.back().extents.push_back(left);
         }
       }
       parts = std::move(longer);
     }
-    for (const std::vector<int64_t> &part : parts) {
-      SPYRE_ASSIGN_OR_RETURN(int64_t span, spanOver(part));
-      if (span != 0) {
-        return false;
-      }
-    }
-    return true;
+    return parts;
   }
 
-  /// Tiles of one more variable that fit; the fewest, of the first variable that needs so few.
+  static constexpr double kDoesNotFit = -1;
+
+  /// Points the busiest core works on, over all parts, or kDoesNotFit.
+  Expected<double> workOf(const std::vector<int64_t> &candidate) const {
+    double work = 0;
+    for (const Part &part : partsOf(candidate)) {
+      Division division(op, part.extents, cores, spanLimitBytes);
+      if (Status status = division.run(); !status.ok()) {
+        return status.code() == kNoSplit ? Expected<double>(kDoesNotFit) : status;
+      }
+      auto points = double(part.times);
+      for (size_t v = 0; v < part.extents.size(); ++v) {
+        points *= double(ceilDiv(part.extents[v], division.splits[v]));
+      }
+      work += points;
+    }
+    return work;
+  }
+
+  /// Tiles of one more variable that fit: the fewest, then those with the least work per core. A
+  /// number of pieces that the cores divide may leave a rest and still be better.
   Expected<bool> tileOneMore(const std::vector<bool> &tried) {
     for (int64_t count = 2; count <= kMaxIterations; count += count < kEveryCount ? 1 : count) {
+      std::vector<int64_t> best;
+      double bestWork = 0;
       for (size_t v = 0; v < extents.size(); ++v) {
         if (tried[v] || pieces[v] < count) {
           continue;
         }
-        std::vector<int64_t> candidate = tile;
-        candidate[v] = std::min(extents[v], ceilDiv(pieces[v], count) * units[v]);
-        SPYRE_ASSIGN_OR_RETURN(bool fit, fits(candidate));
-        if (fit) {
-          tile = candidate;
-          return true;
+        const int64_t equal = ceilDiv(pieces[v], count);
+        for (int64_t size : {equal, equal / cores * cores}) {
+          if (size == 0) {
+            continue;
+          }
+          std::vector<int64_t> candidate = tile;
+          candidate[v] = std::min(extents[v], size * units[v]);
+          SPYRE_ASSIGN_OR_RETURN(double work, workOf(candidate));
+          if (work != kDoesNotFit && (best.empty() || work < bestWork)) {
+            best = candidate;
+            bestWork = work;
+          }
         }
+      }
+      if (!best.empty()) {
+        tile = best;
+        return true;
       }
     }
     return false;

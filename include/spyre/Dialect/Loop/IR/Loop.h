@@ -27,8 +27,8 @@ constexpr const char *kMatmul = "batchmatmul";
 constexpr const char *kConvert = "convert";
 constexpr const char *kWiden = "dl16tofp32";
 constexpr const char *kNarrow = "fp32todl16";
-/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on: what
-/// follows in the stick is padding.
+/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on:
+/// what follows in the stick is padding.
 constexpr const char *kOverwritesPadding = "overwrites_padding";
 /// Attribute of an operation that runs as counted loops: iterations per variable. Extents and maps
 /// are those of all iterations, splits those of one.
