@@ -8,8 +8,18 @@
 using namespace spyre;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  auto specs = spec::parseOpSpecs(fuzz::inputBytes(data, size));
-  if (!specs.ok()) {
+  auto kernel = spec::parseKernel(fuzz::inputBytes(data, size));
+  if (!kernel.ok()) {
+    fuzz::checkRefusal(kernel.status(), {1301});
+    return 0;
+  }
+  if (auto bundle =
+          spec::generateBundle(*kernel, {.symbolicArguments = true, .unrollLoops = false});
+      !bundle.ok()) {
+    fuzz::checkRefusal(bundle.status(), {1302, 1303, 5001});
+  }
+  auto specs = spec::parseOpSpecs(spec::writeKernel(*kernel));
+  if (!specs.ok()) { // loops
     fuzz::checkRefusal(specs.status(), {1301});
     return 0;
   }

@@ -3,7 +3,7 @@
 # Usage: golden/regenerate.sh <build directory>
 set -eu
 cd "$(dirname "$0")/.."
-SPYRE_UPDATE_GOLDEN=1 "${1:-build}/bin/SpecTests" --gtest_brief=1 --gtest_filter='*Golden*:*WorkedExample*:Bundle.WritesTheBakedForm'
+SPYRE_UPDATE_GOLDEN=1 "${1:-build}/bin/SpecTests" --gtest_brief=1 --gtest_filter='*Golden*:*WorkedExample*:Bundle.WritesTheBakedForm:LoopSpec.SymbolicLoops*'
 SPYRE_UPDATE_GOLDEN=1 "${1:-build}/bin/BackEndTests" --gtest_brief=1 --gtest_filter='Golden*'
 
 compiled=golden/compiled/matmul-exp-sum
@@ -11,3 +11,10 @@ rm -rf "$compiled"
 "${1:-build}/bin/spyre-compile" test/Inputs/matmul-exp-sum.mlir -o "$compiled"
 "${1:-build}/bin/spyre-dis" "$compiled/bundle_0" -o "$compiled/bundle_0/program.txt"
 rm "$compiled/bundle_0/spyreCodeDir/init.bin" # text only: program.txt says the same
+
+# What people read of the worked examples: OpSpecs and SuperDSCs.
+for example in WorkedExamples/flatten rope-copies-nothing; do
+  compiled=golden/compiled/$(basename "$example")
+  rm -rf "$compiled"
+  "${1:-build}/bin/spyre-compile" "test/Pipelines/$example.mlir" --compile-to=bundle -o "$compiled"
+done

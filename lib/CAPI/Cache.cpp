@@ -35,12 +35,16 @@ bool addCommand(pipelines::CacheKey &key, const std::string &command) {
 bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   // A new field makes this line fail to compile: does it change what is compiled?
   const auto &[device, cores, wholeGraphLayouts, sharePool, compileTo, keepPhases, backEndCommand,
-               scratchDirectory, passPlugins, userPasses, cacheDirectory, cacheLimitBytes] =
-      options;
+               scratchDirectory, symbolicArguments, unrollLoops, kFastCores, chunkLargeTensors,
+               passPlugins, userPasses, cacheDirectory, cacheLimitBytes] = options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
   key.add("whole graph layouts", wholeGraphLayouts ? "1" : "0");
   key.add("share pool", sharePool ? "1" : "0");
+  key.add("symbolic arguments", symbolicArguments ? "1" : "0");
+  key.add("unroll loops", unrollLoops ? "1" : "0");
+  key.add("k-fast cores", kFastCores ? "1" : "0");
+  key.add("chunk large tensors", chunkLargeTensors ? "1" : "0");
   key.add("compile to", compileTo);
   key.add("keep phases", keepPhases ? "1" : "0");
   for (const std::string &plugin : passPlugins) {

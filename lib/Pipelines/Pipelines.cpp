@@ -146,8 +146,13 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createPropagateLayoutsPass(options.trace, options.wholeGraphLayouts));
     manager.addPass(loop::createElideCopyBackPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
+    manager.addPass(loop::createLimitVarsPass(options.trace));
     return;
   case Phase::Layout:
+    if (options.chunkLargeTensors) {
+      manager.addPass(
+          loop::createChunkLargePass(options.cores, options.device.spanLimitBytes, options.trace));
+    }
     manager.addPass(
         loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
@@ -217,7 +222,7 @@ Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Optio
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
   SPYRE_RETURN_IF_ERROR(
       runPasses(session, *module, from, Phase::Division, /*verifyLast=*/true, options));
-  return emitSpecs(*module, options.device);
+  return emitSpecs(*module, options.device, {options.symbolicArguments});
 }
 
 namespace {
@@ -239,16 +244,18 @@ Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts)
 
 } // namespace
 
-Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &) {
+Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
+  const spec::BundleOptions bundleOptions{
+      options.symbolicArguments, options.unrollLoops, {options.kFastCores}, options.trace};
   SPYRE_ASSIGN_OR_RETURN(std::vector<std::string> directories, bundleDirectories(artifacts));
   for (const std::string &directory : directories) {
     std::string path = directory + "/op_spec.txt";
     SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, path));
-    Expected<std::vector<spec::OpSpec>> specs = spec::parseOpSpecs(text);
-    if (!specs.ok()) {
-      return specs.status().withContext(path + ": ");
+    Expected<spec::Kernel> kernel = spec::parseKernel(text);
+    if (!kernel.ok()) {
+      return kernel.status().withContext(path + ": ");
     }
-    Expected<Artifacts> bundle = spec::generateBundle(*specs);
+    Expected<Artifacts> bundle = spec::generateBundle(*kernel, bundleOptions);
     if (!bundle.ok()) {
       return bundle.status().withContext(path + ": ");
     }

@@ -1,14 +1,10 @@
-//===- Bundle.cpp - a bundle as a whole: made from OpSpecs, read from files, unrolled -------===//
+//===- Bundle.cpp - a bundle as a whole: read from files, unrolled --------------------------===//
 #include "spyre/Spec/Bundle.h"
-
-#include "SuperDscNormalize.h"
 
 #include <algorithm>
 #include <charconv>
 
 namespace spyre::spec {
-
-static constexpr int64_t kSegmentMask = (int64_t(1) << 34) - 1;
 
 std::string bundleArgumentName(int64_t argument) {
   return argument == kPoolArgument ? "pool" : fmt::format("arg_{}", argument);
@@ -96,93 +92,6 @@ Expected<int64_t> constantPart(const AddressExpr &address,
     }
   }
   return value;
-}
-
-//===- OpSpecs to files ---------------------------------------------------------------------===//
-
-namespace {
-
-/// Gives the addresses of SuperDSCs names in the order the interface has
-/// [spec: codegen-and-backend 4.3]: tensors in order, cores in order, equal addresses of one
-/// operation share a symbol.
-class Symbols {
-public:
-  Symbols(const std::vector<OpSpec> &specs, Bundle &bundle) : bundle(bundle) {
-    for (const OpSpec &spec : specs) {
-      for (const TensorArg &arg : spec.args) {
-        if (arg.residency == Residency::Pool && bundle.arguments.empty()) {
-          bundle.arguments.push_back(kPoolArgument);
-        }
-      }
-    }
-  }
-
-  Status name(const OpSpec &spec, SuperDsc &dsc, BundleExecute &execute) {
-    std::map<int64_t, int64_t> idOfAddress;
-    for (size_t i = 0; i < dsc.tensors.size() && i < spec.args.size(); ++i) {
-      DscTensor &tensor = dsc.tensors[i];
-      if (tensor.inLx) {
-        continue;
-      }
-      SPYRE_ASSIGN_OR_RETURN(uint32_t argument, argumentOf(spec.args[i]));
-      tensor.symbolic = true;
-      for (int64_t &start : tensor.startAddress) {
-        auto [known, isNew] = idOfAddress.emplace(start, nextId);
-        if (isNew) {
-          --nextId;
-          execute.symbolIds.push_back(known->second);
-          execute.operands.push_back({start & kSegmentMask, {argument}, {}});
-        }
-        start = known->second;
-      }
-    }
-    return Status::success();
-  }
-
-private:
-  Expected<uint32_t> argumentOf(const TensorArg &arg) {
-    const bool isPool = arg.residency == Residency::Pool;
-    if (!isPool && (arg.argIndex < 0 || arg.argIndex > kMaxBundleArgument)) {
-      return error<5001>("a tensor has argument index {}; symbols need one in 0..{}", arg.argIndex,
-                         kMaxBundleArgument);
-    }
-    const int64_t wanted = isPool ? kPoolArgument : arg.argIndex;
-    auto found = std::find(bundle.arguments.begin(), bundle.arguments.end(), wanted);
-    const auto position = uint32_t(found - bundle.arguments.begin());
-    if (found == bundle.arguments.end()) {
-      bundle.arguments.push_back(wanted);
-    }
-    return position;
-  }
-
-  Bundle &bundle;
-  int64_t nextId = -1;
-};
-
-} // namespace
-
-Expected<Artifacts> generateBundle(const std::vector<OpSpec> &specs, const BundleOptions &options) {
-  Artifacts files;
-  Bundle bundle;
-  Symbols symbols(specs, bundle);
-  if (!options.symbolicArguments) {
-    bundle.arguments.clear();
-  }
-  for (size_t i = 0; i < specs.size(); ++i) {
-    Expected<SuperDsc> dsc = emitSuperDsc(specs[i], int64_t(i));
-    if (!dsc) {
-      return dsc.status().withContext(fmt::format("operation {}: ", i));
-    }
-    BundleExecute &execute = bundle.body.emplace_back().execute;
-    execute.file = fmt::format("sdsc_{}.json", i);
-    if (options.symbolicArguments) {
-      Status named = symbols.name(separateIndices(specs[i]), *dsc, execute);
-      SPYRE_RETURN_IF_ERROR(named.withContext(fmt::format("operation {}: ", i)));
-    }
-    files[execute.file] = writeSuperDsc(*dsc);
-  }
-  files["bundle.mlir"] = writeBundleMlir(bundle);
-  return files;
 }
 
 //===- Files to SuperDSCs -------------------------------------------------------------------===//

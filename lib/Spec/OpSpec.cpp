@@ -3,7 +3,7 @@
 // The form is the Python that the documented front end generates, so that a dump can be compared
 // with one of theirs and pasted into a Python session.
 //===--------------------------------------------------------------------------------------------===//
-#include "spyre/Spec/OpSpec.h"
+#include "spyre/Spec/LoopSpec.h"
 
 #include <cmath>
 
@@ -139,13 +139,16 @@ std::string argText(const TensorArg &arg) {
   if (!arg.strideMap.empty()) {
     text += fmt::format(" stride_map={},", listText(arg.strideMap));
   }
+  if (arg.perTileFixed) {
+    text += " per_tile_fixed=True,";
+  }
   if (!arg.name.empty()) {
     text += fmt::format(" name={},", quoted(arg.name));
   }
   if (!arg.lxDivision.empty()) {
     std::vector<std::string> slices;
     for (const auto &[symbol, count] : arg.lxDivision) {
-      slices.push_back(fmt::format("{}: {}", symbol, count));
+      slices.push_back(fmt::format("{}: {}", sympify(symbol), count));
     }
     text += fmt::format(" lx_division={{{}}},", fmt::join(slices, ", "));
   }
@@ -163,6 +166,14 @@ std::string opInfoText(const OpSpec &spec) {
   return fmt::format("{{'constants': {{{}}}}}", fmt::join(entries, ", "));
 }
 
+std::string symbolsText(const std::vector<std::string> &symbols) {
+  std::vector<std::string> names;
+  for (const std::string &symbol : symbols) {
+    names.push_back(sympify(symbol));
+  }
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
+
 std::string specText(const OpSpec &spec) {
   std::vector<std::string> dims;
   for (const IterationDim &dim : spec.iterationSpace) {
@@ -172,17 +183,52 @@ std::string specText(const OpSpec &spec) {
   std::string text = fmt::format("  OpSpec(\n"
                                  "    op={}, is_reduction={},\n"
                                  "    iteration_space={{{}}},\n"
-                                 "    op_info={},\n"
-                                 "    args=[\n",
+                                 "    op_info={},\n",
                                  quoted(spec.op), spec.isReduction ? "True" : "False",
                                  fmt::join(dims, ", "), opInfoText(spec));
+  if (!spec.tiledSymbols.empty()) {
+    text += fmt::format("    tiled_symbols={},\n", symbolsText(spec.tiledSymbols));
+  }
+  text += "    args=[\n";
   for (const TensorArg &arg : spec.args) {
     text += argText(arg);
   }
   return text + "    ]\n  ),\n";
 }
 
+std::string nodeText(const SpecNode &node) {
+  switch (node.kind) {
+  case SpecNode::Kind::Op:
+    return specText(node.op);
+  case SpecNode::Kind::Unimplemented:
+    return fmt::format("  UnimplementedOp(op={}),\n", quoted(node.op.op));
+  case SpecNode::Kind::Loop:
+    break;
+  }
+  std::string text =
+      fmt::format("  LoopSpec(\n    count={}, tiled_symbols={},\n    body=[\n",
+                  sympify(std::to_string(node.count)), symbolsText(node.tiledSymbols));
+  for (const SpecNode &inner : node.body) {
+    // No line break is inside a string: each begins a line of the text.
+    const std::string lines = nodeText(inner);
+    for (size_t begin = 0; begin < lines.size();) {
+      const size_t end = lines.find('\n', begin) + 1;
+      text += "    " + lines.substr(begin, end - begin);
+      begin = end;
+    }
+  }
+  return text + "    ]\n  ),\n";
+}
+
 } // namespace
+
+std::string writeKernel(const Kernel &kernel) {
+  std::string text = "[\n";
+  for (const SpecNode &node : kernel) {
+    text += nodeText(node);
+  }
+  return text + "]\n";
+}
 
 std::string writeOpSpecs(const std::vector<OpSpec> &specs) {
   std::string text = "[\n";

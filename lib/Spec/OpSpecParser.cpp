@@ -1,10 +1,10 @@
 //===- OpSpecParser.cpp - reads the text form of OpSpecs ------------------------------------===//
 //
-// Recursive descent over the words of OpSpecLexer. The grammar nests at most five levels, each with
-// its own function, so the depth of recursion does not depend on the input. Expressions may be bare
+// Recursive descent over the words of OpSpecLexer. Loops are nested at most kMaxLoopDepth deep, all
+// else at most five levels, so the input cannot exhaust the stack. Expressions may be bare
 // or inside sympify('...'); trailing commas and any blanks are accepted.
 //===--------------------------------------------------------------------------------------------===//
-#include "spyre/Spec/OpSpec.h"
+#include "spyre/Spec/LoopSpec.h"
 
 #include "OpSpecLexer.h"
 
@@ -22,17 +22,11 @@ class Parser {
 public:
   explicit Parser(std::vector<Token> words) : tokens(std::move(words)) {}
 
-  Expected<std::vector<OpSpec>> parseFile() {
-    std::vector<OpSpec> specs;
-    SPYRE_RETURN_IF_ERROR(parseSequence('[', ']', [&] {
-      OpSpec spec;
-      SPYRE_RETURN_IF_ERROR(parseOpSpec(spec));
-      orderWindows(spec);
-      specs.push_back(std::move(spec));
-      return Status::success();
-    }));
+  Expected<Kernel> parseFile() {
+    Kernel kernel;
+    SPYRE_RETURN_IF_ERROR(parseNodes(kernel, 0));
     SPYRE_RETURN_IF_ERROR(expectEnd());
-    return specs;
+    return kernel;
   }
 
   /// floor(c1/64) + 2, Mod(c1, 64), Mod(floor(c1/8), 8), c0 + 5, 7: at most one symbol, any number
@@ -385,7 +379,7 @@ private:
       }
       SPYRE_ASSIGN_OR_RETURN(arg.strideMap, parseIntegerList());
     } else if (key == "per_tile_fixed") {
-      return expectName("False");
+      SPYRE_ASSIGN_OR_RETURN(arg.perTileFixed, parseBool());
     } else if (key == "name") {
       if (peek().kind == Token::Kind::Name) {
         return expectName("None");
@@ -448,10 +442,59 @@ private:
       if (key == "args") {
         return parseArgs(spec);
       }
-      if (key == "tiled_symbols") { // Counted loops: only the empty list is known.
-        return parseSequence('[', ']', [&] { return fault("an empty list"); });
+      if (key == "tiled_symbols") {
+        return parseSymbols(spec.tiledSymbols);
       }
       return unknownField("OpSpec", key);
+    });
+  }
+
+  Status parseSymbols(std::vector<std::string> &symbols) {
+    return parseSequence('[', ']', [&] {
+      SPYRE_ASSIGN_OR_RETURN(std::string symbol, parseExpression(&Parser::parseName));
+      symbols.push_back(std::move(symbol));
+      return Status::success();
+    });
+  }
+
+  Status parseNodes(Kernel &nodes, size_t depth) {
+    return parseSequence('[', ']', [&] {
+      const std::string &word = peek().kind == Token::Kind::Name ? peek().text : "";
+      SpecNode node;
+      if (word == "LoopSpec") {
+        SPYRE_RETURN_IF_ERROR(parseLoop(node, depth));
+      } else if (word == "UnimplementedOp") {
+        node.kind = SpecNode::Kind::Unimplemented;
+        SPYRE_RETURN_IF_ERROR(parseCall("UnimplementedOp", {"op"}, [&](const std::string &key) {
+          if (key != "op") {
+            return unknownField("UnimplementedOp", key);
+          }
+          SPYRE_ASSIGN_OR_RETURN(node.op.op, parseString());
+          return Status::success();
+        }));
+      } else {
+        SPYRE_RETURN_IF_ERROR(parseOpSpec(node.op));
+        orderWindows(node.op);
+      }
+      nodes.push_back(std::move(node));
+      return Status::success();
+    });
+  }
+
+  Status parseLoop(SpecNode &node, size_t depth) {
+    if (depth >= kMaxLoopDepth) {
+      return fault(fmt::format("loops nested at most {} deep", kMaxLoopDepth));
+    }
+    node.kind = SpecNode::Kind::Loop;
+    return parseCall("LoopSpec", {"count", "body"}, [&](const std::string &key) {
+      if (key == "count") {
+        SPYRE_ASSIGN_OR_RETURN(node.count, parseExpression(&Parser::parseInteger));
+        return Status::success();
+      }
+      if (key == "tiled_symbols") {
+        return parseSymbols(node.tiledSymbols);
+      }
+      return key == "body" ? parseNodes(node.body, depth + 1) : unknownField("LoopSpec", key);
     });
   }
 
@@ -461,9 +504,22 @@ private:
 
 } // namespace
 
-Expected<std::vector<OpSpec>> parseOpSpecs(const std::string &text) {
+Expected<Kernel> parseKernel(const std::string &text) {
   SPYRE_ASSIGN_OR_RETURN(std::vector<Token> tokens, lexOpSpecText(text));
   return Parser(std::move(tokens)).parseFile();
+}
+
+Expected<std::vector<OpSpec>> parseOpSpecs(const std::string &text) {
+  SPYRE_ASSIGN_OR_RETURN(Kernel kernel, parseKernel(text));
+  std::vector<OpSpec> specs;
+  for (SpecNode &node : kernel) {
+    if (node.kind != SpecNode::Kind::Op) {
+      return error<1301>("the text holds a LoopSpec or UnimplementedOp where only operations can "
+                         "be read; unroll its loops first");
+    }
+    specs.push_back(std::move(node.op));
+  }
+  return specs;
 }
 
 } // namespace spyre::spec

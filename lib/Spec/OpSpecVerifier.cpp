@@ -50,6 +50,11 @@ public:
     SPYRE_RETURN_IF_ERROR(checkIndirection());
     SPYRE_RETURN_IF_ERROR(checkDivisions());
     SPYRE_RETURN_IF_ERROR(checkSymbolUse());
+    for (const std::string &symbol : spec.tiledSymbols) {
+      if (!findSymbol(symbol)) {
+        return fault("tiled symbol '{}' is not in the iteration space", symbol.substr(0, 64));
+      }
+    }
     if (isWindowOp(spec.op)) {
       return findWindowSymbols(spec).status();
     }

@@ -25,8 +25,8 @@ constexpr size_t kLabelCount = 7;
 
 class Emitter {
 public:
-  Emitter(const OpSpec &source, int64_t index)
-      : spec(normalizeForEmission(source)), opClass(classifyOp(spec)) {
+  Emitter(const OpSpec &source, int64_t index, const EmitOptions &options)
+      : spec(normalizeForEmission(source)), opClass(classifyOp(spec)), options(options) {
     dsc.index = index;
   }
 
@@ -289,7 +289,8 @@ private:
 
   // Step 11. With K first, the cores that share an output slice have consecutive numbers.
   void mapCores() {
-    const bool kFirst = isMatmulOp() && dims.size() >= 3 && dims.back().slices > 1;
+    const bool kFirst =
+        options.kFastCores && isMatmulOp() && dims.size() >= 3 && dims.back().slices > 1;
     std::vector<size_t> fastFirst;
     if (kFirst) {
       fastFirst.push_back(dims.size() - 1);
@@ -559,6 +560,7 @@ private:
 
   const OpSpec spec;
   const OpClass opClass;
+  const EmitOptions options;
   std::vector<Dim> dims;
   std::vector<ArgPlan> args;
   int64_t opStick = -1;
@@ -567,7 +569,7 @@ private:
 
 } // namespace
 
-Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index) {
+Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index, const EmitOptions &options) {
   SPYRE_RETURN_IF_ERROR(verifyOpSpec(spec));
   if (index < 0) {
     return error<5001>("op '{}': index {} is negative; number the ops from 0", spec.op, index);
@@ -575,7 +577,7 @@ Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index) {
   if (isWindowOp(spec.op)) {
     return emitWindowOp(spec, index);
   }
-  return Emitter(spec, index).run();
+  return Emitter(spec, index, options).run();
 }
 
 } // namespace spyre::spec

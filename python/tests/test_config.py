@@ -36,6 +36,10 @@ FIELDS = {  # field: default, environment variable, text there, value then
 }
 READ = {
     "sencores",
+    "chunk_large_tensors",
+    "core_id_k_fast_emission",
+    "bundle_symbolic_args",
+    "unroll_loops",
     "hbm_planning",
     "global_stick_optimizer",
     "compile_cache",

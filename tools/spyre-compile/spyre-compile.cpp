@@ -29,6 +29,7 @@ struct Arguments {
   std::string cacheDirectory;
   int64_t cores = 0, cacheLimitMb = int64_t(spyre::capi::kDefaultCacheLimitBytes >> 20);
   bool useCache = true;
+  bool symbolicArguments = false, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
 };
 
 /// Below the user's folder of caches; empty when there is none.
@@ -104,6 +105,10 @@ Status run(const Arguments &arguments) {
   SPYRE_ASSIGN_OR_RETURN(options.device, spyre::arch::DeviceDesc::load(arguments.device));
   options.cores = arguments.cores;
   options.compileTo = arguments.compileTo;
+  options.symbolicArguments = arguments.symbolicArguments;
+  options.unrollLoops = arguments.unrollLoops;
+  options.kFastCores = arguments.kFastCores;
+  options.chunkLargeTensors = arguments.chunkLargeTensors;
   options.keepPhases = !arguments.dumpPhases.empty();
   options.backEndCommand = arguments.backEndCommand;
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
@@ -162,6 +167,18 @@ int main(int argc, char **argv) {
   app.add_option("--cache-limit-mb", arguments.cacheLimitMb, "Size at which old entries go")
       ->envname("SPYRE_CACHE_LIMIT_MB")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20));
+  app.add_flag("--symbolic-args", arguments.symbolicArguments,
+               "Addresses of tensors are symbols of each call; bundles end at CPU steps only")
+      ->envname("BUNDLE_SYMBOLIC_ARGS");
+  app.add_flag("--unroll-loops,!--keep-loops", arguments.unrollLoops,
+               "One operation per iteration (default), or scf.for where addresses allow it")
+      ->envname("UNROLL_LOOPS");
+  app.add_flag("--chunk-large-tensors", arguments.chunkLargeTensors,
+               "Operations beyond the span limit of the cores run in loops instead of an error")
+      ->envname("CHUNK_LARGE_TENSORS");
+  app.add_flag("--k-fast-cores,!--plain-core-order", arguments.kFastCores,
+               "Number the cores of a matmul by K (default), or by its first dimension")
+      ->envname("SPYRE_CORE_ID_K_FAST_EMISSION");
   app.add_option("--from", arguments.from,
                  "Phase of the input: graph, loop, layout, division, opspec, bundle");
   app.add_option("--compile-to", arguments.compileTo,

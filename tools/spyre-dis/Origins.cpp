@@ -1,7 +1,7 @@
 //===- Origins.cpp - comments that say which operation a phase came from --------------------===//
 #include "Origins.h"
 
-#include "spyre/Spec/OpSpec.h"
+#include "spyre/Spec/LoopSpec.h"
 
 #include <charconv>
 #include <string_view>
@@ -60,8 +60,24 @@ static int64_t operationIndex(std::string_view line) {
   return index;
 }
 
+/// The operation of each file of the bundle: loops may have been unrolled, which \p files, their
+/// number, tells.
+static Expected<std::vector<spec::OpSpec>> operations(const std::string &opSpecs, int64_t files) {
+  SPYRE_ASSIGN_OR_RETURN(spec::Kernel kernel, spec::parseKernel(opSpecs));
+  std::vector<spec::OpSpec> specs;
+  for (const spec::OpSpec *spec : spec::operationsOf(kernel)) {
+    specs.push_back(*spec);
+  }
+  return files > int64_t(specs.size()) ? spec::unrollKernel(kernel) : specs;
+}
+
 std::string withOrigins(const std::string &text, const std::string &opSpecs) {
-  Expected<std::vector<spec::OpSpec>> specs = spec::parseOpSpecs(opSpecs);
+  int64_t files = 0;
+  for (size_t begin = 0; begin < text.size();
+       begin = std::min(text.find('\n', begin), text.size() - 1) + 1) {
+    files = std::max(files, operationIndex(std::string_view(text).substr(begin, 120)) + 1);
+  }
+  Expected<std::vector<spec::OpSpec>> specs = operations(opSpecs, files);
   std::string out;
   size_t begin = 0;
   while (begin < text.size()) {

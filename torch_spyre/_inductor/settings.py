@@ -30,13 +30,9 @@ NOT_READ = {
     "layout_solver": "nothing is planned into LX by the front end",
     "dxp_lx_frac_avail": "the machine's description (SPYRE_DEVICE_DESC) divides LX",
     "enable_fusion": "operations of a graph share bundles",
-    "chunk_large_tensors": "an operation that breaks the span limit is refused",
     "max_buckets": "every geometry has a program of its own",
     "min_default_granularity": "every geometry has a program of its own",
     "ignore_work_division_hints": "there are no hints to ignore",
-    "core_id_k_fast_emission": "reductions are not divided over cores",
-    "bundle_symbolic_args": "addresses are baked",
-    "unroll_loops": "kernels have no loops",
     "planner": "there is one planner",
 }
 _CHOICES = {
@@ -68,6 +64,10 @@ def eager():
     settings = _C.CompileSettings()
     settings.whole_graph_layouts = config.global_stick_optimizer
     settings.share_pool = config.hbm_planning
+    settings.symbolic_arguments = config.bundle_symbolic_args
+    settings.unroll_loops = config.unroll_loops
+    settings.k_fast_cores = config.core_id_k_fast_emission
+    settings.chunk_large_tensors = config.chunk_large_tensors
     settings.cores = config.sencores
     settings.cache_directory = cache_directory()
     settings.cache_limit_bytes = config.cache_limit_mb << 20

@@ -159,6 +159,7 @@ PYBIND11_MODULE(_C, module) {
   bindLayout(module);
   bindGraph(module);
   bindCompat(module);
+  bindSpec(module);
   module.def(
       "copy_tensor",
       [](const at::Tensor &source, const at::Tensor &destination, bool) {

@@ -54,6 +54,10 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
   options.wholeGraphLayouts = settings.wholeGraphLayouts;
   options.sharePool = settings.sharePool;
+  options.symbolicArguments = settings.symbolicArguments;
+  options.unrollLoops = settings.unrollLoops;
+  options.kFastCores = settings.kFastCores;
+  options.chunkLargeTensors = settings.chunkLargeTensors;
   options.passPlugins = settings.passPlugins;
   options.userPasses = settings.userPasses;
   options.cacheDirectory = settings.cacheDirectory;

@@ -3,8 +3,8 @@
 
 #include "spyre/Evaluator/Evaluator.h"
 #include "spyre/Runtime/Executable.h"
+#include "spyre/Spec/LoopSpec.h"
 #include "spyre/Spec/Model.h"
-#include "spyre/Spec/OpSpec.h"
 
 #include <map>
 
@@ -130,7 +130,8 @@ runOnEvaluator(const Artifacts &artifacts, const std::vector<HostTensor> &inputs
     const auto &step = std::get<spec::BundleStep>(entry);
     SPYRE_ASSIGN_OR_RETURN(std::string specText,
                            findArtifact(artifacts, step.directory + "/op_spec.txt"));
-    SPYRE_ASSIGN_OR_RETURN(std::vector<spec::OpSpec> specs, spec::parseOpSpecs(specText));
+    SPYRE_ASSIGN_OR_RETURN(spec::Kernel kernel, spec::parseKernel(specText));
+    SPYRE_ASSIGN_OR_RETURN(std::vector<spec::OpSpec> specs, spec::unrollKernel(kernel));
     memory.arguments.clear();
     for (const std::string &name : step.arguments) {
       memory.arguments.push_back(buffers[name]);

@@ -39,7 +39,9 @@ TEST(Indirect, TextRoundTrips) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("allocation={'hbm': 0}, name='i',)"), std::string::npos) << text;
-  EXPECT_NE(text.find("stride_map=[64, 64, 1], lx_division={c1: 2},)"), std::string::npos) << text;
+  EXPECT_NE(text.find("stride_map=[64, 64, 1], lx_division={sympify('c1'): 2},)"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(valueOf(parseOpSpecs(text)), specs);
   // An expression is one with and without sympify; nothing but a name may be inside.
   std::string wrapped = text;

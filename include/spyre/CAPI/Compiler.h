@@ -82,6 +82,15 @@ struct CompileOptions {
   /// blanks; empty means our own. DIR is made in \p scratchDirectory.
   std::string backEndCommand;
   std::string scratchDirectory;
+  /// Addresses of tensors are symbols that each call gives, so that bundles end at CPU steps only;
+  /// otherwise each tensor has its own segment and a bundle at most six.
+  bool symbolicArguments = false;
+  /// Loops of a kernel become one operation per iteration.
+  bool unrollLoops = true;
+  /// Cores that share an output slice of a matmul have consecutive numbers.
+  bool kFastCores = true;
+  /// Operations that no split brings below the span limit run in loops; otherwise E3003.
+  bool chunkLargeTensors = false;
   /// Shared libraries with passes of the user's, and which passes run where: a point ("pre",
   /// "post", "pre-scheduling", "pre-fusion", "post-fusion") to a pipeline text.
   std::vector<std::string> passPlugins;

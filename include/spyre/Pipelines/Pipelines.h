@@ -1,9 +1,9 @@
 //===- Pipelines.h - the compiler as a sequence of phases -----------------------------------===//
 //
 //   graph --spyre-graph-verify, spyre-graph-to-loop--> loop
-//   loop --spyre-loop-elide-copies, spyre-loop-arrange-conversions,
-//          spyre-loop-propagate-layouts, spyre-loop-pad-matmul--> layout
-//   layout --spyre-loop-divide-work, spyre-loop-plan-pool--> division
+//   loop --spyre-loop-elide-copies, spyre-loop-arrange-conversions, spyre-loop-propagate-layouts,
+//          spyre-loop-elide-copy-back, spyre-loop-pad-matmul, spyre-loop-limit-vars--> layout
+//   layout --(spyre-loop-chunk-large,) spyre-loop-divide-work, spyre-loop-plan-pool--> division
 //   division --emitSpecs--> opspec --generateBundle--> bundle --back end--> code
 //
 // Each contract is bytes: graph IR, loop IR with its layouts, OpSpecs and bundles are printed and
@@ -38,6 +38,12 @@ struct Options {
   DecisionTrace *trace = nullptr;
   /// Run for the last phase instead of our own back end; none when its command is empty.
   backend::ExternalBackEnd backEnd;
+  /// How bundles are written (docs/adr/0029).
+  bool symbolicArguments = false;
+  bool unrollLoops = true;
+  bool kFastCores = true;
+  /// Operations that no split brings below the span limit become loops instead of an error.
+  bool chunkLargeTensors = false;
   /// Checked by loadUserPasses().
   UserPasses userPasses;
 };

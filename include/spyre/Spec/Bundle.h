@@ -12,6 +12,8 @@
 #pragma once
 
 #include "spyre/Base/Artifacts.h"
+#include "spyre/Base/Decision.h"
+#include "spyre/Spec/LoopSpec.h"
 #include "spyre/Spec/SuperDsc.h"
 
 namespace spyre::spec {
@@ -95,8 +97,15 @@ Expected<int64_t> constantPart(const AddressExpr &address, const std::vector<int
 struct BundleOptions {
   /// Addresses become symbols that the bundle's arguments give, instead of numbers in the JSON.
   bool symbolicArguments = false;
+  /// One execute per iteration. Otherwise loops stay loops: always when addresses are symbols; with
+  /// baked addresses only loops in which no tensor moves, since a file has one address per tensor.
+  bool unrollLoops = true;
+  EmitOptions emit = {};
+  /// Which loops were unrolled and why; may be null.
+  DecisionTrace *trace = nullptr;
 };
-/// OpSpecs of one kernel -> "bundle.mlir" + "sdsc_<n>.json".
+/// A kernel -> "bundle.mlir" + "sdsc_<n>.json", n counted depth first. Errors: E1302, E1303, E5001.
+Expected<Artifacts> generateBundle(const Kernel &kernel, const BundleOptions &options = {});
 Expected<Artifacts> generateBundle(const std::vector<OpSpec> &specs,
                                    const BundleOptions &options = {});
 

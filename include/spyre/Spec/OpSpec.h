@@ -90,6 +90,8 @@ struct TensorArg {
   /// Inputs in LX that lie there by another division than the op's: symbol -> slices, the first
   /// symbol fastest over the cores; symbols that are left out have one slice. Empty: the op's own.
   std::vector<std::pair<std::string, int64_t>> lxDivision;
+  /// Scratch of one tile: stays where it is in all iterations of the loops around (LoopSpec.h).
+  bool perTileFixed = false;
 
   bool isIndex() const { return !name.empty(); }
   /// The index tensor that chooses its entries along one dimension; nullptr when none does.
@@ -120,6 +122,8 @@ struct OpSpec {
   /// Constants by name, in order ("scaling_factor", ...).
   std::vector<std::pair<std::string, double>> constants;
   std::vector<TensorArg> args;
+  /// Symbols the loops around divide, outermost first (LoopSpec.h); their ranges are the tile's.
+  std::vector<std::string> tiledSymbols;
 
   bool operator==(const OpSpec &) const = default;
 };
@@ -135,7 +139,8 @@ int64_t stickElements(const TensorArg &arg, const std::string &symbol);
 /// Text form: a Python-like list of OpSpec(...) entries [spec: codegen-and-backend 1.4].
 std::string writeOpSpecs(const std::vector<OpSpec> &specs);
 /// Accepts what writeOpSpecs prints and hand edits of it (blanks, line breaks, trailing commas,
-/// sympify('...') around expressions). Error: E1301 with line and column.
+/// sympify('...') around expressions). Error: E1301 with line and column; a text with loops is for
+/// parseKernel (LoopSpec.h).
 Expected<std::vector<OpSpec>> parseOpSpecs(const std::string &text);
 /// Invariants of the aligned form. Error: E1302 naming op, argument and rule.
 Status verifyOpSpec(const OpSpec &spec);

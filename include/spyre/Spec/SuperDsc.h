@@ -113,8 +113,13 @@ int64_t slicesOf(const SuperDsc &dsc, const DscTensor &tensor, const std::string
 /// indirect dims. \p dsc has a complete core map.
 int64_t valueStart(const SuperDsc &dsc, const DscTensor &tensor, size_t core);
 
+struct EmitOptions {
+  /// Step 11: the cores that share an output slice of a matmul have consecutive numbers. Without
+  /// it the first dimension is the fastest, as for all other operations.
+  bool kFastCores = true;
+};
 /// The twelve steps. Errors: E5001 (a rule of the interface cannot be met; names it).
-Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index);
+Expected<SuperDsc> emitSuperDsc(const OpSpec &spec, int64_t index, const EmitOptions &options = {});
 
 /// The JSON text, with the field order and spacing the golden files show.
 std::string writeSuperDsc(const SuperDsc &dsc);

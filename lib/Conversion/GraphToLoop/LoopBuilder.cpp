@@ -313,7 +313,9 @@ bool LoopBuilder::regionOneInput(Request &request, const Loops &loops) {
 void LoopBuilder::add(Request request) {
   while (true) {
     std::optional<Loops> loops = splitLoops(request);
-    if (!loops || loops->varExtents.size() > kMaxVars) {
+    // A copy would only be copied by itself: spyre-loop-limit-vars gives it fewer variables.
+    const bool isCopy = request.callee == loop::kCopy;
+    if (!loops || (loops->varExtents.size() > kMaxVars && !isCopy)) {
       if (uncutOneInput(request)) {
         continue;
       }

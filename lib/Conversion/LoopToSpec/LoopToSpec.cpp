@@ -3,6 +3,7 @@
 
 #include "spyre/Base/Math.h"
 #include "spyre/Dialect/Utils/Attributes.h"
+#include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/Model.h"
 
 #include "DeviceAccess.h"
@@ -29,10 +30,11 @@ size_t constantRank(const std::string &name) {
 /// Collects operations of one bundle and gives each call tensor its segment.
 class Emitter {
   /// Far below what the readers of OpSpecs and bundles take.
-  static constexpr size_t kMaxBundleOperations = 2048;
+  static constexpr int64_t kMaxBundleOperations = 2048;
 
 public:
-  Emitter(mlir::func::FuncOp main, const arch::DeviceDesc &device) : main(main), device(device) {}
+  Emitter(mlir::func::FuncOp main, const arch::DeviceDesc &device, const EmitSpecsOptions &options)
+      : main(main), device(device), options(options) {}
 
   Expected<Artifacts> run() {
     SPYRE_RETURN_IF_ERROR(describeBuffers());
@@ -107,8 +109,11 @@ private:
   }
 
   int64_t firstSegment() const { return model.poolBytes > 0 ? 1 : 0; }
-  /// One data segment stays free; a pool takes another.
-  size_t tensorLimit() const { return size_t(device.segments - 1 - 1 - firstSegment()); }
+  /// One data segment stays free; a pool takes another. Symbols need no segment.
+  size_t tensorLimit() const {
+    return options.symbolicArguments ? size_t(spec::kMaxBundleArgument + 1)
+                                     : size_t(device.segments - 1 - 1 - firstSegment());
+  }
 
   /// Call tensors of \p op that the open bundle does not have yet.
   std::vector<std::string> newTensors(ComputeOp op) {
@@ -127,7 +132,11 @@ private:
 
   Status addOp(ComputeOp op) {
     std::vector<std::string> added = newTensors(op);
-    const bool isFull = specs.size() >= kMaxBundleOperations ||
+    int64_t iterations = 1;
+    for (int64_t count : loop::tilesOf(op)) {
+      iterations *= count;
+    }
+    const bool isFull = (operations > 0 && operations + iterations > kMaxBundleOperations) ||
                         (!arguments.empty() && arguments.size() + added.size() > tensorLimit());
     if (isFull) {
       closeBundle();
@@ -138,8 +147,22 @@ private:
     if (Status status = spec::verifyOpSpec(opSpec); !status.ok()) {
       return status.withContext("after planning: ");
     }
-    specs.push_back(std::move(opSpec));
+    operations += iterations;
+    kernel.push_back(inLoops(op, std::move(opSpec)));
     return Status::success();
+  }
+
+  /// One loop per tiled variable, the first outermost.
+  static spec::SpecNode inLoops(ComputeOp op, spec::OpSpec opSpec) {
+    const std::vector<int64_t> tiles = loop::tilesOf(op);
+    spec::SpecNode node = spec::SpecNode::of(std::move(opSpec));
+    for (size_t v = tiles.size(); v-- > 0;) {
+      if (tiles[v] > 1) {
+        const std::string name = llvm::cast<mlir::StringAttr>(op.getVars()[v]).str();
+        node = spec::SpecNode::loop(tiles[v], {name}, {std::move(node)});
+      }
+    }
+    return node;
   }
 
   Expected<spec::OpSpec> specOf(ComputeOp op) {
@@ -151,8 +174,13 @@ private:
     if (!op.getSplits()) {
       return error<1205>("'{}' has no splits; run spyre-loop-divide-work", op.getCallee().str());
     }
+    const std::vector<int64_t> tiles = loop::tilesOf(op);
     for (size_t v = 0; v < vars.size(); ++v) {
-      result.iterationSpace.push_back({vars[v], op.getExtents()[v], (*op.getSplits())[v]});
+      result.iterationSpace.push_back(
+          {vars[v], op.getExtents()[v] / tiles[v], (*op.getSplits())[v]});
+      if (tiles[v] > 1) {
+        result.tiledSymbols.push_back(vars[v]);
+      }
     }
     result.op = op.getCallee().str();
     result.isReduction = op.getReductions() > 0;
@@ -223,33 +251,38 @@ private:
   }
 
   void closeBundle() {
-    if (specs.empty()) {
+    if (kernel.empty()) {
       return;
     }
     std::string directory = fmt::format("bundle_{}", bundles++);
-    artifacts[directory + "/op_spec.txt"] = spec::writeOpSpecs(specs);
+    artifacts[directory + "/op_spec.txt"] = spec::writeKernel(kernel);
     model.steps.push_back(spec::BundleStep{directory, model.poolBytes > 0, arguments});
-    specs.clear();
+    kernel.clear();
+    operations = 0;
     arguments.clear();
   }
 
   mlir::func::FuncOp main;
   const arch::DeviceDesc &device;
+  const EmitSpecsOptions options;
   spec::Model model;
   Artifacts artifacts;
-  std::vector<spec::OpSpec> specs;
+  spec::Kernel kernel;
+  /// Of the kernel, with its loops unrolled.
+  int64_t operations = 0;
   std::vector<std::string> arguments;
   int64_t bundles = 0;
 };
 
 } // namespace
 
-Expected<Artifacts> emitSpecs(mlir::ModuleOp module, const arch::DeviceDesc &device) {
+Expected<Artifacts> emitSpecs(mlir::ModuleOp module, const arch::DeviceDesc &device,
+                              const EmitSpecsOptions &options) {
   mlir::func::FuncOp main = loop::findMain(module);
   if (!main) {
     return error<1202>("a loop module holds one func.func @main() with one block");
   }
-  return Emitter(main, device).run();
+  return Emitter(main, device, options).run();
 }
 
 } // namespace spyre

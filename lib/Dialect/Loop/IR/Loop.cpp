@@ -230,6 +230,18 @@ mlir::LogicalResult ComputeOp::verify() {
   if (getSplits() && int64_t(getSplits()->size()) != numVars) {
     return emitOpError("splits needs one entry per var");
   }
+  if (mlir::Attribute given = (*this)->getAttr(kTiles)) {
+    auto tiles = llvm::dyn_cast<mlir::DenseI64ArrayAttr>(given);
+    if (!tiles || tiles.size() != numVars) {
+      return emitOpError("tiles needs one integer per var");
+    }
+    for (int64_t v = 0; v < numVars; ++v) {
+      if (tiles[v] < 1 || extents[v] % tiles[v] != 0 ||
+          (v >= numVars - reductions && tiles[v] != 1)) {
+        return emitOpError("tiles must divide the extents and be 1 for reduced vars");
+      }
+    }
+  }
   if (mlir::DictionaryAttr constants = getConstantsAttr()) {
     for (mlir::NamedAttribute constant : constants) {
       if (!llvm::isa<mlir::FloatAttr>(constant.getValue())) {
@@ -272,6 +284,12 @@ mlir::LogicalResult ComputeOp::verify() {
     }
   }
   return mlir::success();
+}
+
+std::vector<int64_t> tilesOf(ComputeOp op) {
+  auto tiles = op->getAttrOfType<mlir::DenseI64ArrayAttr>(kTiles);
+  return tiles ? std::vector<int64_t>(tiles.asArrayRef())
+               : std::vector<int64_t>(op.getExtents().size(), 1);
 }
 
 /// Whether \p op writes \p value.

@@ -6,8 +6,8 @@
 // tried and the legal one with the most cores is taken.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
-#include "spyre/Dialect/Loop/Transforms/Stick.h"
 
+#include "Division.h"
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -20,172 +20,13 @@ namespace spyre::loop {
 
 namespace {
 
-/// Pieces a variable can be divided into at most; 1 when it must stay whole.
-Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op) {
-  llvm::ArrayRef<int64_t> extents = op.getExtents();
-  std::vector<int64_t> pieces(extents.begin(), extents.end());
-  std::fill(pieces.end() - op.getReductions(), pieces.end(), 1);
-  std::vector<StickUse> uses;
-  for (unsigned i = 0; i < operandCount(op); ++i) {
-    SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(accessOf(op, i)));
-    uses.push_back(use);
-  }
-  bool restick = op.getCallee() == kCopy && isRestickify(accessOf(op, 0), uses[0], uses[1]);
-  for (unsigned i = 0; i < operandCount(op); ++i) {
-    if (uses[i].kind != StickUse::Kind::Var || pieces[uses[i].var] == 1) {
-      continue;
-    }
-    int64_t lanes = elemsPerStick(accessOf(op, i).buffer), extent = extents[uses[i].var];
-    bool padded = extent % lanes != 0;
-    // Sticks of a conversion differ in lanes; the wider ones must stay whole.
-    pieces[uses[i].var] =
-        restick && padded ? 1 : std::min(pieces[uses[i].var], ceilDiv(extent, lanes));
-  }
-  return pieces;
-}
-
-int64_t largestDivisorUpTo(int64_t value, int64_t limit) {
-  for (int64_t divisor = std::min(value, limit); divisor > 1; --divisor) {
-    if (value % divisor == 0) {
-      return divisor;
-    }
-  }
-  return 1;
-}
-
-/// How far, in sticks, each variable of an operation moves through one tensor.
-struct Reach {
-  struct Step {
-    unsigned var;
-    int64_t sticks;  ///< per step of the variable, or per stick of lanes
-    int64_t divisor; ///< lanes for the stick variable, else 1
-  };
-  std::vector<Step> steps;
-
-  int64_t spanBytes(llvm::ArrayRef<int64_t> extents, const std::vector<int64_t> &splits) const {
-    int64_t sticks = 1;
-    for (const Step &step : steps) {
-      int64_t perCore = ceilDiv(ceilDiv(extents[step.var], step.divisor), splits[step.var]);
-      sticks += (perCore - 1) * step.sticks;
-    }
-    return sticks * 128;
-  }
-};
-
-Expected<Reach> reachOf(const Access &access) {
-  SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
-  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
-  Reach reach;
-  if (roles.order.empty()) {
-    return reach;
-  }
-  // Device dimensions: all but the first of the order, the first, then the lanes.
-  std::vector<int64_t> slots(roles.order.begin() + 1, roles.order.end());
-  slots.push_back(roles.order.front());
-  int64_t sticks = 1;
-  for (size_t j = slots.size(); j-- > 0;) {
-    int64_t dim = slots[j], lanes = dim == roles.stick() ? layout.elemsPerStick() : 1;
-    for (const LinearIndex::Term &term :
-         dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
-      bool isLane = term.coefficient < lanes;
-      reach.steps.push_back(
-          {term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
-    }
-    sticks *= layout.deviceSize[j];
-  }
-  return reach;
-}
-
-/// Splits of one operation under the span limit.
-class Division {
-public:
-  Division(ComputeOp op, int64_t cores, int64_t spanLimitBytes)
-      : op(op), cores(cores), spanLimitBytes(spanLimitBytes) {}
-
-  Status run() {
-    SPYRE_ASSIGN_OR_RETURN(pieces, piecesPerVar(op));
-    for (unsigned i = 0; i < operandCount(op); ++i) {
-      SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
-      reaches.push_back(reach);
-    }
-    extents.assign(op.getExtents().begin(), op.getExtents().end());
-    if (op.getCallee() == kMatmul) { // K runs in whole sticks: padded rows are read too
-      extents.back() = roundUp(extents.back(), elemsPerStick(accessOf(op, 0).buffer));
-    }
-    chooseBySize();
-    if (!isLegal(splits)) {
-      bySize = false;
-      best.clear();
-      std::vector<int64_t> partial;
-      search(partial, 1);
-      if (best.empty()) {
-        return error<3003>("'{}' over extents [{}]: with every split over {} cores a core touches "
-                           "more than {} bytes of "
-                           "DDR for one tensor (at least {}); use more cores or smaller tensors",
-                           op.getCallee().str(), fmt::join(op.getExtents(), ", "), cores,
-                           spanLimitBytes, smallestSpan);
-      }
-      splits = best;
-    }
-    return Status::success();
-  }
-
-  std::vector<int64_t> pieces, splits;
-  bool bySize = true;
-
-private:
-  void chooseBySize() {
-    std::vector<unsigned> order(pieces.size());
-    for (unsigned v = 0; v < order.size(); ++v) {
-      order[v] = v;
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](unsigned a, unsigned b) { return pieces[a] > pieces[b]; });
-    splits.assign(pieces.size(), 1);
-    int64_t left = cores;
-    for (unsigned v : order) {
-      splits[v] = largestDivisorUpTo(pieces[v], left);
-      left /= splits[v];
-    }
-  }
-
-  bool isLegal(const std::vector<int64_t> &candidate) {
-    int64_t span = 0;
-    for (const Reach &reach : reaches) {
-      span = std::max(span, reach.spanBytes(extents, candidate));
-    }
-    smallestSpan = smallestSpan == 0 ? span : std::min(smallestSpan, span);
-    return span <= spanLimitBytes;
-  }
-
-  /// All combinations of divisors, first variable slowest; keeps the first one with the most cores.
-  void search(std::vector<int64_t> &partial, int64_t used) {
-    if (partial.size() == pieces.size()) {
-      if (used > bestCores && isLegal(partial)) {
-        best = partial;
-        bestCores = used;
-      }
-      return;
-    }
-    int64_t count = pieces[partial.size()];
-    for (int64_t split = 1; used * split <= cores && split <= count; ++split) {
-      if (count % split == 0) {
-        partial.push_back(split);
-        search(partial, used * split);
-        partial.pop_back();
-      }
-    }
-  }
-
-  ComputeOp op;
-  int64_t cores, spanLimitBytes;
-  std::vector<Reach> reaches;
-  std::vector<int64_t> extents, best;
-  int64_t bestCores = 0, smallestSpan = 0;
-};
-
 Status divide(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace *trace) {
-  Division division(op, cores, spanLimitBytes);
+  std::vector<int64_t> extents = dialect::toVector(op.getExtents());
+  const std::vector<int64_t> tiles = tilesOf(op);
+  for (size_t v = 0; v < extents.size(); ++v) {
+    extents[v] /= tiles[v];
+  }
+  Division division(op, extents, cores, spanLimitBytes);
   SPYRE_RETURN_IF_ERROR(division.run());
   op.setSplits(division.splits);
   if (!trace) {

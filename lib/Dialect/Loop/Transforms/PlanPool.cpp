@@ -114,6 +114,8 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createArrangeConversionsPass(); });
   mlir::registerPass([] { return createElideCopyBackPass(); });
   mlir::registerPass([] { return createPadMatmulPass(); });
+  mlir::registerPass([] { return createLimitVarsPass(); });
+  mlir::registerPass([] { return createChunkLargePass(32, int64_t(256) << 20); });
   mlir::registerPass([] { return createDivideWorkPass(32, int64_t(256) << 20); });
   mlir::registerPass([] { return createPlanPoolPass(); });
 }

@@ -27,9 +27,12 @@ constexpr const char *kMatmul = "batchmatmul";
 constexpr const char *kConvert = "convert";
 constexpr const char *kWiden = "dl16tofp32";
 constexpr const char *kNarrow = "fp32todl16";
-/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on: what
-/// follows in the stick is padding.
+/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on:
+/// what follows in the stick is padding.
 constexpr const char *kOverwritesPadding = "overwrites_padding";
+/// Attribute of an operation that runs as counted loops: iterations per variable. Extents and maps
+/// are those of all iterations, splits those of one.
+constexpr const char *kTiles = "tiles";
 
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.
@@ -47,6 +50,9 @@ struct Access {
   BufferOp buffer;
   std::vector<LinearIndex> dims;
 };
+
+/// Iterations per variable (kTiles); 1 for each when the operation has no loops.
+std::vector<int64_t> tilesOf(ComputeOp op);
 
 /// Linear form of an affine expression over \p numVars variables; E1201 when it is not linear with
 /// non-negative coefficients.

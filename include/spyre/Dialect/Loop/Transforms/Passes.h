@@ -21,6 +21,9 @@ std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nu
                                                        bool wholeGraph = true);
 std::unique_ptr<mlir::Pass> createElideCopyBackPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createLimitVarsPass(DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createChunkLargePass(int64_t cores, int64_t spanLimitBytes,
+                                                 DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
                                                  DecisionTrace *trace = nullptr);
 /// \p sharePlaces: intermediates that do not live at the same time may have the same place.

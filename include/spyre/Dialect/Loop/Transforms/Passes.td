@@ -72,6 +72,38 @@ def PadMatmulPass : Pass<"spyre-loop-pad-matmul", "::mlir::ModuleOp"> {
   let constructor = "::spyre::loop::createPadMatmulPass()";
 }
 
+def LimitVarsPass : Pass<"spyre-loop-limit-vars", "::mlir::ModuleOp"> {
+  let summary = "Runs operations with more variables than the interface has names once per value of their smallest ones.";
+  let description = [{
+    Requires: layouts.
+    Ensures: operations have at most 8 variables, matmuls 7, operations without a stick variable 6, one less where
+    an operand selects an entry of a dimension. Reduced variables and those of sticks are kept: where they alone are
+    too many, the operation stays as it is and its emission says so.
+    Idempotent. Deterministic. Linear in operations, times the values of the variables taken away.
+    Example: nine variables of which two have two values become four operations of seven.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createLimitVarsPass()";
+}
+
+def ChunkLargePass : Pass<"spyre-loop-chunk-large", "::mlir::ModuleOp"> {
+  let summary = "Gives operations that no split brings below the span limit `tiles`: they run as counted loops.";
+  let description = [{
+    Requires: layouts.
+    Ensures: where spyre-loop-divide-work would report SPYRE-E3003, the operation has `tiles` such that some split of one
+    tile keeps the limit; what does not fill a tile is an operation of its own. Reduced variables are not tiled: an
+    operation for which that is not enough stays as it is.
+    Idempotent. Deterministic. Linear in operations, times the tilings tried for those too large.
+    Example: [8192, 512] with 1 MiB per core and 4 cores: two tiles of 256 columns.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createChunkLargePass(32, 268435456)";
+  let options = [
+    Option<"cores", "cores", "int64_t", "32", "Cores to divide over.">,
+    Option<"spanLimitBytes", "span-limit-bytes", "int64_t", "268435456", "DDR range one core may touch per tensor.">
+  ];
+}
+
 def DivideWorkPass : Pass<"spyre-loop-divide-work", "::mlir::ModuleOp"> {
   let summary = "Splits each operation's output variables over the cores.";
   let description = [{

@@ -1,0 +1,146 @@
+//===- Division.cpp - splits of one operation over the cores, under the span limit ----------===//
+#include "Division.h"
+
+#include "spyre/Base/Math.h"
+
+#include <algorithm>
+
+namespace spyre::loop {
+
+Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t> extents) {
+  std::vector<int64_t> pieces(extents.begin(), extents.end());
+  std::fill(pieces.end() - op.getReductions(), pieces.end(), 1);
+  std::vector<StickUse> uses;
+  for (unsigned i = 0; i < operandCount(op); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(accessOf(op, i)));
+    uses.push_back(use);
+  }
+  bool restick = op.getCallee() == kCopy && isRestickify(accessOf(op, 0), uses[0], uses[1]);
+  for (unsigned i = 0; i < operandCount(op); ++i) {
+    if (uses[i].kind != StickUse::Kind::Var || pieces[uses[i].var] == 1) {
+      continue;
+    }
+    int64_t lanes = elemsPerStick(accessOf(op, i).buffer), extent = extents[uses[i].var];
+    bool padded = extent % lanes != 0;
+    // Sticks of a conversion differ in lanes; the wider ones must stay whole.
+    pieces[uses[i].var] =
+        restick && padded ? 1 : std::min(pieces[uses[i].var], ceilDiv(extent, lanes));
+  }
+  return pieces;
+}
+
+static int64_t largestDivisorUpTo(int64_t value, int64_t limit) {
+  for (int64_t divisor = std::min(value, limit); divisor > 1; --divisor) {
+    if (value % divisor == 0) {
+      return divisor;
+    }
+  }
+  return 1;
+}
+
+static Expected<Reach> reachOf(const Access &access) {
+  SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
+  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
+  Reach reach;
+  if (roles.order.empty()) {
+    return reach;
+  }
+  // Device dimensions: all but the first of the order, the first, then the lanes.
+  std::vector<int64_t> slots(roles.order.begin() + 1, roles.order.end());
+  slots.push_back(roles.order.front());
+  int64_t sticks = 1;
+  for (size_t j = slots.size(); j-- > 0;) {
+    int64_t dim = slots[j], lanes = dim == roles.stick() ? layout.elemsPerStick() : 1;
+    for (const LinearIndex::Term &term :
+         dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
+      bool isLane = term.coefficient < lanes;
+      reach.steps.push_back(
+          {term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
+    }
+    sticks *= layout.deviceSize[j];
+  }
+  return reach;
+}
+
+int64_t Reach::spanBytes(llvm::ArrayRef<int64_t> extents,
+                         const std::vector<int64_t> &splits) const {
+  int64_t sticks = 1;
+  for (const Step &step : steps) {
+    int64_t perCore = ceilDiv(ceilDiv(extents[step.var], step.divisor), splits[step.var]);
+    sticks += (perCore - 1) * step.sticks;
+  }
+  return sticks * 128;
+}
+
+Status Division::run() {
+  SPYRE_ASSIGN_OR_RETURN(pieces, piecesPerVar(op, extents));
+  for (unsigned i = 0; i < operandCount(op); ++i) {
+    SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
+    reaches.push_back(reach);
+  }
+  const std::vector<int64_t> given = extents;
+  if (op.getCallee() == kMatmul) { // K runs in whole sticks: padded rows are read too
+    extents.back() = roundUp(extents.back(), elemsPerStick(accessOf(op, 0).buffer));
+  }
+  chooseBySize();
+  if (!isLegal(splits)) {
+    bySize = false;
+    best.clear();
+    std::vector<int64_t> partial;
+    search(partial, 1);
+    if (best.empty()) {
+      return error<3003>("'{}' over extents [{}]: with every split over {} cores a core touches "
+                         "more than {} bytes of "
+                         "DDR for one tensor (at least {}); use more cores or smaller tensors, or "
+                         "chunk_large_tensors",
+                         op.getCallee().str(), fmt::join(given, ", "), cores, spanLimitBytes,
+                         smallestSpan);
+    }
+    splits = best;
+  }
+  return Status::success();
+}
+
+void Division::chooseBySize() {
+  std::vector<unsigned> order(pieces.size());
+  for (unsigned v = 0; v < order.size(); ++v) {
+    order[v] = v;
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](unsigned a, unsigned b) { return pieces[a] > pieces[b]; });
+  splits.assign(pieces.size(), 1);
+  int64_t left = cores;
+  for (unsigned v : order) {
+    splits[v] = largestDivisorUpTo(pieces[v], left);
+    left /= splits[v];
+  }
+}
+
+bool Division::isLegal(const std::vector<int64_t> &candidate) {
+  int64_t span = 0;
+  for (const Reach &reach : reaches) {
+    span = std::max(span, reach.spanBytes(extents, candidate));
+  }
+  smallestSpan = smallestSpan == 0 ? span : std::min(smallestSpan, span);
+  return span <= spanLimitBytes;
+}
+
+void Division::search(std::vector<int64_t> &partial, int64_t used) {
+  if (partial.size() == pieces.size()) {
+    if (used > bestCores && isLegal(partial)) {
+      best = partial;
+      bestCores = used;
+    }
+    return;
+  }
+  int64_t count = pieces[partial.size()];
+  for (int64_t split = 1; used * split <= cores && split <= count; ++split) {
+    if (count % split == 0) {
+      partial.push_back(split);
+      search(partial, used * split);
+      partial.pop_back();
+    }
+  }
+}
+
+} // namespace spyre::loop
