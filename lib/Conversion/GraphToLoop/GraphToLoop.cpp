@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include "Gather.h"
 #include "LoopBuilder.h"
 #include "Rearrange.h"
 #include "View.h"
@@ -110,6 +111,8 @@ private:
       return copy(call);
     case OpKind::Rearrange:
       return flip(call);
+    case OpKind::Gather:
+      return gather(call);
     case OpKind::Cat:
       return cat(call);
     case OpKind::Fill:
@@ -244,6 +247,14 @@ private:
     return result;
   }
 
+  View gather(CallOp call) {
+    std::vector<View> operands;
+    for (mlir::Value operand : call.getOperands()) {
+      operands.push_back(values[operand]);
+    }
+    return gathers.convert(call, operands);
+  }
+
   View cat(CallOp call) {
     std::vector<int64_t> shape = shapeOf(call.getResult());
     const int64_t dim = graph::dimAttribute(call, "dim", 0, int64_t(shape.size()));
@@ -346,6 +357,7 @@ private:
 
   mlir::func::FuncOp source;
   LoopBuilder loops;
+  GatherCalls gathers{loops};
   llvm::DenseMap<mlir::Value, View> values;
 };
 

@@ -187,7 +187,7 @@ std::optional<LoopBuilder::Loops> LoopBuilder::splitLoops(const Request &request
     if (!cut || (isReduced && cut->size() > 1)) {
       return std::nullopt;
     }
-    if (request.extents[d] == 1 && request.keepUnit) {
+    if (request.extents[d] == 1 && (request.keepUnit || int64_t(d) == request.unitLoop)) {
       cut = std::vector<int64_t>{1};
     }
     loops.firstVar.push_back(unsigned(loops.varExtents.size()));
@@ -253,7 +253,10 @@ void LoopBuilder::emit(const Request &request, const Loops &loops,
       builder.getDenseI64ArrayAttr(loops.varExtents), builder.getI64IntegerAttr(request.reductions),
       builder.getArrayAttr(mapAttributes),
       numbers.empty() ? mlir::DictionaryAttr() : builder.getDictionaryAttr(numbers),
-      mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
+      request.indirect.empty()
+          ? mlir::ArrayAttr()
+          : builder.getArrayAttr({builder.getDenseI64ArrayAttr(request.indirect)}),
+      mlir::DenseI64ArrayAttr());
 }
 
 bool LoopBuilder::uncutOneInput(Request &request) {

@@ -52,6 +52,9 @@ public:
   /// [.., m, k] x [.., k, n]; leading dimensions are those of \p shape.
   views::View addMatmul(const std::string &callee, const views::View &a, const views::View &b,
                         const std::vector<int64_t> &shape, mlir::Type type);
+  /// Copies into \p to the entries of dimension \p dim of \p table that \p index names; its
+  /// dimensions take the place of that dimension.
+  void addGather(views::View table, int64_t dim, const views::View &index, const views::View &to);
   /// Copies \p from, of the same shape, into the part of a buffer that \p to shows.
   void addCopy(const views::View &from, const views::View &to);
   /// A fresh buffer with the view's elements.
@@ -75,6 +78,7 @@ public:
                  const std::vector<int64_t> &stride);
 
   mlir::Type elementType(int64_t buffer);
+  std::vector<int64_t> bufferShape(int64_t buffer);
 
 private:
   /// A view in an operation: per loop dimension the dimension of the view, or -1.
@@ -96,6 +100,10 @@ private:
     Constants constants = {};
     /// Loop dimensions of extent 1 stay variables: a matmul names its roles by position.
     bool keepUnit = false;
+    /// So does this one.
+    int64_t unitLoop = -1;
+    /// Input, dimension of its buffer, and input with the indices.
+    std::vector<int64_t> indirect = {};
   };
   /// Loop variables after cutting, and which of them belong to each loop dimension.
   struct Loops {
@@ -106,7 +114,6 @@ private:
 
   loop::BufferOp &declare(std::string name, const char *kind, const std::vector<int64_t> &shape,
                           mlir::Type type, const std::vector<int64_t> &stride);
-  std::vector<int64_t> bufferShape(int64_t buffer);
   std::string uniqueName(const std::string &wanted);
 
   /// Emits the operation, copying inputs until it can be written down.

@@ -12,8 +12,10 @@ using spec::Coordinate;
 class Lifter {
 public:
   Lifter(const loop::Access &access, const std::vector<std::string> &varNames,
-         const layout::DeviceLayout &layout, UnitSymbol unit, bool namesLanes)
-      : access(access), varNames(varNames), layout(layout), unit(unit), namesLanes(namesLanes) {
+         const layout::DeviceLayout &layout, UnitSymbol unit, bool namesLanes,
+         const std::string &indices)
+      : access(access), varNames(varNames), layout(layout), unit(unit), namesLanes(namesLanes),
+        indices(indices) {
     arg.deviceDtype = layout.format;
     lanes = layout.elemsPerStick();
   }
@@ -84,6 +86,10 @@ private:
 
   Status addPlain(int64_t dim, size_t slot) {
     const LinearIndex &index = access.dims[dim];
+    if (dim == access.indirectDim) {
+      push(layout.deviceSize[slot], Coordinate::indirect(indices), layout.strideMap[slot]);
+      return Status::success();
+    }
     if (index.terms.empty()) { // one entry of it
       if (layout.deviceSize[slot] > 1) {
         push(layout.deviceSize[slot], Coordinate::constant(index.offset), layout.strideMap[slot]);
@@ -128,6 +134,7 @@ private:
   const layout::DeviceLayout &layout;
   UnitSymbol unit;
   bool namesLanes;
+  const std::string &indices;
   int64_t lanes = 0;
   spec::TensorArg arg;
 };
@@ -136,7 +143,8 @@ private:
 
 Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
                                        const std::vector<std::string> &varNames, UnitSymbol unit,
-                                       std::optional<unsigned> stickVar) {
+                                       std::optional<unsigned> stickVar,
+                                       const std::string &indices) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, loop::layoutOf(access.buffer));
   SPYRE_ASSIGN_OR_RETURN(loop::DimRoles roles, stickVar ? loop::rolesFollowing(access, *stickVar)
                                                         : loop::dimRolesOf(access.buffer));
@@ -145,7 +153,7 @@ Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
     return error<1203>("'{}' is read from inside sticks; run spyre-loop-propagate-layouts",
                        buffer.getName().str());
   }
-  return Lifter(access, varNames, layout, unit, stickVar.has_value()).run(roles);
+  return Lifter(access, varNames, layout, unit, stickVar.has_value(), indices).run(roles);
 }
 
 void equalizeRanks(std::vector<spec::TensorArg> &args) {

@@ -3,6 +3,7 @@
 
 #include "spyre/Dialect/Utils/Attributes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "mlir/IR/Builders.h"
 
 #include <algorithm>
@@ -90,7 +91,38 @@ Access accessOf(ComputeOp op, unsigned index) {
     SPYRE_CHECK(linear.ok(), "a verified operation has linear accesses");
     access.dims.push_back(*linear);
   }
+  for (const Indirection &indirection : indirectionsOf(op)) {
+    if (indirection.input == index) {
+      access.indirectDim = indirection.dim;
+    }
+  }
   return access;
+}
+
+std::vector<Indirection> indirectionsOf(ComputeOp op) {
+  std::vector<Indirection> list;
+  if (!op.getIndirectAttr()) {
+    return list;
+  }
+  for (mlir::Attribute entry : op.getIndirectAttr()) {
+    auto numbers = llvm::cast<mlir::DenseI64ArrayAttr>(entry);
+    list.push_back({unsigned(numbers[0]), unsigned(numbers[1]), unsigned(numbers[2])});
+  }
+  return list;
+}
+
+bool isIndexInput(ComputeOp op, unsigned operand) {
+  return llvm::any_of(indirectionsOf(op),
+                      [&](const Indirection &entry) { return entry.index == operand; });
+}
+
+std::optional<unsigned> indexInputOf(ComputeOp op, unsigned operand) {
+  for (const Indirection &entry : indirectionsOf(op)) {
+    if (entry.input == operand) {
+      return entry.index;
+    }
+  }
+  return std::nullopt;
 }
 
 Expected<layout::DeviceLayout> layoutOf(BufferOp buffer) {
@@ -205,6 +237,40 @@ static bool maxIndex(const LinearIndex &index, llvm::ArrayRef<int64_t> extents, 
   return true;
 }
 
+/// Entries of `indirect`: in range, one per input, the place in the map free, indices integers that
+/// are not chosen themselves.
+static mlir::LogicalResult verifyIndirect(ComputeOp op) {
+  llvm::SmallDenseSet<int64_t> chosen, indices;
+  for (mlir::Attribute entry : op.getIndirectAttr()) {
+    auto numbers = llvm::dyn_cast<mlir::DenseI64ArrayAttr>(entry);
+    const auto inputs = int64_t(op.getInputs().size());
+    if (!numbers || numbers.size() != 3 || numbers[0] < 0 || numbers[0] >= inputs ||
+        numbers[2] < 0 || numbers[2] >= inputs) {
+      return op.emitOpError("indirect lists array<i64: input, dimension, index input>");
+    }
+    auto map = llvm::cast<mlir::AffineMapAttr>(op.getMaps()[size_t(numbers[0])]).getValue();
+    if (numbers[1] < 0 || numbers[1] >= int64_t(map.getNumResults()) ||
+        map.getResult(unsigned(numbers[1])) != mlir::getAffineConstantExpr(0, op.getContext())) {
+      return op.emitOpError("the map of an indirect dimension is 0");
+    }
+    mlir::Type type =
+        llvm::cast<mlir::MemRefType>(op.getInputs()[size_t(numbers[2])].getType()).getElementType();
+    if (!chosen.insert(numbers[0]).second || (!type.isInteger(32) && !type.isInteger(64))) {
+      return op.emitOpError("an input is chosen along one dimension, by i32 or i64");
+    }
+    indices.insert(numbers[2]);
+  }
+  for (int64_t index : indices) {
+    if (chosen.contains(index)) {
+      return op.emitOpError("indices are not chosen by indices");
+    }
+  }
+  if (!chosen.empty() && (op.getReductions() > 0 || op.getCallee() == kMatmul)) {
+    return op.emitOpError("only element-wise operations and copies have indirect inputs");
+  }
+  return mlir::success();
+}
+
 mlir::LogicalResult ComputeOp::verify() {
   llvm::ArrayRef<int64_t> extents = getExtents();
   int64_t numVars = extents.size();
@@ -271,7 +337,7 @@ mlir::LogicalResult ComputeOp::verify() {
       }
     }
   }
-  return mlir::success();
+  return getIndirectAttr() ? verifyIndirect(*this) : mlir::success();
 }
 
 /// Whether \p op writes \p value.

@@ -30,9 +30,10 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op) {
     SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(accessOf(op, i)));
     uses.push_back(use);
   }
-  bool restick = op.getCallee() == kCopy && isRestickify(accessOf(op, 0), uses[0], uses[1]);
+  bool restick = op.getCallee() == kCopy && !op.getIndirect() &&
+                 isRestickify(accessOf(op, 0), uses[0], uses[1]);
   for (unsigned i = 0; i < operandCount(op); ++i) {
-    if (uses[i].kind != StickUse::Kind::Var || pieces[uses[i].var] == 1) {
+    if (uses[i].kind != StickUse::Kind::Var || pieces[uses[i].var] == 1 || isIndexInput(op, i)) {
       continue;
     }
     int64_t lanes = elemsPerStick(accessOf(op, i).buffer), extent = extents[uses[i].var];
@@ -44,17 +45,10 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op) {
   return pieces;
 }
 
-int64_t largestDivisorUpTo(int64_t value, int64_t limit) {
-  for (int64_t divisor = std::min(value, limit); divisor > 1; --divisor) {
-    if (value % divisor == 0) {
-      return divisor;
-    }
-  }
-  return 1;
-}
-
 /// How far, in sticks, each variable of an operation moves through one tensor.
 struct Reach {
+  /// Any row of an indirect dimension may be meant, on every core.
+  int64_t anyRow = 0;
   struct Step {
     unsigned var;
     int64_t sticks;  ///< per step of the variable, or per stick of lanes
@@ -63,7 +57,7 @@ struct Reach {
   std::vector<Step> steps;
 
   int64_t spanBytes(llvm::ArrayRef<int64_t> extents, const std::vector<int64_t> &splits) const {
-    int64_t sticks = 1;
+    int64_t sticks = 1 + anyRow;
     for (const Step &step : steps) {
       int64_t perCore = ceilDiv(ceilDiv(extents[step.var], step.divisor), splits[step.var]);
       sticks += (perCore - 1) * step.sticks;
@@ -91,6 +85,9 @@ Expected<Reach> reachOf(const Access &access) {
       reach.steps.push_back(
           {term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
     }
+    if (dim >= 0 && dim == access.indirectDim) {
+      reach.anyRow = (layout.deviceSize[j] - 1) * sticks;
+    }
     sticks *= layout.deviceSize[j];
   }
   return reach;
@@ -104,6 +101,7 @@ public:
 
   Status run() {
     SPYRE_ASSIGN_OR_RETURN(pieces, piecesPerVar(op));
+    SPYRE_RETURN_IF_ERROR(findIndexSticks());
     for (unsigned i = 0; i < operandCount(op); ++i) {
       SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
       reaches.push_back(reach);
@@ -134,6 +132,25 @@ public:
   bool bySize = true;
 
 private:
+  /// A core has whole sticks of indices, or less than one.
+  Status findIndexSticks() {
+    indexLanes.assign(pieces.size(), 0);
+    for (const Indirection &indirection : indirectionsOf(op)) {
+      const Access access = accessOf(op, indirection.index);
+      SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(access));
+      if (use.kind == StickUse::Kind::Var) {
+        indexLanes[use.var] = elemsPerStick(access.buffer);
+      }
+    }
+    return Status::success();
+  }
+
+  bool canSplit(unsigned var, int64_t split) const {
+    const int64_t perCore = op.getExtents()[var] / split, lanes = indexLanes[var];
+    return pieces[var] % split == 0 &&
+           (split == 1 || lanes == 0 || perCore <= lanes || perCore % lanes == 0);
+  }
+
   void chooseBySize() {
     std::vector<unsigned> order(pieces.size());
     for (unsigned v = 0; v < order.size(); ++v) {
@@ -144,7 +161,9 @@ private:
     splits.assign(pieces.size(), 1);
     int64_t left = cores;
     for (unsigned v : order) {
-      splits[v] = largestDivisorUpTo(pieces[v], left);
+      for (int64_t split = std::min(pieces[v], left); splits[v] == 1 && split > 1; --split) {
+        splits[v] = canSplit(v, split) ? split : 1;
+      }
       left /= splits[v];
     }
   }
@@ -169,7 +188,7 @@ private:
     }
     int64_t count = pieces[partial.size()];
     for (int64_t split = 1; used * split <= cores && split <= count; ++split) {
-      if (count % split == 0) {
+      if (canSplit(unsigned(partial.size()), split)) {
         partial.push_back(split);
         search(partial, used * split);
         partial.pop_back();
@@ -177,10 +196,12 @@ private:
     }
   }
 
-  ComputeOp op;
+  mutable ComputeOp op;
   int64_t cores, spanLimitBytes;
   std::vector<Reach> reaches;
   std::vector<int64_t> extents, best;
+  /// Per variable: indices in a stick of them, 0 where it is none of theirs.
+  std::vector<int64_t> indexLanes;
   int64_t bestCores = 0, smallestSpan = 0;
 };
 

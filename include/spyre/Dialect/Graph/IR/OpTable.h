@@ -23,6 +23,7 @@ enum class OpKind {
   View,      ///< another reading of the same elements
   Copy,      ///< a fresh tensor with the same elements, perhaps in another element type
   Rearrange, ///< a fresh tensor with the same elements in another order
+  Gather,    ///< entries of the first operand that the others name
   Cat,       ///< operands one behind the other along "dim"
   Fill,      ///< one number everywhere
   Composite, ///< rewritten to other rows by spyre-graph-decompose
@@ -36,6 +37,7 @@ enum class TypeRule {
   Logical, ///< i1
   Where,   ///< i1, then Float
   Any,     ///< all the same; elements are moved, not computed on
+  Indexed, ///< the first as the result, the others i32 or i64
   Cast,    ///< any pair the device converts
   Free,    ///< decided where the row is decomposed
 };

@@ -13,6 +13,8 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 
+#include <optional>
+
 #include "spyre/Dialect/Loop/IR/LoopDialect.h.inc"
 #define GET_OP_CLASSES
 #include "spyre/Dialect/Loop/IR/LoopOps.h.inc"
@@ -27,8 +29,8 @@ constexpr const char *kMatmul = "batchmatmul";
 constexpr const char *kConvert = "convert";
 constexpr const char *kWiden = "dl16tofp32";
 constexpr const char *kNarrow = "fp32todl16";
-/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on: what
-/// follows in the stick is padding.
+/// Attribute of a copy whose last stick may be written as a whole though the dimension goes on:
+/// what follows in the stick is padding.
 constexpr const char *kOverwritesPadding = "overwrites_padding";
 
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
@@ -46,7 +48,22 @@ struct LinearIndex {
 struct Access {
   BufferOp buffer;
   std::vector<LinearIndex> dims;
+  /// Dimension whose entries another input chooses, or -1; its index is 0.
+  int64_t indirectDim = -1;
 };
+
+/// Input \p input of an operation is read along dimension \p dim where input \p index says.
+struct Indirection {
+  unsigned input = 0;
+  unsigned dim = 0;
+  unsigned index = 0;
+};
+/// The attribute `indirect` of a verified operation.
+std::vector<Indirection> indirectionsOf(ComputeOp op);
+/// Whether operand \p operand holds the numbers of rows of another one.
+bool isIndexInput(ComputeOp op, unsigned operand);
+/// The operand that chooses the entries of operand \p operand.
+std::optional<unsigned> indexInputOf(ComputeOp op, unsigned operand);
 
 /// Linear form of an affine expression over \p numVars variables; E1201 when it is not linear with
 /// non-negative coefficients.
