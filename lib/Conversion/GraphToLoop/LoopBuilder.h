@@ -54,7 +54,7 @@ public:
                         const std::vector<int64_t> &shape, mlir::Type type);
   /// Copies into \p to the entries of dimension \p dim of \p table that \p index names; its
   /// dimensions take the place of that dimension.
-  void addGather(views::View table, int64_t dim, const views::View &index, const views::View &to);
+  void addGather(views::View table, int64_t dim, views::View index, const views::View &to);
   /// Copies \p from, of the same shape, into the part of a buffer that \p to shows.
   void addCopy(const views::View &from, const views::View &to);
   /// A fresh buffer with the view's elements.
