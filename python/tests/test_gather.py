@@ -172,6 +172,15 @@ def test_eager_gather(name, on_device):
     assert torch.equal(result.cpu(), function(*host))
 
 
+def test_eager_indices_on_the_cpu_are_moved(on_device):
+    table = whole_numbers(10, 64)
+    device = table.to("spyre")
+    with on_device():
+        result = device[[3, -1]], device[:, torch.tensor([5, 63])]
+    assert torch.equal(result[0].cpu(), table[[3, -1]])
+    assert torch.equal(result[1].cpu(), table[:, [5, 63]])
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.int64, torch.bfloat16])
 def test_tables_of_other_types(dtype, on_device):
     table = whole_numbers(30, 70).remainder(2 if dtype == torch.bool else 250).to(dtype)

@@ -123,6 +123,24 @@ GraphValue addInput(Call &call, const at::Tensor &tensor) {
   return {capi::ValueId(call.inputs.size() - 1)};
 }
 
+/// Indices may be given on the CPU, as lists are: they are moved.
+std::optional<at::Tensor> onDevice(const at::Tensor &tensor) {
+  if (tensor.numel() == 0 || !hostTypeOf(tensor.scalar_type())) {
+    return std::nullopt;
+  }
+  if (isSpyre(tensor)) {
+    return tensor;
+  }
+  const bool isIndex = tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt;
+  if (!tensor.is_cpu() || !isIndex) {
+    return std::nullopt;
+  }
+  at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(),
+                                       c10::Device(c10::DeviceType::PrivateUse1, 0));
+  copyTensor(tensor, moved);
+  return moved;
+}
+
 /// Tensors the device holds, and None.
 std::optional<ArgumentValue> listOf(Call &call,
                                     const std::vector<std::optional<at::Tensor>> &tensors) {
@@ -130,8 +148,8 @@ std::optional<ArgumentValue> listOf(Call &call,
   for (const std::optional<at::Tensor> &tensor : tensors) {
     if (!tensor || !tensor->defined()) {
       values.emplace_back();
-    } else if (isSpyre(*tensor) && tensor->numel() > 0 && hostTypeOf(tensor->scalar_type())) {
-      values.push_back(addInput(call, *tensor));
+    } else if (std::optional<at::Tensor> held = onDevice(*tensor)) {
+      values.push_back(addInput(call, *held));
     } else {
       return std::nullopt;
     }
@@ -146,7 +164,8 @@ std::optional<ArgumentValue> argumentOf(Call &call, const c10::Argument &argumen
   }
   if (value.isTensorList()) {
     const std::vector<at::Tensor> tensors = value.toTensorVector();
-    return listOf(call, {tensors.begin(), tensors.end()});
+    const bool isMixed = !std::all_of(tensors.begin(), tensors.end(), isSpyre);
+    return isMixed ? std::nullopt : listOf(call, {tensors.begin(), tensors.end()});
   }
   if (!value.isTensor()) {
     return constantOf(argument, value);
