@@ -138,6 +138,12 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(
         loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
     manager.addPass(loop::createPlanPoolPass(options.trace));
+    if (options.trace) {
+      const arch::Timing &timing = options.device.timing;
+      manager.addPass(loop::createExplainPass(timing.ddrBytesPerCycle * timing.clockGhz,
+                                              timing.barrierCycles / timing.clockGhz,
+                                              options.trace));
+    }
     return;
   default:
     SPYRE_CHECK(false, "only the first three phases are pass pipelines");
@@ -194,8 +200,8 @@ Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts)
   std::vector<std::string> directories;
   for (const spec::ModelStep &step : model.steps) {
     const auto *bundle = std::get_if<spec::BundleStep>(&step);
-    if (bundle && std::find(directories.begin(), directories.end(), bundle->directory) ==
-                      directories.end()) {
+    if (bundle &&
+        std::find(directories.begin(), directories.end(), bundle->directory) == directories.end()) {
       directories.push_back(bundle->directory);
     }
   }

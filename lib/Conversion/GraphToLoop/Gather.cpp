@@ -39,22 +39,6 @@ bool hasRows(const View &table, int64_t dim, const std::vector<int64_t> &bufferS
          rows[0].extent == bufferShape[size_t(rows[0].dim)];
 }
 
-/// Some dimension of the buffer is read at one place only.
-bool fixesDimension(const View &view, const std::vector<int64_t> &bufferShape) {
-  std::vector<bool> walked;
-  for (int64_t size : bufferShape) {
-    walked.push_back(size == 1);
-  }
-  for (const Atoms &atoms : view.dims) {
-    for (const views::Atom &atom : atoms) {
-      if (atom.dim != views::kBroadcast) {
-        walked[size_t(atom.dim)] = true;
-      }
-    }
-  }
-  return std::find(walked.begin(), walked.end(), false) != walked.end();
-}
-
 std::vector<int64_t> replaced(const View &table, int64_t dim, const std::vector<int64_t> &by) {
   std::vector<int64_t> shape = table.shape();
   shape.erase(shape.begin() + dim);
@@ -68,16 +52,10 @@ std::vector<int64_t> replaced(const View &table, int64_t dim, const std::vector<
 // One operation
 //===--------------------------------------------------------------------------------------------===//
 
-void LoopBuilder::addGather(View table, int64_t dim, View index, const View &to) {
+void LoopBuilder::addGather(View table, int64_t dim, const View &index, const View &to) {
   // A dimension of size 1 is none of the view's pieces; a copy has it as its own.
   if (!hasRows(table, dim, bufferShape(table.buffer))) {
-    table = materialize(table);
-  }
-  // The interface keeps such dimensions in all tensors, but a table must not have what its indices
-  // have.
-  if (fixesDimension(table, bufferShape(table.buffer)) &&
-      fixesDimension(index, bufferShape(index.buffer))) {
-    index = materialize(index);
+    table = materialize(table, "rows-of-a-view: rows of a view are no rows in memory");
   }
   const Atoms &rows = table.dims[size_t(dim)];
   const int64_t rowDim = rows.empty() ? dim : rows[0].dim;
@@ -151,7 +129,8 @@ View GatherCalls::along(CallOp call, const View &table, const View &index) {
     }
   }
   if (!hasRows(whole, dim, loops.bufferShape(whole.buffer))) {
-    whole = loops.materialize(whole); // once, not for each table
+    whole = loops.materialize(
+        whole, "rows-of-a-view: rows of a view are no rows in memory"); // once, not for each table
   }
   for (int64_t number = 0; number < tables; ++number) {
     View from = whole, chosen = index, to = result;

@@ -97,6 +97,7 @@ private:
   View convert(CallOp call) {
     loops.setLocation(call.getLoc());
     const graph::OpRow &row = *graph::findOp(call.getCallee().str());
+    LoopBuilder::Because reason(loops, "asked-for: " + call.getCallee().str());
     switch (row.kind) {
     case OpKind::Pointwise:
       return pointwise(call, row);

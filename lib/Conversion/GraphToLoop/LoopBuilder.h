@@ -32,6 +32,21 @@ public:
 
   explicit LoopBuilder(mlir::func::FuncOp function);
 
+  /// Copies that are made while it lives are there for this reason, "key: text"; the innermost
+  /// counts.
+  class Because {
+  public:
+    Because(LoopBuilder &loops, std::string why) : loops(loops), outer(std::move(why)) {
+      std::swap(loops.why, outer);
+    }
+    ~Because() { std::swap(loops.why, outer); }
+    Because(const Because &) = delete;
+
+  private:
+    LoopBuilder &loops;
+    std::string outer;
+  };
+
   void setLocation(mlir::Location location) { loc = location; }
 
   int64_t addInput(const std::string &name, int64_t index, const std::vector<int64_t> &shape,
@@ -54,11 +69,15 @@ public:
                         const std::vector<int64_t> &shape, mlir::Type type);
   /// Copies into \p to the entries of dimension \p dim of \p table that \p index names; its
   /// dimensions take the place of that dimension.
-  void addGather(views::View table, int64_t dim, views::View index, const views::View &to);
+  void addGather(views::View table, int64_t dim, const views::View &index, const views::View &to);
   /// Copies \p from, of the same shape, into the part of a buffer that \p to shows.
   void addCopy(const views::View &from, const views::View &to);
   /// A fresh buffer with the view's elements.
   views::View materialize(const views::View &view);
+  views::View materialize(const views::View &view, const char *why) {
+    Because reason(*this, why);
+    return materialize(view);
+  }
 
   /// Like views::reshape; what no index map can express is renumbered in a buffer of its own.
   views::View reshape(const views::View &view, const std::vector<int64_t> &shape);
@@ -142,6 +161,7 @@ private:
   std::map<std::string, int64_t> usedNames;
   std::map<std::pair<std::string, uint64_t>, int64_t> constants;
   int64_t temps = 0;
+  std::string why;
 };
 
 } // namespace spyre

@@ -183,8 +183,30 @@ private:
       result.args.insert(isIndex ? result.args.begin() + indices++ : result.args.end(),
                          std::move(arg));
     }
+    nameFixedDims(result);
     equalizeRanks(result.args);
     return result;
+  }
+
+  /// Where a table is read at one place of a dimension, a symbol of range 1 stands for it: the
+  /// extent of its rows would otherwise reach over that dimension.
+  static void nameFixedDims(spec::OpSpec &result) {
+    spec::TensorArg &output = result.args.back();
+    for (spec::TensorArg &arg : result.args) {
+      for (size_t d = 0; arg.indirectCoordinate() && d + 1 < arg.deviceSize.size(); ++d) {
+        spec::Coordinate &coordinate = arg.deviceCoordinates[d];
+        if (coordinate.kind != spec::Coordinate::Kind::Constant || arg.deviceSize[d] == 1) {
+          continue;
+        }
+        const std::string name = fmt::format("f{}", result.iterationSpace.size());
+        coordinate = spec::Coordinate::var(name, coordinate.offset);
+        result.iterationSpace.push_back({name, 1, 1});
+        output.deviceSize.insert(output.deviceSize.begin(), 1);
+        output.deviceCoordinates.insert(output.deviceCoordinates.begin(),
+                                        spec::Coordinate::var(name));
+        output.strideMap.insert(output.strideMap.begin(), 0);
+      }
+    }
   }
 
   static std::string indexName(ComputeOp op, unsigned operand) {

@@ -33,6 +33,9 @@ constexpr const char *kNarrow = "fp32todl16";
 /// what follows in the stick is padding.
 constexpr const char *kOverwritesPadding = "overwrites_padding";
 
+/// Attribute of a copy: why it is there, as "key: text".
+constexpr const char *kWhy = "why";
+
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.
 struct LinearIndex {

@@ -20,6 +20,9 @@ std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
                                                  DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr);
+/// \p bytesPerNs and \p overheadNs give the predicted time of a copy.
+std::unique_ptr<mlir::Pass> createExplainPass(double bytesPerNs, double overheadNs,
+                                              DecisionTrace *trace = nullptr);
 
 /// Registers the passes of this folder by flag, for spyre-opt.
 void registerLoopPasses();

@@ -70,7 +70,10 @@ std::optional<unsigned> blockDim(const Access &access, unsigned var,
 class Arranger {
 public:
   Arranger(mlir::func::FuncOp function, DecisionTrace *trace)
-      : function(function), rewriter(function), orders(rewriter, trace) {}
+      : function(function), rewriter(function), orders(rewriter, trace) {
+    rewriter.why = "element-order: a conversion between 16 and 32 bits leaves elements in an order "
+                   "of its own, which a reader does not share";
+  }
 
   void run() {
     for (ComputeOp op : function.getOps<ComputeOp>()) {

@@ -89,11 +89,42 @@ private:
                                      type.getElementType(), op.getLoc());
     setStick(copy, stickDimOf(source, option));
     mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(unsigned(shape.size()));
+    rewriter.why = "stick-differs: " + conflictText(op, source, stickDimOf(source, option));
     rewriter.addCopy(op, source, identity, copy, identity, shape);
     note(copy, "stick-differs", "'{}' is needed {} by {}: {} elements are copied",
          source.getName().str(), stickText(stickDimOf(source, option)), op.getCallee().str(),
          bytesOf(source, stickOf(source)) / (128 / elemsPerStick(source)));
     return optionsOf[{tensor, option}] = copy;
+  }
+
+  /// Who wrote a buffer, and who is about to read it in other sticks.
+  std::string conflictText(ComputeOp reader, BufferOp source, int64_t wanted) {
+    return fmt::format("'{}', {}, lies {}; {} reads it {}", source.getName().str(),
+                       originText(source), stickText(stickOf(source)), operationText(reader),
+                       stickText(wanted));
+  }
+
+  static std::string operationText(ComputeOp op) {
+    auto output = op.getOutput().getDefiningOp<BufferOp>();
+    return fmt::format("{} -> '{}'", op.getCallee().str(), output.getName().str());
+  }
+
+  static std::string originText(BufferOp buffer) {
+    if (buffer.getIndex() && buffer.getKind() == "input") {
+      return fmt::format("input {}", *buffer.getIndex());
+    }
+    for (mlir::Operation *user :
+         llvm::reverse(llvm::SmallVector<mlir::Operation *>(buffer.getResult().getUsers()))) {
+      auto op = llvm::dyn_cast<ComputeOp>(user);
+      if (op && op.getOutput() == buffer.getResult()) {
+        return "written by " + op.getCallee().str();
+      }
+      auto host = llvm::dyn_cast<HostOp>(user);
+      if (host && llvm::is_contained(host.getOutputs(), buffer.getResult())) {
+        return "from the CPU step " + host.getCallee().str();
+      }
+    }
+    return "a constant";
   }
 
   static std::string stickText(int64_t stick) {
@@ -124,6 +155,11 @@ private:
       rewriter.addCopy(op, from, map, temp, identity, own.extents);
       return temp;
     };
+    rewriter.why = fmt::format(
+        "stick-differs: '{}', {}, lies {}; {} reads {} of it and needs {}", source.getName().str(),
+        originText(source), stickText(stickOf(source)), operationText(op),
+        coversAll(accessOf(op, index), op) ? "all" : "a part",
+        lanes ? "sticks along " + varName(op, *lanes) : std::string("one element per stick"));
     // The lanes the source has; a slice is taken along them before they change.
     const Access access = accessOf(op, index);
     const StickUse use = stickUse(access, stickOf(source));
