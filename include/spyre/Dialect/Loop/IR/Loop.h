@@ -33,6 +33,9 @@ constexpr const char *kNarrow = "fp32todl16";
 /// what follows in the stick is padding.
 constexpr const char *kOverwritesPadding = "overwrites_padding";
 
+/// Attribute of a reduction that also runs over padding of another variable: its lanes must not be
+/// what it reduces, or sums of nothing but padding would be made.
+constexpr const char *kReducesPadding = "reduces_padding";
 /// Attribute of a copy: why it is there, as "key: text".
 constexpr const char *kWhy = "why";
 

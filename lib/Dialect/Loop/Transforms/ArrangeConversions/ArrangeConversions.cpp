@@ -151,8 +151,10 @@ private:
   bool canBeArranged(ComputeOp op, unsigned var) {
     const bool isReduced = var >= op.getExtents().size() - size_t(op.getReductions());
     const bool isWhole = op.getExtents()[var] % kBlock == 0;
-    return op.getCallee() != kMatmul && !op.getIndirect() && (isWhole || !isReduced) &&
-           isSingleResult(op);
+    // Its lanes are what it reduces: rows of padding would be summed.
+    const bool sumsRows = op.getCallee().starts_with("exx2");
+    return op.getCallee() != kMatmul && !op.getIndirect() &&
+           (isWhole || (!isReduced && !sumsRows)) && isSingleResult(op);
   }
 
   void arrange(ComputeOp op) {
@@ -191,6 +193,9 @@ private:
     std::vector<int64_t> extents = logical;
     extents[var] = roundUp(extents[var], kBlock);
     op.setExtents(extents);
+    if (op.getReductions() > 0 && extents != logical) {
+      op->setDiscardableAttr(kReducesPadding, rewriter.builder.getUnitAttr());
+    }
     if (varsOf(access).count(var)) {
       BufferOp buffer = access.buffer;
       const unsigned dim = *blockDim(access, var, logical);

@@ -346,13 +346,19 @@ private:
       }
     }
     // What is chosen by indices is not known before: only the whole tensor can be copied.
-    if (source.copyFrom[0] < 0 || indexInputOf(op, index)) {
+    if (source.copyFrom[0] < 0 || indexInputOf(op, index) || readsWholeBlocks(op)) {
       return need;
     }
     if (toLegal >= 0) {
       need.privateCost = toLegal + privateBytes(op, index, lanesOf(op, index, lanes));
     }
     return need;
+  }
+
+  /// A conversion to 16 bits reads blocks of positions, more than its variable counts.
+  static bool readsWholeBlocks(ComputeOp op) {
+    const int64_t lanes = elemsPerStick(op.getOutput().getDefiningOp<BufferOp>());
+    return op.getCallee() == kNarrow && op.getExtents().back() % lanes != 0;
   }
 
   /// A layout leaves no trace of which of two dimensions of size 1 is its stick.
@@ -394,7 +400,7 @@ private:
     if (op.getCallee() == "layernormscale") { // of each pair one value
       return std::vector<Way>{{std::nullopt, -1}};
     }
-    if (op.getReductions() > 0) {
+    if (op.getReductions() > 0 && !op->hasAttr(kReducesPadding)) {
       // Lanes along what is reduced leave one element per stick.
       ways.push_back({unsigned(op.getExtents().size() - 1), -1});
     }
