@@ -193,9 +193,21 @@ void bindGraph(py::module_ &module) {
                                return py::module_::import("json").attr("loads")(
                                    record.result.decisionsJson);
                              })
+      .def_property_readonly("explanation",
+                             [](const CompileRecord &record) {
+                               return check(capi::explanationText(record.result.decisionsJson));
+                             })
       .def("save", [](const CompileRecord &record, const std::string &path) {
         check(writeToDirectory(record.result.artifacts, path));
       });
+  module.def("keep_compiles", &keepCompiles);
+  module.def("take_compiles", []() {
+    std::vector<std::shared_ptr<CompileRecord>> records;
+    for (const auto &record : takeCompiles()) {
+      records.push_back(std::const_pointer_cast<CompileRecord>(record));
+    }
+    return records;
+  });
   module.def("last_compile", []() -> py::object {
     std::shared_ptr<const CompileRecord> record = lastCompile();
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();
