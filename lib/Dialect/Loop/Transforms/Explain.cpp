@@ -7,6 +7,8 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
+#include "llvm/Support/Path.h"
+
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -66,10 +68,13 @@ const char *kindOf(ComputeOp op) {
   return changes ? "restickify" : "copy";
 }
 
-/// "file:line" of the call an operation came from.
+/// "file:line" of the call an operation came from, without directories: explanations do not depend
+/// on them.
 std::string locationText(mlir::Location location) {
   auto place = location->findInstanceOf<mlir::FileLineColLoc>();
-  return place ? fmt::format("{}:{}", place.getFilename().str(), place.getLine()) : "";
+  return place ? fmt::format("{}:{}", llvm::sys::path::filename(place.getFilename().str()).str(),
+                             place.getLine())
+               : "";
 }
 
 class Explainer {
