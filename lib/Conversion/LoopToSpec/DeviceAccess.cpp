@@ -24,27 +24,22 @@ public:
     if (unit == UnitSymbol::Outer) {
       push(1, Coordinate::var(kUnitSymbol), -1);
     }
-    std::vector<int64_t> slots = slotsOf(roles.order);
+    const std::vector<int64_t> slots = roles.slots();
     int64_t stick = roles.stick();
-    for (size_t j = 0; j + 1 < slots.size(); ++j) {
-      SPYRE_RETURN_IF_ERROR(slots[j] == stick ? addTiles(stick, j) : addPlain(slots[j], j));
+    bool hasTiles = false;
+    for (size_t j = 0; j < slots.size(); ++j) {
+      if (slots[j] == stick && !hasTiles) {
+        hasTiles = true;
+        SPYRE_RETURN_IF_ERROR(addTiles(stick, j));
+      } else if (slots[j] >= 0) {
+        SPYRE_RETURN_IF_ERROR(addPlain(slots[j], j));
+      }
     }
     addLanes(stick);
     return arg;
   }
 
 private:
-  /// Host dimension of each device dimension: all but the first, the first, the stick again.
-  static std::vector<int64_t> slotsOf(const std::vector<int64_t> &order) {
-    if (order.empty()) {
-      return {-1, -1};
-    }
-    std::vector<int64_t> slots(order.begin() + 1, order.end());
-    slots.push_back(order.front());
-    slots.push_back(order.back());
-    return slots;
-  }
-
   void push(int64_t size, Coordinate coordinate, int64_t stride) {
     arg.deviceSize.push_back(size);
     arg.deviceCoordinates.push_back(std::move(coordinate));

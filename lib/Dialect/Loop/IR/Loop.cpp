@@ -1,6 +1,7 @@
 //===- Loop.cpp - the loop dialect ----------------------------------------------------------===//
 #include "spyre/Dialect/Loop/IR/Loop.h"
 
+#include "spyre/Base/Math.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -136,6 +137,74 @@ Expected<layout::DeviceLayout> layoutOf(BufferOp buffer) {
                            "buffer '" + buffer.getName().str() + "': "));
 }
 
+std::vector<int64_t> DimRoles::slots() const {
+  if (!given.empty()) {
+    return given;
+  }
+  if (order.empty()) {
+    return {-1};
+  }
+  std::vector<int64_t> slots(order.begin() + 1, order.end());
+  slots.push_back(order.front());
+  return slots;
+}
+
+/// Device dimensions found by their strides; nothing when one has no host dimension.
+static std::optional<DimRoles> rolesByStride(const layout::DeviceLayout &layout,
+                                             const std::vector<int64_t> &shape,
+                                             const std::vector<int64_t> &stride) {
+  const int64_t lanes = layout.elemsPerStick();
+  std::vector<bool> found;
+  for (int64_t size : shape) {
+    found.push_back(size == 1);
+  }
+  auto dimWith = [&](int64_t step) {
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (!found[d] && stride[d] == step) {
+        return int64_t(d);
+      }
+    }
+    return int64_t(-1);
+  };
+  const int64_t stick = layout.strideMap.back() < 0 ? -1 : dimWith(layout.strideMap.back());
+  if (layout.arrangement != layout::ElementArrangement::Standard ||
+      (stick < 0 && layout.strideMap.back() >= 0)) {
+    return std::nullopt;
+  }
+  int64_t tiles = 1;
+  if (stick >= 0) {
+    found[size_t(stick)] = true;
+    tiles = ceilDiv(shape[size_t(stick)], lanes);
+  }
+  DimRoles roles;
+  bool hasTiles = stick < 0 || tiles == 1;
+  for (size_t j = 0; j + 1 < layout.deviceSize.size(); ++j) {
+    const int64_t size = layout.deviceSize[j], step = layout.strideMap[j];
+    const bool isTile = stick >= 0 && step == stride[size_t(stick)] * lanes &&
+                        std::count(roles.given.begin(), roles.given.end(), stick) == 0 &&
+                        (size == tiles || (size > tiles && dimWith(step) < 0));
+    const int64_t dim = isTile ? stick : dimWith(step);
+    if (dim < 0 ? size != 1 : !isTile && size < shape[size_t(dim)]) {
+      return std::nullopt;
+    }
+    hasTiles = hasTiles || isTile;
+    roles.given.push_back(dim);
+    if (dim >= 0) {
+      found[size_t(dim)] = true;
+    }
+  }
+  if (!hasTiles || std::find(found.begin(), found.end(), false) != found.end()) {
+    return std::nullopt;
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (int64_t(d) != stick) {
+      roles.order.push_back(int64_t(d));
+    }
+  }
+  roles.order.push_back(stick);
+  return roles;
+}
+
 Expected<DimRoles> dimRolesOf(BufferOp buffer) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));
   auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
@@ -143,6 +212,11 @@ Expected<DimRoles> dimRolesOf(BufferOp buffer) {
   auto order = layout.recoverDimOrder(dialect::toVector(type.getShape()),
                                       dialect::toVector(buffer.getStride()));
   if (!order.ok()) {
+    std::optional<DimRoles> byStride = rolesByStride(layout, dialect::toVector(type.getShape()),
+                                                     dialect::toVector(buffer.getStride()));
+    if (byStride) {
+      return *byStride;
+    }
     return order.status().withContext("buffer '" + buffer.getName().str() + "': ");
   }
   roles.order = *order;

@@ -74,11 +74,10 @@ Expected<Reach> reachOf(const Access &access) {
     return reach;
   }
   // Device dimensions: all but the first of the order, the first, then the lanes.
-  std::vector<int64_t> slots(roles.order.begin() + 1, roles.order.end());
-  slots.push_back(roles.order.front());
+  const std::vector<int64_t> slots = roles.slots();
   int64_t sticks = 1;
   for (size_t j = slots.size(); j-- > 0;) {
-    int64_t dim = slots[j], lanes = dim == roles.stick() ? layout.elemsPerStick() : 1;
+    int64_t dim = slots[j], lanes = dim >= 0 && dim == roles.stick() ? layout.elemsPerStick() : 1;
     for (const LinearIndex::Term &term :
          dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
       bool isLane = term.coefficient < lanes;

@@ -92,7 +92,14 @@ Expected<layout::DeviceLayout> layoutOf(BufferOp buffer);
 struct DimRoles {
   std::vector<int64_t> order; ///< dimOrder; last entry is the stick dimension or -1
   int64_t stick() const { return order.empty() ? -1 : order.back(); }
+  /// Host dimension of each device dimension but the lanes, where the layout is none of a dimOrder:
+  /// -1 for one of size 1 that stands for nothing.
+  std::vector<int64_t> given = {};
+  /// The same for every layout: all but the first of the order, then the first.
+  std::vector<int64_t> slots() const;
 };
+/// Also of a layout a user wrote down dimension by dimension, with its dimensions in any order and
+/// larger than needed. Errors: E2010, E2007.
 Expected<DimRoles> dimRolesOf(BufferOp buffer);
 
 /// The single function of a loop module, or null.

@@ -82,7 +82,7 @@ private:
     if (found != optionsOf.end()) {
       return found->second;
     }
-    BufferOp source = model.buffers[size_t(tensor)];
+    BufferOp source = denseOf(model.buffers[size_t(tensor)], op);
     auto type = llvm::cast<mlir::MemRefType>(source.getResult().getType());
     std::vector<int64_t> shape = dialect::toVector(type.getShape());
     BufferOp copy = rewriter.addTemp(source.getName().str() + "_restick", shape,
@@ -95,6 +95,36 @@ private:
          source.getName().str(), stickText(stickDimOf(source, option)), op.getCallee().str(),
          bytesOf(source, stickOf(source)) / (128 / elemsPerStick(source)));
     return optionsOf[{tensor, option}] = copy;
+  }
+
+  /// A layout a user gave may have room behind its entries, over which sticks cannot change: the
+  /// tensor in the same sticks without it.
+  BufferOp denseOf(BufferOp source, ComputeOp op) {
+    Expected<DimRoles> roles = dimRolesOf(source);
+    Expected<layout::DeviceLayout> layout = layoutOf(source);
+    auto type = llvm::cast<mlir::MemRefType>(source.getResult().getType());
+    bool hasRoom = false;
+    for (size_t j = 0; roles.ok() && layout.ok() && j < roles->given.size(); ++j) {
+      const int64_t dim = roles->given[j];
+      hasRoom = hasRoom || (dim >= 0 && dim != roles->stick() &&
+                            layout->deviceSize[j] > type.getDimSize(unsigned(dim)));
+    }
+    if (!hasRoom) {
+      return source;
+    }
+    BufferOp &dense = denseCopies[source];
+    if (!dense) {
+      std::vector<int64_t> shape = dialect::toVector(type.getShape());
+      dense = rewriter.addTemp(source.getName().str() + "_dense", shape, type.getElementType(),
+                               op.getLoc());
+      setStick(dense, roles->stick());
+      mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(unsigned(shape.size()));
+      rewriter.why = fmt::format("layout-has-room: '{}' was given with room behind its entries, "
+                                 "over which sticks cannot change",
+                                 source.getName().str());
+      rewriter.addCopy(op, source, identity, dense, identity, shape);
+    }
+    return dense;
   }
 
   /// Who wrote a buffer, and who is about to read it in other sticks.
@@ -140,7 +170,7 @@ private:
   /// What operand \p index reads, copied into a buffer over its own variables.
   void copyPrivately(ComputeOp op, unsigned index, int tensor, Lanes choice) {
     const Lanes lanes = lanesOf(op, index, choice);
-    BufferOp source = legalSource(op, index, tensor);
+    BufferOp source = denseOf(legalSource(op, index, tensor), op);
     OwnSpace own = ownSpace(op, index, rewriter.builder, varsOf(accessOf(op, index)));
     auto positionOf = [&](Lanes var) {
       auto found = var ? std::find(own.vars.begin(), own.vars.end(), *var) : own.vars.end();
@@ -230,6 +260,7 @@ private:
   Rewriter rewriter;
   /// Buffers that hold a tensor in an option; inputs are not listed in their own.
   std::map<std::pair<int, int>, BufferOp> optionsOf;
+  llvm::DenseMap<mlir::Operation *, BufferOp> denseCopies;
 };
 
 /// What comes from the host is laid out by default.
