@@ -17,8 +17,13 @@ using namespace spyre;
 using backend::test::opOf;
 using backend::test::Shape;
 
-/// Number \p i of operations as a transformer has them; \p salt makes the sizes different, up to
-/// ten thousand times without reaching the span limit.
+/// Sizes that differ, as large as the span limit allows.
+constexpr int64_t kDifferentSizes = 10000;
+/// Prime to kDifferentSizes: any number of operations has the same mix of small and large ones.
+constexpr int64_t kSaltStep = 7919;
+
+/// Number \p i of operations as a transformer has them; \p salt < kDifferentSizes makes the sizes
+/// different.
 spec::OpSpec operation(int64_t i, int64_t salt) {
   const Shape full{{"c1", "c0"}, "c1"};
   int64_t rows = 512 + 32 * (salt % 1000);
@@ -65,7 +70,7 @@ BENCHMARK(single)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 void different(benchmark::State &state) {
   std::vector<spec::OpSpec> operations;
   for (int64_t i = 0; i < state.range(0); ++i) {
-    operations.push_back(operation(i, i));
+    operations.push_back(operation(i, i * kSaltStep % kDifferentSizes));
   }
   compile(state, operations);
   state.SetComplexityN(state.range(0));
@@ -76,7 +81,7 @@ BENCHMARK(different)->RangeMultiplier(10)->Range(10, 10000)->Complexity()->Unit(
 void repeated(benchmark::State &state) {
   std::vector<spec::OpSpec> operations;
   for (int64_t i = 0; i < state.range(0); ++i) {
-    operations.push_back(operation(i, i % 8));
+    operations.push_back(operation(i, i % 8 * kSaltStep % kDifferentSizes));
   }
   compile(state, operations);
   state.SetComplexityN(state.range(0));

@@ -39,8 +39,7 @@ Instruction make(Opcode opcode, Function function, std::array<int64_t, 3> counts
   Instruction instruction;
   instruction.opcode = opcode;
   instruction.function = function;
-  instruction.operandCount = uint8_t(operands.size());
-  std::copy(operands.begin(), operands.end(), instruction.operands.begin());
+  instruction.operands = operands;
   for (size_t i = 0; i < counts.size(); ++i) {
     size_t level = spyre::program::kMaxLevels - counts.size() + i;
     instruction.counts[level] = counts[i];

@@ -148,9 +148,10 @@ Status checkArrivals(const Kernel &kernel) {
     if (!input.arrival) {
       continue;
     }
-    if (kernel.op.opClass == OpClass::Restickify) {
+    // They read sticks in groups, which may have several owners.
+    if (kernel.op.opClass == OpClass::Restickify || kernel.op.opClass == OpClass::Conversion) {
       return error<5302>("{}: its input lies in LX by another division; copy it (identity) into "
-                         "the division of the restickify first",
+                         "the division of the operation first",
                          kernel.name);
     }
     if (!kernel.output.inLx) {

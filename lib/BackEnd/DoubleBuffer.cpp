@@ -196,7 +196,7 @@ private:
 
 Instruction Renamer::renamed(const Instruction &instruction) const {
   Instruction result = instruction;
-  for (size_t i = 0; i < result.operandCount; ++i) {
+  for (size_t i = 0; i < result.operands.size(); ++i) {
     Operand &operand = result.operands[i];
     if (operand.kind == Operand::Kind::Constant) {
       continue;

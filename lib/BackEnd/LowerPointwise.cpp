@@ -54,21 +54,19 @@ static Status checkRules(const Kernel &kernel) {
 /// Turns the operands of a Vector, the tensors in their order, into those of its function.
 static void completeVector(const OpInfo &op, const std::vector<uint32_t> &constants,
                            program::Instruction &instruction) {
-  size_t count = instruction.operandCount - 1u;
-  program::Operand result = instruction.operands[count];
+  std::vector<program::Operand> &operands = instruction.operands;
+  program::Operand result = operands.back();
+  operands.pop_back();
   if (op.form == VectorForm::Swapped) {
-    std::swap(instruction.operands[0], instruction.operands[1]);
+    std::swap(operands[0], operands[1]);
   } else if (op.form == VectorForm::Pair) {
-    instruction.operands[count] = instruction.operands[0];
-    instruction.operands[count++].splatLane = 1;
+    operands.push_back(program::Operand(operands[0]));
+    operands.back().splatLane = 1;
   }
   for (uint32_t bits : constants) {
-    program::Operand &operand = instruction.operands[count++] = {};
-    operand.kind = program::Operand::Kind::Constant;
-    operand.offset = bits;
+    operands.push_back(program::constantOperand(bits));
   }
-  instruction.operands[count] = result;
-  instruction.operandCount = uint8_t(count + 1);
+  operands.push_back(result);
 }
 
 namespace {

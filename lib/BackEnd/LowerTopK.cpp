@@ -176,14 +176,11 @@ static void raiseTile(const TopK &topk, PhaseBuilder &builder) {
 }
 
 static void addLowest(program::Phase &phase) {
+  const auto lowest = std::bit_cast<uint32_t>(std::numeric_limits<float>::lowest());
   for (Instruction &instruction : phase.instructions) {
     if (instruction.opcode == Opcode::Vector) {
-      instruction.operands[2] = instruction.operands[1];
-      instruction.operands[1] = {};
-      instruction.operands[1].kind = program::Operand::Kind::Constant;
-      instruction.operands[1].offset =
-          std::bit_cast<uint32_t>(std::numeric_limits<float>::lowest());
-      instruction.operandCount = 3;
+      instruction.operands.insert(instruction.operands.begin() + 1,
+                                  program::constantOperand(lowest));
     }
   }
 }

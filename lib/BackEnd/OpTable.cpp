@@ -97,6 +97,10 @@ static constexpr OpInfo kLowered[] = {
                {"scaleact", "shiftact"}),
     conversion("csqint8wt", DataFormat::Sen169Fp16, DataFormat::SenInt8, Packing::Wt,
                {"scaleact", "shiftact"}),
+    conversion("csqint4", DataFormat::Sen169Fp16, DataFormat::SenInt4, Packing::Mb,
+               {"scaleact", "shiftact"}),
+    conversion("csqint4wt", DataFormat::Sen169Fp16, DataFormat::SenInt4, Packing::Wt,
+               {"scaleact", "shiftact"}),
 };
 
 /// Names of the interface whose meaning is fixed [spec: codegen-and-backend 3.1, 3.2]. A name that
@@ -105,10 +109,9 @@ static constexpr std::string_view kDocumented[] = {"matmul"};
 
 /// Names the interface lists without saying what they compute.
 static constexpr std::string_view kNamedOnly[] = {
-    "avgpoolnmapfwd", "batchmatmulint4",    "batchnormfwd",
-    "conv2dfp8",      "conv2dint4",         "conv2dint8",
-    "csqint4",        "csqint4wt",          "fnms",
-    "maskbyindex",    "quantscalepertoken", "quantscalepertokenfp8"};
+    "avgpoolnmapfwd",     "batchmatmulint4",      "batchnormfwd", "conv2dfp8",
+    "conv2dint4",         "conv2dint8",           "fnms",         "maskbyindex",
+    "quantscalepertoken", "quantscalepertokenfp8"};
 
 bool OpInfo::computesIntegers() const {
   using enum Function;

@@ -40,14 +40,16 @@ enum class VectorForm : uint8_t {
   MeanOfPair,
 };
 
-/// How two sticks of the wider element share one of the narrower (docs/adr/0019).
+/// How sticks of the wider element share one of the narrower, two in 8 bits and four in 4
+/// (docs/adr/0019).
 enum class Packing : uint8_t {
   None,
   /// Sticks of the same dimension, groups of 8 lanes alternating.
   Ch,
-  /// Sticks of two elements of a partner dimension, groups of 8 lanes alternating.
+  /// Sticks of two elements of a partner dimension, groups of 8 lanes alternating; in 4 bits two of
+  /// each.
   Mb,
-  /// The same, single lanes alternating.
+  /// Sticks of elements of a partner dimension, single lanes alternating.
   Wt,
 };
 

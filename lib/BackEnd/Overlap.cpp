@@ -52,7 +52,7 @@ static void collectTransfers(const std::vector<Node> &body, std::vector<const No
       break;
     case Opcode::Store:
     case Opcode::Scatter:
-      stores.push_back(transferOf(instruction, instruction.operandCount - 1u, loops, buffers));
+      stores.push_back(transferOf(instruction, instruction.operands.size() - 1, loops, buffers));
       break;
     default:
       loops.push_back(&node);

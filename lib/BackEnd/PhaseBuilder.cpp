@@ -225,7 +225,7 @@ void PhaseBuilder::emitAs(numerics::DataFormat format, Instruction instruction,
   SPYRE_CHECK(joined.size() <= program::kMaxLevels,
               "tiles span at most as many axes as an instruction has levels");
   instruction.format = format;
-  instruction.operandCount = uint8_t(places.size());
+  instruction.operands.resize(places.size());
   size_t first = program::kMaxLevels - joined.size();
   for (size_t l = 0; l < joined.size(); ++l) {
     instruction.counts[first + l] = joined[l].count;

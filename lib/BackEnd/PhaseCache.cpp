@@ -122,7 +122,7 @@ void PhaseCache::repeat(const std::vector<SuperDsc> &operations, program::Progra
           movedBuffer(program.buffers[size_t(buffer)], from, to, repetition.phase));
     }
     for (program::Instruction &instruction : phase.instructions) {
-      for (size_t i = 0; i < instruction.operandCount; ++i) {
+      for (size_t i = 0; i < instruction.operands.size(); ++i) {
         program::Operand &operand = instruction.operands[i];
         operand.buffer = operand.buffer < 0 ? -1 : moved.at(operand.buffer);
       }

@@ -86,7 +86,7 @@ std::vector<LxUse> lxUses(const Instruction &instruction,
                           const std::vector<program::Buffer> &buffers) {
   std::vector<LxUse> uses;
   program::OperandRoles roles = program::operandRoles(instruction);
-  for (size_t i = 0; i < instruction.operandCount; ++i) {
+  for (size_t i = 0; i < instruction.operands.size(); ++i) {
     bool inLx = roles.role[i] != Role::DdrStick && roles.role[i] != Role::Number &&
                 instruction.operands[i].kind == Operand::Kind::Memory;
     if (inLx) {

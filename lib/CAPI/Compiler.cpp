@@ -40,9 +40,11 @@ public:
   Expected<CompileResult> fromText(Phase phase, std::string text) {
     SPYRE_RETURN_IF_ERROR(checkOrder(phase));
     keep(phase, text);
-    for (; phase < Phase::Division && phase < target; phase = Phase(int(phase) + 1)) {
-      SPYRE_ASSIGN_OR_RETURN(text, pipelines::runIrPhase(phase, text, pipeline));
-      keep(Phase(int(phase) + 1), text);
+    for (Phase next = borderAfter(phase); next <= target && next <= lastText();
+         next = borderAfter(phase)) {
+      SPYRE_ASSIGN_OR_RETURN(text, pipelines::runIrPhases(phase, next, text, pipeline));
+      phase = next;
+      keep(phase, text);
     }
     if (phase == target) {
       SPYRE_RETURN_IF_ERROR(pipelines::checkIrText(text));
@@ -50,7 +52,7 @@ public:
       artifacts[std::string(pipelines::phaseName(phase)) + ".mlir"] = text;
       return finish(std::move(artifacts));
     }
-    SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, pipelines::emitOpSpecs(text, pipeline));
+    SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, pipelines::emitOpSpecs(phase, text, pipeline));
     return fromArtifacts(Phase::OpSpec, std::move(artifacts));
   }
 
@@ -68,6 +70,17 @@ public:
   }
 
 private:
+  /// The next phase whose text is wanted: the contract between front end and planners, the one to
+  /// stop at, or each one.
+  Phase borderAfter(Phase phase) const {
+    const Phase next = Phase(int(phase) + 1);
+    const Phase contract = phase < Phase::Layout ? Phase::Layout : Phase::Division;
+    return options.keepPhases ? next : std::max(next, std::min(contract, target));
+  }
+  /// Planned loop IR is an artifact only for those who look at it.
+  Phase lastText() const {
+    return options.keepPhases || target == Phase::Division ? Phase::Division : Phase::Layout;
+  }
   void keep(Phase phase, const std::string &text) {
     log(LogLevel::Debug, "compiler", "phase={} bytes={}", pipelines::phaseName(phase), text.size());
     if (options.keepPhases) {

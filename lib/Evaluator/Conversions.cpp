@@ -1,15 +1,16 @@
 //===- Conversions.cpp - values in another format, at the place the packing gives them ------===//
 //
-// Where a value goes (docs/adr/0019). The names with a partner dimension, `mb` and `wt`, say it
-// in the output's coordinates. All others keep the stick dimension, and two sticks of the wider
-// element are dealt out in groups of 8 values: of 2 w values, w being the lanes of the wide stick,
-// value i of group j of stick s has
+// Where a value goes (docs/adr/0019). The output's coordinates say it, when a stick of the output
+// has as many values of the stick dimension as one of the input: the names with a partner
+// dimension, but for `csqint4`. In all others two sticks of the wider element are dealt out in
+// groups of 8 values: of 2 w values, w being the lanes of the wide stick, value i of group j of
+// stick s has
 //
 //     wide position    w * s + 8 * j + i
 //     dense position   8 * (2 * j + s) + i
 //
 // Example: dl16tofp32 puts the values 8..15 of a stick of 64 to the start of the second stick
-// of 32.
+// of 32. csqint4 does so with its stick dimension (w = 64) in each row of the partner.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Numerics/Functions.h"
 
@@ -45,6 +46,8 @@ constexpr Rule kRules[] = {
     {"csqint8ch", DataFormat::Sen169Fp16, DataFormat::SenInt8, Rule::Partner::None, true},
     {"csqint8mb", DataFormat::Sen169Fp16, DataFormat::SenInt8, Rule::Partner::Middle, true},
     {"csqint8wt", DataFormat::Sen169Fp16, DataFormat::SenInt8, Rule::Partner::Inside, true},
+    {"csqint4", DataFormat::Sen169Fp16, DataFormat::SenInt4, Rule::Partner::Middle, true},
+    {"csqint4wt", DataFormat::Sen169Fp16, DataFormat::SenInt4, Rule::Partner::Inside, true},
 };
 
 const Rule *findRule(const std::string &op) {
@@ -93,15 +96,16 @@ bool hasSticks(const OpSpec &spec, const Rule &rule) {
       last.kind != Coordinate::Kind::Mod) {
     return false;
   }
+  const int64_t lanes = numerics::elemsPerStick(rule.to);
   switch (rule.partner) {
   case Rule::Partner::None:
     return spec::stickRank(out) == 1 && last.symbol == lane.symbol;
-  case Rule::Partner::Middle:
-    return lastSizes(out, 3) == std::vector<int64_t>{8, 2, 8} && last.symbol == lane.symbol &&
-           spec::stickElements(out, lane.symbol) == 64;
-  case Rule::Partner::Inside:
-    return lastSizes(out, 2) == std::vector<int64_t>{64, 2} && last.symbol != lane.symbol &&
-           spec::stickElements(out, lane.symbol) == 64;
+  case Rule::Partner::Middle: // [8, 2, 8] in 8 bits, [16, 2, 8] in 4
+    return lastSizes(out, 3) == std::vector<int64_t>{lanes / 16, 2, 8} &&
+           last.symbol == lane.symbol && spec::stickElements(out, lane.symbol) == lanes / 2;
+  case Rule::Partner::Inside: // [64, 2] in 8 bits, [64, 4] in 4
+    return lastSizes(out, 2) == std::vector<int64_t>{64, lanes / 64} &&
+           last.symbol != lane.symbol && spec::stickElements(out, lane.symbol) == 64;
   }
   return false;
 }
@@ -145,7 +149,7 @@ void evaluateConversion(const Operation &operation) {
   const float scale = constantOf(spec, "scaleact"), shift = constantOf(spec, "shiftact");
   const size_t stick = size_t(in.stick);
   auto positionInOutput = [&](int64_t position) {
-    if (rule.partner != Rule::Partner::None) {
+    if (out.stickElems[stick] == in.lanes) {
       return position;
     }
     return in.lanes > out.lanes ? widePosition(position, out.lanes)

@@ -19,14 +19,6 @@ using spec::TensorArg;
 
 namespace {
 
-int64_t tensorBytes(const TensorArg &arg) {
-  int64_t bytes = numerics::elementBytes(arg.deviceDtype);
-  for (int64_t size : arg.deviceSize) {
-    bytes *= size;
-  }
-  return bytes;
-}
-
 bool isArithmetic(numerics::DataFormat format) {
   return format == numerics::DataFormat::Sen169Fp16 || format == numerics::DataFormat::IeeeFp32;
 }
@@ -114,9 +106,10 @@ private:
       return checkNarrowMatmul(spec);
     }
     for (const TensorArg &arg : spec.args) {
-      const bool fits = copies ? numerics::elementBytes(arg.deviceDtype) ==
-                                     numerics::elementBytes(spec.args[0].deviceDtype)
-                               : isArithmetic(arg.deviceDtype);
+      const int64_t bytes = numerics::elementBytes(arg.deviceDtype);
+      const bool fits = copies
+                            ? bytes > 0 && bytes == numerics::elementBytes(spec.args[0].deviceDtype)
+                            : isArithmetic(arg.deviceDtype);
       // The indices of a topk are checked by its rule.
       if (!fits && !(isTopKRule(spec.op) && !arg.isInput)) {
         return error<1401>("op '{}' on {} has no rule; convert first", spec.op,

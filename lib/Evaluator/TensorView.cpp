@@ -12,6 +12,22 @@ namespace spyre::evaluator {
 
 using spec::Coordinate;
 
+static constexpr int64_t kStickBytes = 128;
+
+int64_t tensorBytes(const spec::TensorArg &arg) {
+  int64_t elements = 1;
+  for (int64_t size : arg.deviceSize) {
+    elements *= size; // In range: verifyOpSpec.
+  }
+  return elements / numerics::elemsPerStick(arg.deviceDtype) * kStickBytes;
+}
+
+TensorView::Part TensorView::partOf(int64_t offsetElems) const {
+  const int64_t perByte = lanes / kStickBytes;
+  const int bitsEach = int(8 / perByte);
+  return {data + offsetElems / perByte, int(offsetElems % perByte) * bitsEach, (1 << bitsEach) - 1};
+}
+
 float TensorView::load(int64_t offsetElems) const {
   if (format == numerics::DataFormat::Sen169Fp16) {
     uint16_t element = 0;
@@ -19,6 +35,12 @@ float TensorView::load(int64_t offsetElems) const {
     return numerics::dl16ToFloat(element);
   }
   float element = 0;
+  if (elementBytes == 0) {
+    const Part part = partOf(offsetElems);
+    const uint8_t first = uint8_t(*part.byte >> part.shift & part.mask);
+    numerics::deviceToFloat(format, &first, &element, 1);
+    return element;
+  }
   numerics::deviceToFloat(format, bits(offsetElems), &element, 1);
   return element;
 }
@@ -30,6 +52,12 @@ void TensorView::store(int64_t offsetElems, float value) const {
     std::memcpy(element, &rounded, sizeof(rounded));
   } else {
     numerics::floatToDevice(format, &value, element, 1);
+  }
+  if (elementBytes == 0) {
+    const Part part = partOf(offsetElems);
+    *part.byte =
+        uint8_t((*part.byte & ~(part.mask << part.shift)) | (element[0] & part.mask) << part.shift);
+    return;
   }
   storeBits(offsetElems, element);
 }
@@ -119,14 +147,10 @@ Expected<TensorView> makeTensorView(const spec::OpSpec &spec, size_t argument,
   view.format = arg.deviceDtype;
   view.elementBytes = numerics::elementBytes(arg.deviceDtype);
   view.lanes = numerics::elemsPerStick(arg.deviceDtype);
-  int64_t elements = 1;
-  for (int64_t size : arg.deviceSize) {
-    elements *= size; // In range: verifyOpSpec.
-  }
-  if (elements * view.elementBytes > dataBytes) {
+  if (tensorBytes(arg) > dataBytes) {
     return error<1402>("op '{}', argument {}: the tensor has {} bytes, its buffer only {}; bind a "
                        "buffer of the size of the layout",
-                       spec.op, argument, elements * view.elementBytes, dataBytes);
+                       spec.op, argument, tensorBytes(arg), dataBytes);
   }
   const std::vector<int64_t> strides = rowMajorStrides(arg.deviceSize);
   view.uses.assign(extents.size(), false);

@@ -25,6 +25,7 @@ using Point = std::vector<int64_t>;
 struct TensorView {
   uint8_t *data = nullptr;
   numerics::DataFormat format = numerics::DataFormat::Sen169Fp16;
+  /// 0 for elements of fewer than 8 bits, which are the lowest bits of their byte first.
   int64_t elementBytes = 0;
   int64_t lanes = 0;
   /// Symbol with most of the lanes, -1 for one value per stick.
@@ -51,9 +52,17 @@ struct TensorView {
   float load(int64_t offsetElems) const;
   /// Rounds once. A tensor with one value per stick holds it in all lanes.
   void store(int64_t offsetElems, float value) const;
-  /// The element's bits from \p source, or zero bits for nullptr.
+  /// The element's bits from \p source, or zero bits for nullptr. Of whole bytes only.
   void storeBits(int64_t offsetElems, const uint8_t *source) const;
   const uint8_t *bits(int64_t offsetElems) const { return data + offsetElems * elementBytes; }
+
+private:
+  /// Of elements that share a byte: which byte, and which of its bits.
+  struct Part {
+    uint8_t *byte;
+    int shift, mask;
+  };
+  Part partOf(int64_t offsetElems) const;
 };
 
 /// An index tensor as it was before the operation.
@@ -63,6 +72,9 @@ struct IndexView {
 
   int64_t at(const Point &point) const;
 };
+/// Of a tensor that verifyOpSpec has seen.
+int64_t tensorBytes(const spec::TensorArg &arg);
+
 /// By name.
 using IndexViews = std::map<std::string, std::shared_ptr<const IndexView>>;
 

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -130,6 +131,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(createGraphToLoopPass());
     return;
   case Phase::Loop:
+    manager.addPass(loop::createElideOutputCopiesPass(options.trace));
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
@@ -171,23 +173,37 @@ Status checkIrText(const std::string &text) {
   return Status::success();
 }
 
-Expected<std::string> runIrPhase(Phase from, const std::string &text, const Options &options) {
+/// The passes from one phase to the other. What each phase leaves is verified; that of the last one
+/// only if
+/// \p verifyLast: who reads its text verifies it.
+static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Phase to,
+                        bool verifyLast, const Options &options) {
+  DiagnosticCollector diagnostics(&session.context);
+  for (Phase phase = from; phase < to; phase = Phase(int(phase) + 1)) {
+    mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
+    addPasses(manager, phase, options);
+    manager.enableVerifier(false);
+    const bool verifies = verifyLast || int(phase) + 1 < int(to);
+    if (mlir::failed(manager.run(module)) || (verifies && mlir::failed(mlir::verify(module)))) {
+      return diagnostics.status();
+    }
+  }
+  return Status::success();
+}
+
+Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
+                                  const Options &options) {
   Session session;
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
-  mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
-  addPasses(manager, from, options);
-  // The next phase reads, and so verifies, what this one prints.
-  manager.enableVerifier(false);
-  DiagnosticCollector diagnostics(&session.context);
-  if (mlir::failed(manager.run(*module))) {
-    return diagnostics.status();
-  }
+  SPYRE_RETURN_IF_ERROR(runPasses(session, *module, from, to, /*verifyLast=*/false, options));
   return printIr(*module);
 }
 
-Expected<Artifacts> emitOpSpecs(const std::string &text, const Options &options) {
+Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Options &options) {
   Session session;
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
+  SPYRE_RETURN_IF_ERROR(
+      runPasses(session, *module, from, Phase::Division, /*verifyLast=*/true, options));
   return emitSpecs(*module, options.device);
 }
 

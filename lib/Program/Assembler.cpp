@@ -331,9 +331,9 @@ Status Assembler::operands(Instruction &instruction) {
       all.push_back(input);
     } while (lexer.take(","));
   }
-  instruction.operandCount = uint8_t(all.size() + 1);
+  instruction.operands.resize(all.size() + 1);
   all.insert(all.begin() + std::ptrdiff_t(resultOperand(instruction)), result);
-  std::copy(all.begin(), all.end(), instruction.operands.begin());
+  instruction.operands = std::move(all);
   return Status::success();
 }
 

@@ -113,7 +113,7 @@ static void putOperand(ByteWriter &out, const Operand &operand) {
 }
 
 static void putInstruction(ByteWriter &out, const Instruction &instruction) {
-  size_t operands = std::min<size_t>(instruction.operandCount, kMaxOperands);
+  size_t operands = std::min(instruction.operands.size(), kMaxOperands);
   out.put(uint8_t(instruction.opcode));
   out.put(uint8_t(instruction.function));
   out.put(uint8_t(instruction.format));
@@ -172,9 +172,9 @@ static void putBuffer(ByteWriter &out, const Buffer &buffer) {
 
 uint64_t symbolValueOffset(size_t index) { return kHeaderBytes + kSymbolValueBytes * index; }
 
-/// Mostly more than the bytes of the program, so that they are not copied while they grow.
+/// At least the bytes of the program, so that they are not copied while they grow, and hardly more:
+/// memory that is touched for the first time is what a large program pays for.
 static size_t roomFor(const Program &program) {
-  constexpr size_t kUsualOperands = 3;
   size_t bytes = kHeaderBytes + 4096;
   for (const Symbol &symbol : program.symbols) {
     bytes += kSymbolValueBytes + kNameHeaderBytes + symbol.name.size() + 8;
@@ -187,7 +187,9 @@ static size_t roomFor(const Program &program) {
     for (const std::vector<int64_t> &table : phase.coreTables) {
       bytes += kTableHeaderBytes + table.size() * sizeof(int64_t);
     }
-    bytes += phase.instructions.size() * (kInstructionBytes + kUsualOperands * kOperandBytes);
+    for (const Instruction &instruction : phase.instructions) {
+      bytes += kInstructionBytes + instruction.operands.size() * kOperandBytes;
+    }
   }
   return bytes;
 }
@@ -250,7 +252,7 @@ static Expected<Operand> takeOperand(ByteReader &in) {
 }
 
 /// The part of an instruction before its operands. The caller has checked its size.
-static Expected<Instruction> takeInstructionHead(ByteReader &in) {
+static Expected<Instruction> takeInstructionHead(ByteReader &in, size_t &operandCount) {
   Instruction instruction;
   instruction.opcode = Opcode(in.take<uint8_t>());
   instruction.function = Function(in.take<uint8_t>());
@@ -258,7 +260,7 @@ static Expected<Instruction> takeInstructionHead(ByteReader &in) {
   instruction.toFormat = numerics::DataFormat(in.take<uint8_t>());
   instruction.unit = Unit(in.take<uint8_t>());
   instruction.token = in.take<uint8_t>();
-  instruction.operandCount = in.take<uint8_t>();
+  operandCount = in.take<uint8_t>();
   uint64_t reserved = in.take<uint8_t>();
   instruction.validLanes = in.take<uint16_t>();
   instruction.elementBytes = in.take<uint16_t>();
@@ -280,16 +282,18 @@ static Expected<Instruction> takeInstruction(ByteReader &in) {
   if (!in.has(1, kInstructionBytes)) {
     return truncated(in, "an instruction");
   }
-  SPYRE_ASSIGN_OR_RETURN(Instruction instruction, takeInstructionHead(in));
-  if (instruction.operandCount > kMaxOperands) {
+  size_t operandCount = 0;
+  SPYRE_ASSIGN_OR_RETURN(Instruction instruction, takeInstructionHead(in, operandCount));
+  if (operandCount > kMaxOperands) {
     return error<5102>("the instruction before byte {} has {} operands, the most are {}",
-                       in.offset(), instruction.operandCount, kMaxOperands);
+                       in.offset(), operandCount, kMaxOperands);
   }
-  if (!in.has(instruction.operandCount, kOperandBytes)) {
+  if (!in.has(operandCount, kOperandBytes)) {
     return truncated(in, "the operands of an instruction");
   }
-  for (size_t i = 0; i < instruction.operandCount; ++i) {
-    SPYRE_ASSIGN_OR_RETURN(instruction.operands[i], takeOperand(in));
+  instruction.operands.resize(operandCount);
+  for (Operand &operand : instruction.operands) {
+    SPYRE_ASSIGN_OR_RETURN(operand, takeOperand(in));
   }
   return instruction;
 }

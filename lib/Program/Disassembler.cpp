@@ -109,7 +109,7 @@ static std::string operandText(const Program &program, const Operand &operand) {
 
 /// The result comes first, as in an assignment.
 static std::string operandsText(const Program &program, const Instruction &instruction) {
-  size_t count = std::min<size_t>(instruction.operandCount, kMaxOperands);
+  size_t count = instruction.operands.size();
   if (count == 0) {
     return "";
   }

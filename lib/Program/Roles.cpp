@@ -91,7 +91,7 @@ OperandRoles operandRoles(const Instruction &instruction) {
 }
 
 size_t resultOperand(const Instruction &instruction) {
-  size_t last = std::max<size_t>(instruction.operandCount, 1) - 1;
+  size_t last = std::max<size_t>(instruction.operands.size(), 1) - 1;
   return instruction.opcode == Opcode::TopK ? std::min<size_t>(last, 1) : last;
 }
 

@@ -325,13 +325,9 @@ Status checkOperands(const PhaseScope &scope, const Instruction &instruction) {
   SPYRE_RETURN_IF_ERROR(checkExchange(scope, instruction));
   OperandRoles roles = operandRoles(instruction);
   const char *name = opcodeName(instruction.opcode);
-  if (instruction.operandCount != roles.count) {
-    return error<5103>("{} takes {} operands, not {}", name, roles.count, instruction.operandCount);
-  }
-  for (size_t i = roles.count; i < kMaxOperands; ++i) {
-    if (instruction.operands[i] != Operand()) {
-      return error<5103>("operand {} is set but {} takes {}", i, name, roles.count);
-    }
+  if (instruction.operands.size() != roles.count) {
+    return error<5103>("{} takes {} operands, not {}", name, roles.count,
+                       instruction.operands.size());
   }
   for (size_t i = 0; i < roles.count; ++i) {
     SPYRE_RETURN_IF_ERROR(OperandVerifier(scope, instruction, i, roles.role[i]).run());

@@ -201,7 +201,7 @@ int64_t Core::addressTerms(const Operand &operand) const {
 
 bool Core::resolve(const PlannedInstruction &planned, std::span<const size_t> owners,
                    Places &found) {
-  for (size_t op = 0; op < planned.source->operandCount; ++op) {
+  for (size_t op = 0; op < planned.source->operands.size(); ++op) {
     if (!resolveOperand(planned, op, owners[op], found[op])) {
       return false;
     }

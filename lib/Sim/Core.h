@@ -240,7 +240,7 @@ template <typename Body>
 bool Core::forEachRun(const PlannedInstruction &planned, const Nest &nest, const Places &places,
                       Body body) {
   constexpr size_t kInner = program::kMaxLevels - 1;
-  size_t operands = planned.source->operandCount;
+  size_t operands = planned.source->operands.size();
   Run run;
   run.count = nest.counts[kInner];
   for (size_t op = 0; op < operands; ++op) {

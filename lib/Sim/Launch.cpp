@@ -276,7 +276,7 @@ Status Machine::checkRaces(std::span<Core> active, const PlannedPhase &phase,
     const program::Instruction &source = *phase.instructions[instruction].source;
     size_t ddrOperand = program::operandRoles(source).role[0] == program::Role::DdrStick
                             ? 0
-                            : source.operandCount - size_t(1);
+                            : source.operands.size() - 1;
     return context.buffers[size_t(source.operands[ddrOperand].buffer)].source->name;
   };
   if (race->bothWrite) {

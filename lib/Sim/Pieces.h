@@ -57,7 +57,7 @@ inline Access wholeReach(const PlannedOperand &operand, const Place &place) {
 inline bool mayReadOwnResult(const PlannedInstruction &planned, const Core::Places &places) {
   size_t result = program::resultOperand(*planned.source);
   Access output = wholeSticks(wholeReach(planned.operands[result], places[result]));
-  for (size_t op = 0; op < planned.source->operandCount; ++op) {
+  for (size_t op = 0; op < planned.source->operands.size(); ++op) {
     const PlannedOperand &operand = planned.operands[op];
     if (op != result && operand.inMemory && !operand.inDdr &&
         wholeSticks(wholeReach(operand, places[op])).overlaps(output)) {

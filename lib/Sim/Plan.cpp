@@ -57,7 +57,7 @@ static bool walksAsOne(const Nest &nest, size_t outer, const Nest &inside, size_
 static Nest simplifiedNest(const Instruction &instruction) {
   Nest nest;
   nest.counts = instruction.counts;
-  for (size_t op = 0; op < kMaxOperands; ++op) {
+  for (size_t op = 0; op < instruction.operands.size(); ++op) {
     nest.strides[op] = instruction.operands[op].stride;
   }
   Nest result;
@@ -136,7 +136,7 @@ static bool readsResult(const Instruction &source) {
 static void planOperands(PlannedInstruction &planned) {
   const Instruction &source = *planned.source;
   program::OperandRoles roles = program::operandRoles(source);
-  for (size_t op = 0; op < source.operandCount; ++op) {
+  for (size_t op = 0; op < source.operands.size(); ++op) {
     PlannedOperand &operand = planned.operands[op];
     operand.role = roles.role[op];
     operand.inMemory = source.operands[op].kind == program::Operand::Kind::Memory;
@@ -202,7 +202,7 @@ static void planTransfer(PlannedInstruction &planned, const program::Phase &phas
 
 static void addLxTraffic(PlannedInstruction &planned, uint64_t points) {
   const Instruction &source = *planned.source;
-  for (size_t op = 0; op < source.operandCount; ++op) {
+  for (size_t op = 0; op < source.operands.size(); ++op) {
     const PlannedOperand &operand = planned.operands[op];
     if (!operand.inMemory || operand.role == Role::Number || operand.inDdr) {
       continue;

@@ -42,7 +42,7 @@ bool Core::runUnit() {
   case Opcode::Fill:
     return runs(&Core::fill);
   case Opcode::Vector:
-    return pieces(&Core::vector, source.operandCount - 1u);
+    return pieces(&Core::vector, source.operands.size() - 1);
   case Opcode::Accumulate:
     return pieces(&Core::accumulate, 1);
   case Opcode::Finish:

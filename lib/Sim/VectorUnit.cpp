@@ -47,7 +47,7 @@ static void encode(DataFormat format, const float *values, uint8_t *stick, int64
 static constexpr int64_t kLinesPerBatch = 4 * kBatchSticks;
 
 bool Core::vector(const Run &run) {
-  size_t inputs = current->source->operandCount - 1u;
+  size_t inputs = current->source->operands.size() - 1;
   for (size_t i = 0; i < inputs; ++i) {
     if (current->operands[i].inMemory && !checkInput(i, run.operands[i])) {
       return false;
@@ -70,7 +70,7 @@ bool Core::vector(const Run &run) {
 bool Core::vectorDirect(const Run &run) {
   const program::Instruction &source = *current->source;
   bool wholeStick = current->operands[0].inMemory && source.operands[0].splatLane < 0;
-  if (source.operandCount != 2 || !wholeStick) {
+  if (source.operands.size() != 2 || !wholeStick) {
     return false;
   }
   auto forEachStick = [&](auto body) {
@@ -95,7 +95,7 @@ bool Core::vectorDirect(const Run &run) {
 
 void Core::fillConstants() {
   const program::Instruction &source = *current->source;
-  for (size_t i = 0; i + 1 < source.operandCount; ++i) {
+  for (size_t i = 0; i + 1 < source.operands.size(); ++i) {
     if (source.operands[i].kind == Operand::Kind::Constant) {
       auto value = std::bit_cast<float>(uint32_t(source.operands[i].offset));
       std::fill_n(scratch->inputs[i], kBatchSticks * current->lanes, value);
@@ -136,7 +136,7 @@ void Core::readInput(size_t input, const Run &run, int64_t first, int64_t sticks
 
 void Core::vectorBatch(const Run &run, int64_t first, int64_t sticks) {
   const program::Instruction &source = *current->source;
-  size_t inputs = source.operandCount - 1u;
+  size_t inputs = source.operands.size() - 1;
   std::array<const float *, program::kMaxOperands - 1> values{};
   for (size_t i = 0; i < inputs; ++i) {
     readInput(i, run, first, sticks);
@@ -167,7 +167,7 @@ void Core::vectorBatch(const Run &run, int64_t first, int64_t sticks) {
 /// A lane is padding when it is in one of the inputs.
 void Core::vectorPadding(const Run &run) {
   const program::Instruction &source = *current->source;
-  size_t inputs = source.operandCount - 1u;
+  size_t inputs = source.operands.size() - 1;
   const Access &output = run.operands[inputs];
   bool clean = true;
   for (size_t i = 0; i < inputs && clean; ++i) {

@@ -4,135 +4,139 @@
 #include "spyre/Base/Json.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace spyre::spec {
 
-static bool isPlain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
+/// Characters that stand for themselves; a table, since every key and string passes here.
+static constexpr auto kIsPlain = [] {
+  std::array<bool, 256> plain{};
+  for (int c = 0x20; c < 0x7f; ++c) {
+    plain[size_t(c)] = c != '"' && c != '\\';
+  }
+  return plain;
+}();
 
-void JsonWriter::appendQuoted(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), isPlain)) {
-    pool += '"';
-    pool += text;
-    pool += '"';
+static bool isPlain(char c) { return kIsPlain[uint8_t(c)]; }
+
+void JsonWriter::appendQuoted(std::string_view string) {
+  if (std::all_of(string.begin(), string.end(), isPlain)) {
+    text += '"';
+    text += string;
+    text += '"';
     return;
   }
   // Broken UTF-8 is printed with replacement characters.
-  pool += Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  text += Json(std::string(string)).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// From the value before in the same container.
+void JsonWriter::separate() {
+  if (!open.empty() && text.size() != items[open.back()].value + size_t(1)) {
+    text += ", ";
+  }
 }
 
 JsonWriter &JsonWriter::key(std::string_view name) {
-  keyBegin = uint32_t(pool.size());
+  separate();
+  pendingKey = uint32_t(text.size());
   appendQuoted(name);
-  keySize = uint32_t(pool.size()) - keyBegin;
+  text += ": ";
   return *this;
 }
 
-JsonWriter::Item &JsonWriter::addItem(Kind kind) {
+JsonWriter &JsonWriter::plainKey(std::string_view name) {
+  separate();
+  pendingKey = uint32_t(text.size());
+  text += '"';
+  text += name;
+  text += "\": ";
+  return *this;
+}
+
+JsonWriter::Item &JsonWriter::addItem() {
+  if (pendingKey == kNoKey) {
+    separate();
+  }
   Item &item = items.emplace_back();
-  item.kind = kind;
-  item.keyBegin = keyBegin;
-  item.keySize = keySize;
-  item.textBegin = uint32_t(pool.size());
-  keySize = 0;
+  item.value = uint32_t(text.size());
+  item.begin = std::min(pendingKey, item.value);
+  item.next = uint32_t(items.size());
+  pendingKey = kNoKey;
   return item;
 }
 
-/// Adds a finished value to the length of what it is in.
-void JsonWriter::finish(size_t index) {
-  if (open.empty()) {
-    return;
-  }
-  const Item &item = items[index];
-  Item &outer = items[open.back()];
-  const uint32_t comma = outer.children++ == 0 ? 0 : 2, colon = item.keySize == 0 ? 0 : 2;
-  outer.size += comma + item.keySize + colon + item.size;
-}
-
-JsonWriter &JsonWriter::begin(Kind kind) {
-  addItem(kind).size = 2;
-  open.push_back(items.size() - 1);
+JsonWriter &JsonWriter::begin(char bracket) {
+  addItem();
+  text += bracket;
+  open.push_back(uint32_t(items.size() - 1));
   return *this;
 }
 
 JsonWriter &JsonWriter::end() {
   const size_t index = open.back();
   open.pop_back();
-  finish(index);
+  Item &item = items[index];
+  text += text[item.value] == '{' ? '}' : ']';
+  item.end = uint32_t(text.size());
+  if (item.end - item.value <= inlineChars) {
+    items.resize(index + 1);
+  } else {
+    item.next = uint32_t(items.size());
+  }
   return *this;
+}
+
+template <typename Number>
+void JsonWriter::appendNumber(Number number) {
+  Item &item = addItem();
+  char digits[32];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  item.end = uint32_t(text.size());
 }
 
 JsonWriter &JsonWriter::value(int64_t number) {
-  Item &item = addItem(Kind::Scalar);
-  char digits[24];
-  const char *last = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  pool.append(digits, size_t(last - digits));
-  item.size = uint32_t(last - digits);
-  finish(items.size() - 1);
+  appendNumber(number);
   return *this;
 }
 
-JsonWriter &JsonWriter::value(std::string_view text) {
-  Item &item = addItem(Kind::Scalar);
-  appendQuoted(text);
-  item.size = uint32_t(pool.size()) - item.textBegin;
-  finish(items.size() - 1);
+JsonWriter &JsonWriter::real(double number) {
+  appendNumber(number);
   return *this;
 }
 
-void JsonWriter::printKey(const Item &item, std::string &out) const {
-  if (item.keySize > 0) {
-    out.append(pool, item.keyBegin, item.keySize);
-    out += ": ";
-  }
+JsonWriter &JsonWriter::value(std::string_view string) {
+  Item &item = addItem();
+  appendQuoted(string);
+  item.end = uint32_t(text.size());
+  return *this;
 }
 
-size_t JsonWriter::printInline(size_t index, std::string &out) const {
-  const Item &item = items[index++];
-  if (item.kind == Kind::Scalar) {
-    out.append(pool, item.textBegin, item.size);
-    return index;
-  }
-  out += item.kind == Kind::Object ? '{' : '[';
-  for (uint32_t i = 0; i < item.children; ++i) {
-    if (i > 0) {
-      out += ", ";
-    }
-    printKey(items[index], out);
-    index = printInline(index, out);
-  }
-  out += item.kind == Kind::Object ? '}' : ']';
-  return index;
-}
-
-size_t JsonWriter::printOpened(size_t index, int indent, int column, size_t inlineChars,
-                               std::string &out) const {
+void JsonWriter::printItem(size_t index, int indent, int column, std::string &out) const {
   const Item &item = items[index];
-  if (item.kind == Kind::Scalar || item.children == 0 || item.size <= inlineChars) {
-    return printInline(index, out);
+  if (item.next == index + 1) {
+    out.append(text, item.begin, item.end - item.begin);
+    return;
   }
-  const int inner = column + indent;
-  out += item.kind == Kind::Object ? "{\n" : "[\n";
-  ++index;
-  for (uint32_t i = 0; i < item.children; ++i) {
-    if (i > 0) {
-      out += ",\n";
-    }
-    out.append(size_t(inner), ' ');
-    printKey(items[index], out);
-    index = printOpened(index, indent, inner, inlineChars, out);
+  out.append(text, item.begin, item.value + 1 - item.begin);
+  const char *before = "\n";
+  for (size_t child = index + 1; child < item.next; child = items[child].next) {
+    out += before;
+    out.append(size_t(column + indent), ' ');
+    printItem(child, indent, column + indent, out);
+    before = ",\n";
   }
   out += '\n';
   out.append(size_t(column), ' ');
-  out += item.kind == Kind::Object ? '}' : ']';
-  return index;
+  out += text[item.end - 1];
 }
 
-std::string JsonWriter::print(int indentColumns, size_t inlineChars) const {
+std::string JsonWriter::print(int indentColumns) const {
   std::string out;
-  out.reserve(pool.size() * 2);
+  out.reserve(text.size() + text.size() / 4);
   if (!items.empty()) {
-    (void)printOpened(0, indentColumns, 0, inlineChars, out);
+    printItem(0, indentColumns, 0, out);
   }
   out += '\n';
   return out;

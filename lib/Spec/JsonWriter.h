@@ -1,8 +1,8 @@
 //===- JsonWriter.h - JSON text written as it comes -----------------------------------------===//
 //
 // The same text as printJson (JsonText.h) without a tree of values in between: a compilation writes
-// megabytes of it. Values are noted in one list with the lengths of their one-line forms, which
-// decide what is opened when the text is printed.
+// megabytes of it. The one-line form of all is written first; when a container ends its length is
+// known, and one that fits on a line is a range of that text. Only what is opened is kept as items.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -15,51 +15,59 @@ namespace spyre::spec {
 
 class JsonWriter {
 public:
-  JsonWriter() {
-    pool.reserve(kUsualBytes);
+  /// A value whose one-line form is at most \p inlineChars long stays on one line.
+  explicit JsonWriter(size_t inlineChars) : inlineChars(inlineChars) {
+    text.reserve(kUsualBytes);
     items.reserve(kUsualItems);
   }
-  JsonWriter &beginObject() { return begin(Kind::Object); }
-  JsonWriter &beginArray() { return begin(Kind::Array); }
+  JsonWriter &beginObject() { return begin('{'); }
+  JsonWriter &beginArray() { return begin('['); }
   JsonWriter &end();
 
   /// Before each value of an object; the caller gives each key once.
   JsonWriter &key(std::string_view name);
+  /// A name of the interface, which is plain and need not be looked at.
+  template <size_t size>
+  JsonWriter &key(const char (&literal)[size]) {
+    return plainKey({literal, size - 1});
+  }
   JsonWriter &value(int64_t number);
-  JsonWriter &value(std::string_view text);
-  JsonWriter &value(const char *text) { return value(std::string_view(text)); }
+  JsonWriter &value(std::string_view string);
+  JsonWriter &value(const char *string) { return value(std::string_view(string)); }
+  /// The shortest decimal form that reads back the same; whole numbers without a point. Finite.
+  JsonWriter &real(double number);
 
   /// All that was written, as one value; see printJson.
-  std::string print(int indentColumns, size_t inlineChars) const;
+  std::string print(int indentColumns) const;
 
 private:
   /// Of a SuperDSC for 32 cores.
-  static constexpr size_t kUsualBytes = 16384, kUsualItems = 1536;
+  static constexpr size_t kUsualBytes = 16384, kUsualItems = 512;
 
-  enum class Kind : uint8_t { Scalar, Object, Array };
-  /// Texts are ranges of `pool`. Children follow their container in `items`.
+  /// A range of `text`. The items of an opened container follow it, up to `next`.
   struct Item {
-    Kind kind = Kind::Scalar;
-    uint32_t keyBegin = 0, keySize = 0;
-    uint32_t textBegin = 0;
-    /// Of the one-line form, without the key.
-    uint32_t size = 0;
-    uint32_t children = 0;
+    /// Of the key, where there is one, and of the value.
+    uint32_t begin = 0, value = 0;
+    uint32_t end = 0;
+    uint32_t next = 0;
   };
 
-  JsonWriter &begin(Kind kind);
-  Item &addItem(Kind kind);
-  void finish(size_t index);
-  void appendQuoted(std::string_view text);
-  void printKey(const Item &item, std::string &out) const;
-  size_t printInline(size_t index, std::string &out) const;
-  size_t printOpened(size_t index, int indent, int column, size_t inlineChars,
-                     std::string &out) const;
+  template <typename Number>
+  void appendNumber(Number number);
+  JsonWriter &begin(char bracket);
+  JsonWriter &plainKey(std::string_view name);
+  void separate();
+  Item &addItem();
+  void appendQuoted(std::string_view string);
+  void printItem(size_t index, int indent, int column, std::string &out) const;
 
-  std::string pool;
+  size_t inlineChars;
+  std::string text;
   std::vector<Item> items;
-  std::vector<size_t> open;
-  uint32_t keyBegin = 0, keySize = 0;
+  std::vector<uint32_t> open;
+  /// Where the key of the next value begins, or kNoKey.
+  static constexpr uint32_t kNoKey = UINT32_MAX;
+  uint32_t pendingKey = kNoKey;
 };
 
 } // namespace spyre::spec

@@ -4,6 +4,9 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "OpSpecLexer.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace spyre::spec {
 
 namespace {
@@ -12,6 +15,8 @@ constexpr size_t kMaxTextBytes = size_t(64) << 20;
 /// A word takes some 50 bytes of memory but may be one byte of text; a spec has about 150 words.
 constexpr size_t kMaxWords = size_t(1) << 21;
 constexpr size_t kMaxShownChars = 40;
+/// With the blanks around it; of texts the compiler writes.
+constexpr size_t kUsualWordBytes = 4;
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -22,6 +27,7 @@ public:
 
   Expected<std::vector<Token>> run() {
     std::vector<Token> tokens;
+    tokens.reserve(std::min(text.size() / kUsualWordBytes, kMaxWords));
     for (;;) {
       skipBlanks();
       Token token;
@@ -54,6 +60,13 @@ private:
     return c;
   }
 
+  /// The rest of a word, which has no line break.
+  void takeTo(size_t end, Token &token) {
+    token.text.append(text, at, end - at);
+    column += int(end - at);
+    at = end;
+  }
+
   void skipBlanks() {
     while (at < text.size()) {
       const char c = peek();
@@ -73,9 +86,11 @@ private:
     const char c = peek();
     if (isNameStart(c)) {
       token.kind = Token::Kind::Name;
-      while (isNameStart(peek()) || isDigit(peek())) {
-        token.text += take();
+      size_t end = at;
+      while (end < text.size() && (isNameStart(text[end]) || isDigit(text[end]))) {
+        ++end;
       }
+      takeTo(end, token);
       return Status::success();
     }
     if (isDigit(c) || (c == '.' && isDigit(peek(1)))) {
@@ -87,7 +102,7 @@ private:
       token.kind = Token::Kind::String;
       return lexString(token);
     }
-    if (std::string("()[]{}:,=+-*/.").find(c) != std::string::npos && c != '\0') {
+    if (std::string_view("()[]{}:,=+-*/.").find(c) != std::string_view::npos && c != '\0') {
       token.kind = Token::Kind::Punctuation;
       token.text = take();
       return Status::success();
@@ -97,9 +112,11 @@ private:
   }
 
   void lexNumber(Token &token) {
-    while (isDigit(peek()) || peek() == '.') {
-      token.text += take();
+    size_t end = at;
+    while (end < text.size() && (isDigit(text[end]) || text[end] == '.')) {
+      ++end;
     }
+    takeTo(end, token);
     const bool exponent = peek() == 'e' || peek() == 'E';
     const bool sign = peek(1) == '+' || peek(1) == '-';
     if (exponent && isDigit(peek(sign ? 2 : 1))) {

@@ -22,6 +22,8 @@ constexpr int64_t kMaxCores = 1024;
 /// Above any virtual address (128 GiB) and low enough that sums stay far from overflow.
 constexpr int64_t kMaxBytes = int64_t(1) << 47;
 constexpr int64_t kStickBytes = 128;
+/// Of 4 bits: no operation has elements of fewer.
+constexpr int64_t kMaxLanes = 256;
 
 bool isIdentifier(const std::string &text) {
   if (text.empty() || text.size() > 64 || (text[0] >= '0' && text[0] <= '9')) {
@@ -139,10 +141,9 @@ private:
 
   Status checkMemory(size_t index, const TensorArg &arg) const {
     const int64_t lanes = numerics::elemsPerStick(arg.deviceDtype);
-    const int64_t elementBytes = numerics::elementBytes(arg.deviceDtype);
-    if (lanes <= 0 || elementBytes <= 0) {
-      return fault("argument {}: format {} has no stick of whole bytes", index,
-                   numerics::formatName(arg.deviceDtype));
+    if (lanes <= 0 || lanes > kMaxLanes) {
+      return fault("argument {}: format {} is not one of 4 to 64 bits, as those of operations are",
+                   index, numerics::formatName(arg.deviceDtype));
     }
     if (stickRank(arg) == 0) {
       return fault("argument {}: the last device size is {}; it must be the {} elements of a "
@@ -155,7 +156,7 @@ private:
       positive = positive && size >= 1;
     }
     if (!positive || !checkedProduct(arg.deviceSize, elements) ||
-        elements > kMaxBytes / elementBytes) {
+        elements / lanes > kMaxBytes / kStickBytes) {
       return fault("argument {}: device_size [{}] is not positive or above {} bytes", index,
                    fmt::join(arg.deviceSize, ", "), kMaxBytes);
     }

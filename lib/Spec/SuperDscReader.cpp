@@ -7,6 +7,7 @@
 #include "spyre/Spec/SuperDsc.h"
 
 #include "SuperDscFields.h"
+#include "SuperDscSticks.h"
 
 #include <algorithm>
 
@@ -245,8 +246,11 @@ private:
       return fault(entry, "dataFormat_: {}", parsed.status().text());
     }
     tensor.format = *parsed;
-    const int64_t word = numerics::elementBytes(tensor.format);
-    SPYRE_RETURN_IF_ERROR(expectInt(entry, "wordLength", word, word));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader word, entry.field("wordLength"));
+    SPYRE_ASSIGN_OR_RETURN(double bytes, word.asNumber());
+    if (bytes != wordLengthBytes(tensor.format)) {
+      return fault(word, "{} bytes; {} has {}", bytes, format, wordLengthBytes(tensor.format));
+    }
     SPYRE_ASSIGN_OR_RETURN(JsonReader scales, entry.field("scale_"));
     SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> scaleList, scales.elements());
     if (scaleList.size() != layout->dimOrder.size()) {

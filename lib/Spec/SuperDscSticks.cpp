@@ -59,9 +59,9 @@ Parts packedParts(Packing packing, const std::string &dim, const std::string &pa
                   int64_t lanes) {
   switch (packing) {
   case Packing::Mb:
-    return {{dim, 8}, {partner, 2}, {dim, 8}};
+    return {{dim, 8}, {partner, 2}, {dim, lanes / 16}};
   case Packing::Wt:
-    return {{partner, 2}, {dim, 64}};
+    return {{partner, lanes / 64}, {dim, 64}};
   case Packing::Ch:
     break;
   }
@@ -85,13 +85,14 @@ Status checkConversion(const OpSpec &spec, const ConversionForm &form) {
   }
   const std::string &dim = from[0].first;
   const std::string &partner = to.size() == 2 ? to[0].first : to[to.size() / 2].first;
-  const Parts wanted =
-      packedParts(form.packing, dim, partner, numerics::elemsPerStick(out.deviceDtype));
+  const int64_t lanes = numerics::elemsPerStick(out.deviceDtype);
+  const Parts wanted = packedParts(form.packing, dim, partner, lanes);
   if (to != wanted || (form.packing != Packing::Ch && partner == dim)) {
     return fault(spec, "the output's stick must be {} ({} is that of the input)",
-                 form.packing == Packing::Ch   ? "the dimension of the input's stick alone"
-                 : form.packing == Packing::Mb ? "[8, 2, 8] with a partner dimension in between"
-                                               : "[64, 2] with a partner dimension inside",
+                 form.packing == Packing::Ch ? "the dimension of the input's stick alone"
+                 : form.packing == Packing::Mb
+                     ? fmt::format("[{}, 2, 8] with a partner dimension in between", lanes / 16)
+                     : fmt::format("[64, {}] with a partner dimension inside", lanes / 64),
                  dim);
   }
   return uses(in, partner)
@@ -113,6 +114,8 @@ std::optional<ConversionForm> findConversion(const std::string &op) {
       {"csqint8ch", {Sen169Fp16, SenInt8, Packing::Ch}},
       {"csqint8mb", {Sen169Fp16, SenInt8, Packing::Mb}},
       {"csqint8wt", {Sen169Fp16, SenInt8, Packing::Wt}},
+      {"csqint4", {Sen169Fp16, SenInt4, Packing::Mb}},
+      {"csqint4wt", {Sen169Fp16, SenInt4, Packing::Wt}},
   };
   for (const auto &[name, form] : kForms) {
     if (op == name) {
@@ -120,6 +123,12 @@ std::optional<ConversionForm> findConversion(const std::string &op) {
     }
   }
   return std::nullopt;
+}
+
+double wordLengthBytes(DataFormat format) {
+  constexpr double kStickBytes = 128;
+  const int64_t lanes = numerics::elemsPerStick(format);
+  return lanes == 0 ? 0 : kStickBytes / double(lanes);
 }
 
 Status checkSticks(const OpSpec &spec) {

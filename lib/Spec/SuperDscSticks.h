@@ -11,8 +11,9 @@
 
 namespace spyre::spec {
 
-/// How two sticks of the wider element share one of the narrower: of one dimension by groups of 8
-/// lanes; with a partner dimension by groups of 8 lanes; with one by single lanes.
+/// How sticks of the wider element share one of the narrower, two in 8 bits and four in 4: of one
+/// dimension by groups of 8 lanes; with a partner dimension by groups of 8 lanes; with one by
+/// single lanes.
 enum class Packing : uint8_t { Ch, Mb, Wt };
 
 /// What a conversion takes, gives and how it packs.
@@ -23,6 +24,10 @@ struct ConversionForm {
 
 /// Nothing when \p op is no conversion.
 std::optional<ConversionForm> findConversion(const std::string &op);
+
+/// Bytes of an element as the JSON has them (wordLength): a fraction below 8 bits, 0 for a format
+/// without sticks.
+double wordLengthBytes(numerics::DataFormat format);
 
 /// Formats of conversions and 8-bit matmuls, and the stick of every argument. \p spec must have
 /// passed verifyOpSpec. Error: E5001.

@@ -6,6 +6,7 @@
 #include "spyre/Spec/SuperDsc.h"
 
 #include "JsonWriter.h"
+#include "SuperDscSticks.h"
 
 #include <algorithm>
 #include <charconv>
@@ -224,8 +225,12 @@ void startAddresses(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tenso
   out.end().key("dim_prop_attr");
   threeFactors(out, dsc.cores);
   out.key("data_").beginObject();
+  std::string key;
   for (size_t core = 0; core < tensor.startAddress.size(); ++core) {
-    out.key(fmt::format("[{}, 0, 0]", core));
+    key = '[';
+    key += Digits(int64_t(core));
+    key += ", 0, 0]";
+    out.key(key);
     out.value(std::string_view(Digits(tensor.startAddress[core])));
   }
   out.end().end();
@@ -274,7 +279,7 @@ void labeledDs(JsonWriter &out, const SuperDsc &dsc, size_t index) {
   for (const auto &entry : tensor.scale) {
     out.value(int64_t(entry.second));
   }
-  out.end().key("wordLength").value(numerics::elementBytes(tensor.format));
+  out.end().key("wordLength").real(wordLengthBytes(tensor.format));
   out.key("dataFormat_").value(numerics::formatName(tensor.format));
   out.key("memOrg_").beginObject();
   auto present = [&](const char *where) {
@@ -418,7 +423,7 @@ void foldProperties(JsonWriter &out, const SuperDsc &dsc) {
 } // namespace
 
 std::string writeSuperDsc(const SuperDsc &dsc) {
-  JsonWriter out;
+  JsonWriter out(/*inlineChars=*/240);
   out.beginObject().key(fmt::format("{}_{}", dsc.index, dsc.op)).beginObject();
   foldProperties(out, dsc);
   out.key("numCoresUsed_").value(dsc.cores).key("coreIdToDsc_");
@@ -439,7 +444,7 @@ std::string writeSuperDsc(const SuperDsc &dsc) {
   out.key("dscs_").beginArray().beginObject().key(dsc.op);
   designSpaceConfig(out, dsc);
   out.end().end().end().end();
-  return out.print(/*indentColumns=*/1, /*inlineChars=*/240);
+  return out.print(/*indentColumns=*/1);
 }
 
 } // namespace spyre::spec

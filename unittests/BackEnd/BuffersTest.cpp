@@ -48,7 +48,7 @@ static std::vector<int64_t> slicesOf(const program::Program &program, size_t pha
                                      const std::string &buffer) {
   int32_t index = int32_t(find(program, buffer) - program.buffers.data());
   for (const program::Instruction &instruction : program.phases[phase].instructions) {
-    for (size_t i = 0; i < instruction.operandCount; ++i) {
+    for (size_t i = 0; i < instruction.operands.size(); ++i) {
       const program::Operand &operand = instruction.operands[i];
       if (operand.buffer == index && operand.sliceTable >= 0) {
         return program.phases[phase].coreTables[size_t(operand.sliceTable)];

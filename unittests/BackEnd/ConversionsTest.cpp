@@ -1,6 +1,5 @@
 //===- ConversionsTest.cpp - conversions, quantised sticks, 8-bit matmuls -------------------===//
-#include "spyre/BackEnd/BackEnd.h"
-
+#include "ConversionSpecs.h"
 #include "ExpectSame.h"
 #include "GeneratorConversions.h"
 
@@ -42,47 +41,6 @@ INSTANTIATE_TEST_SUITE_P(Machines, Conversions,
                                   (info.param.large ? "Large" : "");
                          });
 
-using numerics::DataFormat;
-using spec::Coordinate;
-using spec::OpSpec;
-using spec::SuperDsc;
-using spec::TensorArg;
-
-static TensorArg argOf(DataFormat format, std::vector<int64_t> size,
-                       std::vector<Coordinate> coordinates) {
-  TensorArg arg;
-  arg.deviceDtype = format;
-  arg.deviceSize = std::move(size);
-  arg.deviceCoordinates = std::move(coordinates);
-  return arg;
-}
-
-static OpSpec specOf(const std::string &op, std::vector<spec::IterationDim> space,
-                     std::vector<TensorArg> args) {
-  OpSpec spec;
-  spec.op = op;
-  spec.isReduction = op.starts_with("batchmatmul");
-  spec.iterationSpace = std::move(space);
-  for (size_t i = 0; i < args.size(); ++i) {
-    args[i].isInput = i + 1 < args.size();
-    args[i].argIndex = int64_t(i);
-    args[i].address = int64_t(i) << 34;
-  }
-  spec.args = std::move(args);
-  if (op.starts_with("csq")) {
-    spec.constants = {{"scaleact", 20}, {"shiftact", 1.5}};
-  }
-  return spec;
-}
-
-/// x rows of d elements, stick d.
-static TensorArg rowsOf(DataFormat format, int64_t x, int64_t d) {
-  int64_t lanes = numerics::elemsPerStick(format);
-  return argOf(
-      format, {d / lanes, x, lanes},
-      {Coordinate::floorDiv("d", lanes), Coordinate::var("x"), Coordinate::mod("d", lanes)});
-}
-
 /// \p from -> \p to of [x, d], rows over \p cores.
 static OpSpec alongStick(const std::string &op, DataFormat from, DataFormat to, int64_t x,
                          int64_t d, int64_t cores) {
@@ -113,45 +71,6 @@ static OpSpec matmulOf(const std::string &op, DataFormat format, int64_t m, int6
                  argOf(DataFormat::Sen169Fp16, {1, n / 64, m, 64},
                        {Coordinate::constant(0), Coordinate::floorDiv("n", 64),
                         Coordinate::var("m"), Coordinate::mod("n", 64)})});
-}
-
-static void toLx(TensorArg &arg, int64_t address) {
-  arg.residency = spec::Residency::Lx;
-  arg.argIndex = -1;
-  arg.address = address;
-}
-static void toArgument(TensorArg &arg, int64_t index) {
-  arg.argIndex = index;
-  arg.address = index << 34;
-}
-
-/// \p specs in one program on each machine == the evaluator.
-static void expectChain(const std::vector<OpSpec> &specs, uint64_t ddrReadBytes) {
-  Random random(11);
-  evaluator::Memory start;
-  for (const OpSpec &spec : specs) {
-    evaluator::Memory some = randomMemory(spec, random);
-    start.arguments.resize(std::max(start.arguments.size(), some.arguments.size()));
-    for (size_t i = 0; i < some.arguments.size(); ++i) {
-      if (!some.arguments[i].empty()) {
-        start.arguments[i] = some.arguments[i];
-      }
-    }
-  }
-  evaluator::Memory expected = start;
-  Status evaluated = evaluator::evaluate(specs, expected);
-  ASSERT_TRUE(evaluated.ok()) << evaluated.message();
-  for (const char *name : {"openspyre", "tiny"}) {
-    arch::DeviceDesc device = presetDevice(name);
-    Expected<program::Program> program = lowerAll(specs, device);
-    ASSERT_TRUE(program.ok()) << program.status().message();
-    evaluator::Memory actual = start;
-    Card card(device);
-    Status ran = card.run(*program, actual);
-    ASSERT_TRUE(ran.ok()) << ran.text() << program::disassemble(*program);
-    EXPECT_EQ(actual.arguments, expected.arguments) << name;
-    EXPECT_EQ(card.counters.ddr_read_bytes, ddrReadBytes) << name;
-  }
 }
 
 // fp16 -> fp32 in LX -> fp16: every element is where and what it was, padding positions too.
@@ -292,29 +211,6 @@ TEST(Conversions8Bit, BroadcastInputsAreScaledToo) {
     EXPECT_EQ(actual.arguments, expected.arguments) << name;
     EXPECT_EQ(card.counters.ddr_write_bytes, 300u * 256);
   }
-}
-
-static SuperDsc dscOf(const OpSpec &spec) {
-  Expected<SuperDsc> dsc = throughJson(spec, 0);
-  SPYRE_CHECK(dsc.ok(), "the sample can be emitted");
-  return *dsc;
-}
-
-static void expectError(const SuperDsc &dsc, int code, const std::string &part) {
-  Expected<program::Program> program = lowerSuperDscs({dsc}, presetDevice("openspyre"));
-  ASSERT_FALSE(program.ok()) << "expected E" << code << " with '" << part << "'";
-  EXPECT_EQ(program.status().code(), code) << program.status().message();
-  EXPECT_NE(program.status().text().find(part), std::string::npos) << program.status().message();
-}
-
-/// The layout of tensor \p index.
-static spec::DscLayout &layoutOf(SuperDsc &dsc, size_t index) {
-  for (spec::DscLayout &layout : dsc.layouts) {
-    if (layout.label == dsc.tensors[index].layout) {
-      return layout;
-    }
-  }
-  return dsc.layouts.front();
 }
 
 TEST(RefusesConversions, MatmulsWithOtherSticksOrFormats) {

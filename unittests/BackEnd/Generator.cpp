@@ -391,11 +391,11 @@ private:
 };
 
 int64_t bytesOf(const TensorArg &arg) {
-  int64_t bytes = numerics::elementBytes(arg.deviceDtype);
+  int64_t elements = 1;
   for (int64_t size : arg.deviceSize) {
-    bytes *= size;
+    elements *= size;
   }
-  return bytes;
+  return elements / numerics::elemsPerStick(arg.deviceDtype) * 128;
 }
 
 /// Often small whole numbers, so that comparisons find equal ones.
@@ -425,7 +425,8 @@ uint64_t anyBits(DataFormat format, Random &random) {
 }
 
 void fillValues(const TensorArg &arg, std::vector<uint8_t> &bytes, Random &random) {
-  int64_t width = numerics::elementBytes(arg.deviceDtype);
+  // Any byte holds two of 4 bits.
+  int64_t width = std::max<int64_t>(numerics::elementBytes(arg.deviceDtype), 1);
   for (size_t at = 0; at < bytes.size(); at += size_t(width)) {
     uint64_t bits = anyBits(arg.deviceDtype, random);
     std::memcpy(bytes.data() + at, &bits, size_t(width));

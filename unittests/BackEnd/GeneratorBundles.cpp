@@ -24,11 +24,11 @@ constexpr int64_t kMaxBytes = int64_t(1) << 16;
 constexpr size_t kMaxArguments = 6;
 
 int64_t bytesOf(const TensorArg &arg) {
-  int64_t bytes = numerics::elementBytes(arg.deviceDtype);
+  int64_t elements = 1;
   for (int64_t size : arg.deviceSize) {
-    bytes *= size;
+    elements *= size;
   }
-  return bytes;
+  return elements / numerics::elemsPerStick(arg.deviceDtype) * 128;
 }
 
 bool isSmall(const OpSpec &spec) {

@@ -15,8 +15,9 @@ using spec::TensorArg;
 
 const std::vector<std::string> &conversionCases() {
   static const std::vector<std::string> names{
-      "dl16tofp32", "fp32todl16", "fp8todl16", "qfp8ch",         "qfp8mb",         "qfp8wt",
-      "csqint8ch",  "csqint8mb",  "csqint8wt", "batchmatmulfp8", "batchmatmulint8"};
+      "dl16tofp32", "fp32todl16",     "fp8todl16",      "qfp8ch",    "qfp8mb",
+      "qfp8wt",     "csqint8ch",      "csqint8mb",      "csqint8wt", "csqint4",
+      "csqint4wt",  "batchmatmulfp8", "batchmatmulint8"};
   return names;
 }
 
@@ -126,9 +127,12 @@ private:
     DataFormat to = op == "dl16tofp32"          ? DataFormat::IeeeFp32
                     : op.starts_with("qfp8")    ? DataFormat::Sen143Fp8
                     : op.starts_with("csqint8") ? DataFormat::SenInt8
+                    : op.starts_with("csqint4") ? DataFormat::SenInt4
                                                 : DataFormat::Sen169Fp16;
     int64_t fromLanes = numerics::elemsPerStick(from), toLanes = numerics::elemsPerStick(to);
-    bool isMb = op.ends_with("mb"), isWt = op.ends_with("wt");
+    bool isMb = op.ends_with("mb") || op == "csqint4", isWt = op.ends_with("wt");
+    bool scales = op.starts_with("csq");
+    int64_t rows = isWt ? toLanes / 64 : 2;
     size_t rank = size_t(random.between(isMb || isWt ? 2 : 1, 4));
     size_t stickAt = random.below(rank), partnerAt = stickAt;
     while ((isMb || isWt) && partnerAt == stickAt) {
@@ -140,9 +144,9 @@ private:
       if (i == stickAt) {
         int64_t range = large ? random.between(3000, 9000)
                               : pick({1, 5, 31, 64, 65, 100, 128, 130, 192, 200, 256, 300});
-        stick = addDim(range, isMb || isWt ? fromLanes : std::max(fromLanes, toLanes));
+        stick = addDim(range, isMb ? toLanes / 2 : isWt ? fromLanes : std::max(fromLanes, toLanes));
       } else if (i == partnerAt) {
-        partner = addDim(large ? random.between(20, 60) : pick({1, 2, 3, 4, 5, 8}), 2);
+        partner = addDim(large ? random.between(20, 60) : pick({1, 2, 3, 4, 5, 8}), rows);
       } else {
         others.push_back(addDim(pick({1, 2, 3, 4, 5, 7, 8})));
       }
@@ -151,7 +155,7 @@ private:
     std::vector<std::string> held;
     for (const std::string &symbol : others) {
       // How often a shared input is scaled depends on the tiles; the others have nothing to count.
-      if (op.starts_with("csqint8") || !chance(4)) {
+      if (scales || !chance(4)) {
         held.push_back(symbol);
       }
     }
@@ -160,11 +164,11 @@ private:
     }
     addTensor(held, {{stick, fromLanes}}, from);
     addTensor(others,
-              isMb   ? Stick{{stick, 8}, {partner, 2}, {stick, 8}}
-              : isWt ? Stick{{partner, 2}, {stick, 64}}
+              isMb   ? Stick{{stick, 8}, {partner, rows}, {stick, toLanes / 16}}
+              : isWt ? Stick{{partner, rows}, {stick, 64}}
                      : Stick{{stick, toLanes}},
               to);
-    if (op.starts_with("csqint8")) {
+    if (scales) {
       spec().constants = {{"scaleact", double(random.uniform(-50, 50))},
                           {"shiftact", double(random.uniform(-20, 20))}};
       result.laneOps = 1;

@@ -89,11 +89,13 @@ static int64_t sparseLanes(const spec::OpSpec &spec, const spec::TensorArg &arg)
   return isPair ? 2 : 1;
 }
 
-/// In conversions that keep the stick dimension: the input's position of what the output has at
-/// \p position. Two sticks of the wide side are dealt out to the dense one in groups of 8.
+/// In conversions that move positions along the stick dimension: the input's position of what the
+/// output has at \p position. Two sticks of the wide side are dealt out to the dense one in groups
+/// of 8.
 static int64_t positionInInput(const spec::OpSpec &spec, int64_t position) {
-  int64_t in = numerics::elemsPerStick(spec.args[0].deviceDtype);
-  int64_t out = numerics::elemsPerStick(spec.args[1].deviceDtype);
+  const std::string &stick = spec.args[0].deviceCoordinates.back().symbol;
+  int64_t in = spec::stickElements(spec.args[0], stick);
+  int64_t out = spec::stickElements(spec.args[1], stick);
   int64_t dense = std::max(in, out), wide = std::min(in, out);
   int64_t base = position / dense * dense, at = position % dense;
   return out == dense ? base + at / 8 % 2 * wide + at / 16 * 8 + at % 8
@@ -102,7 +104,7 @@ static int64_t positionInInput(const spec::OpSpec &spec, int64_t position) {
 
 static bool isPacked(const spec::OpSpec &spec) {
   return spec.op == "dl16tofp32" || spec.op == "fp32todl16" || spec.op == "fp8todl16" ||
-         spec.op == "qfp8ch" || spec.op == "csqint8ch";
+         spec.op == "qfp8ch" || spec.op == "csqint8ch" || spec.op == "csqint4";
 }
 
 namespace {
@@ -157,16 +159,18 @@ private:
 /// Element by element: for sticks whose data are not their first lanes.
 static std::vector<uint64_t> scatteredPadding(const spec::OpSpec &spec,
                                               const spec::TensorArg &arg) {
-  int64_t bytes = numerics::elementBytes(arg.deviceDtype), elements = 1;
+  int64_t lanes = numerics::elemsPerStick(arg.deviceDtype), elements = 1;
   for (int64_t size : arg.deviceSize) {
     elements *= size;
   }
-  std::vector<uint64_t> masks(size_t(elements * bytes / 128), ~uint64_t(0));
+  std::vector<uint64_t> masks(size_t(elements / lanes), ~uint64_t(0));
   DataElements data(spec, arg);
   for (int64_t element = 0; element < elements; ++element) {
     if (data.contains(element)) {
-      for (int64_t at = element * bytes; at < (element + 1) * bytes; ++at) {
-        masks[size_t(at / 128)] &= ~(uint64_t(1) << (at % 128 / 2));
+      // Two bytes have a bit.
+      int64_t first = element % lanes * 64 / lanes, last = ((element % lanes + 1) * 64 - 1) / lanes;
+      for (int64_t bit = first; bit <= last; ++bit) {
+        masks[size_t(element / lanes)] &= ~(uint64_t(1) << bit);
       }
     }
   }

@@ -99,7 +99,7 @@ TEST(Pointwise, JoinsDimensionsThatAreOneRun) {
   ASSERT_TRUE(program.ok()) << program.status().message();
   size_t work = 0;
   for (const Instruction &instruction : program->phases[0].instructions) {
-    if (instruction.operandCount > 0) {
+    if (instruction.operands.size() > 0) {
       EXPECT_EQ(instruction.counts,
                 (std::array<int64_t, program::kMaxLevels>{1, 1, 1, 1, 1, 4 * 6 * 5 * 2}));
       ++work;

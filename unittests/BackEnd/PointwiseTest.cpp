@@ -320,7 +320,7 @@ TEST(PointwiseConstants, BecomeFp32OperandsInTheOrderOfTheFunction) {
     Expected<program::Program> program = lowerAll({spec}, presetDevice("openspyre"));
     ASSERT_TRUE(program.ok()) << program.status().message();
     const Instruction &vector = onlyVector(*program);
-    ASSERT_EQ(vector.operandCount, 4);
+    ASSERT_EQ(vector.operands.size(), 4);
     EXPECT_EQ(vector.operands[1].kind, Operand::Kind::Constant);
     EXPECT_EQ(vector.operands[1].offset, 0xBF400000);
     EXPECT_EQ(vector.operands[2].offset, 0x40200000);

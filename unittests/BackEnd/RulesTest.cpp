@@ -53,7 +53,7 @@ TEST(Refuses, OperationsWithoutALowering) {
   SuperDsc dsc = plainAdd();
   dsc.op = "matmul";
   expectError(dsc, 5301, "is documented, not lowered yet");
-  for (const char *name : {"fnms", "batchnormfwd", "csqint4", "csqint4wt", "batchmatmulint4"}) {
+  for (const char *name : {"fnms", "batchnormfwd", "batchmatmulint4"}) {
     dsc.op = name;
     expectError(dsc, 5301, "is known, undocumented");
   }

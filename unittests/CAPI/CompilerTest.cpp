@@ -30,6 +30,11 @@ TEST(Compiler, EveryTextPhaseContinuesToTheSameBytes) {
     std::string text = graphText(seeded(seed));
     capi::CompileOptions options = openSpyre();
     Artifacts whole = capi::compileGraph(text, options)->artifacts;
+    options.keepPhases = true;
+    Artifacts kept = capi::compileGraph(text, options)->artifacts;
+    EXPECT_EQ(std::erase_if(kept, [](auto &file) { return file.first.starts_with("phases/"); }), 4u);
+    EXPECT_EQ(kept, whole);
+    options.keepPhases = false;
     for (const char *phase : {"loop", "layout", "division"}) {
       options.compileTo = phase;
       Artifacts stopped = capi::compileGraph(text, options)->artifacts;

@@ -25,6 +25,33 @@ Machine alongStick(const char *op, DataFormat from, DataFormat to, int64_t range
   return m;
 }
 
+/// Four sticks of 64 values, packed into one of 4 bits: two rows o of 128 values d, or four of 64.
+Machine into4Bits(const std::string &op) {
+  const bool isMb = op == "csqint4";
+  const int64_t rows = isMb ? 2 : 4, width = 256 / rows;
+  TensorArg out =
+      isMb ? tensor({1, 1, 16, 2, 8},
+                    {Coordinate::floorDiv("d", 128), Coordinate::floorDiv("o", 2),
+                     Coordinate::mod("d", 16, 8), Coordinate::mod("o", 2), Coordinate::mod("d", 8)},
+                    DataFormat::SenInt4)
+           : tensor({1, 1, 1, 64, 4},
+                    {fixed(), tile("d"), Coordinate::floorDiv("o", 4), lane("d"),
+                     Coordinate::mod("o", 4)},
+                    DataFormat::SenInt4);
+  Machine m(
+      op, {{"o", rows, 1}, {"d", width, 1}},
+      {tensor({1, 1, width / 64, rows, 64}, {fixed(), fixed(), tile("d"), sym("o"), lane("d")}),
+       out});
+  m.spec.constants = {{"scaleact", 1}, {"shiftact", 0}};
+  return m;
+}
+
+/// Element \p at of the result in 4 bits: the low half of a byte comes first.
+int halfByte(const Machine &m, int64_t at) {
+  const int bits = m.memory.arguments[1][size_t(at / 2)] >> (4 * (at % 2)) & 15;
+  return bits < 8 ? bits : bits - 16;
+}
+
 /// Two rows o of 64 values d, packed into one stick of \p to: row 0 has d, row 1 has -d.
 Machine withPartner(const std::string &op, DataFormat to) {
   const bool isMb = op.ends_with("mb");
@@ -117,6 +144,71 @@ TEST(ConversionRules, PartnersAlternateByEightOrByOne) {
     EXPECT_EQ(m.result(op[4] == 'm' ? 3 : 6), 3) << op;
     EXPECT_EQ(m.result(op[4] == 'm' ? 11 : 7), -3) << op;
   }
+}
+
+// Where each value goes, value by value: nothing else changes.
+TEST(ConversionRules, FourSticksShareOneOf4Bits) {
+  for (const char *op : {"csqint4", "csqint4wt"}) {
+    const bool isMb = op[7] == 0;
+    for (int64_t o = 0; o < (isMb ? 2 : 4); ++o) {
+      for (int64_t d = 0; d < (isMb ? 128 : 64); ++d) {
+        Machine m = into4Bits(op);
+        m.set(0, (d / 64 * (isMb ? 2 : 4) + o) * 64 + d % 64, -5);
+        m.run();
+        // Groups of 8: the two rows side by side, inside of them the two sticks along d.
+        const int64_t lane = isMb ? d % 64 / 8 * 32 + d / 64 * 16 + o * 8 + d % 8 : 4 * d + o;
+        for (int64_t i = 0; i < 256; ++i) {
+          ASSERT_EQ(halfByte(m, i), i == lane ? -5 : 0) << op << " " << o << " " << d << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(ConversionRules, Csqint4RoundsToEvenAndSaturates) {
+  struct Case {
+    float x, scale, shift;
+    int expected;
+  };
+  const Case cases[] = {
+      {2.5f, 1, 0, 2},
+      {3.5f, 1, 0, 4},
+      {-2.5f, 1, 0, -2},
+      {7.5f, 1, 0, 7},
+      {9, 1, 0, 7},
+      {3e9f, 1, 0, 7},
+      {-8.5f, 1, 0, -8},
+      {-9, 1, 0, -8},
+      {-3e9f, 1, 0, -8},
+      {1, 2.5f, 1, 4},
+      {std::numeric_limits<float>::quiet_NaN(), 1, 0, 0},
+      // 2.49853515625 rounds to the DLFloat16 2.5 first (steps of 2^-8), and then to the even 2.
+      // 3.49853515625 rounds to 3.5 and 4, though 3 is nearer.
+      {3, 1, 0.49853515625f, 4},
+      {2, 1, 0.49853515625f, 2},
+  };
+  for (const Case &test : cases) {
+    for (const char *op : {"csqint4", "csqint4wt"}) {
+      Machine m = into4Bits(op);
+      m.spec.constants = {{"shiftact", test.shift}, {"scaleact", test.scale}};
+      m.set(0, 0, test.x);
+      m.set(0, 1, -1);
+      m.run();
+      EXPECT_EQ(halfByte(m, 0), test.expected) << op << " " << test.x << " " << test.scale;
+    }
+  }
+}
+
+// The neighbour in the byte stays what it is, whichever is written last; what is outside, too.
+TEST(ConversionRules, HalfBytesAreWrittenAlone) {
+  Machine m = into4Bits("csqint4wt");
+  m.set(0, 0, 7);
+  m.set(0, 64, -8);
+  m.set(0, 128, 1);
+  m.run();
+  EXPECT_EQ(m.memory.arguments[1][0], 0x87);
+  EXPECT_EQ(m.memory.arguments[1][1], 0x01);
+  EXPECT_EQ(m.memory.arguments[1].size(), 128u);
 }
 
 // The padding of the last sticks is converted like everything else.
@@ -219,6 +311,24 @@ TEST(ConversionRules, RefusesOtherFormatsSticksAndConstants) {
   Machine reduction = alongStick("qfp8ch", DataFormat::Sen169Fp16, DataFormat::Sen143Fp8);
   reduction.spec.isReduction = true;
   EXPECT_EQ(code(reduction), 1401);
+  Machine otherWay = into4Bits("csqint4wt");
+  otherWay.spec.op = "csqint4";
+  EXPECT_EQ(code(otherWay), 1401);
+  otherWay.spec.op = "csqint8wt";
+  EXPECT_EQ(code(otherWay), 1401);
+  Machine unscaled = into4Bits("csqint4");
+  unscaled.spec.constants.clear();
+  EXPECT_EQ(code(unscaled), 1401);
+  Machine small = into4Bits("csqint4");
+  small.memory.arguments[1].resize(127);
+  EXPECT_EQ(code(small), 1402);
+  Machine copy = into4Bits("csqint4wt"); // Half bytes are not copied.
+  copy.spec.op = "identity";
+  copy.spec.constants.clear();
+  copy.spec.args[0] = copy.spec.args[1];
+  copy.spec.args[0].isInput = true;
+  copy.spec.args[0].argIndex = 0;
+  EXPECT_EQ(code(copy), 1401);
   // One stick of input for half a stick of output.
   Machine narrow("qfp8ch", {{"d", 64, 1}},
                  {vectorOf(64, DataFormat::Sen169Fp16), vectorOf(128, DataFormat::Sen143Fp8)});

@@ -53,11 +53,12 @@ public:
       args[i].isInput = i + 1 < args.size();
       args[i].argIndex = int64_t(i);
       args[i].address = int64_t(i) << 34;
-      int64_t bytes = numerics::elementBytes(args[i].deviceDtype);
+      int64_t elements = 1;
       for (int64_t size : args[i].deviceSize) {
-        bytes *= size;
+        elements *= size;
       }
-      memory.arguments.emplace_back(size_t(bytes), 0);
+      const int64_t sticks = elements / numerics::elemsPerStick(args[i].deviceDtype);
+      memory.arguments.emplace_back(size_t(sticks * 128), 0);
     }
     spec.args = std::move(args);
   }

@@ -80,7 +80,7 @@ TEST(Assembler, ReadsEveryKindOfOperand) {
       assembled("vector.layer-norm-norm SEN169_FP16 t[0 @T0] <- splat(7) t[128 + T0], #-1, "
                 "#0xffffffff, t[-128*i3], t[0]");
   EXPECT_EQ(vector.function, Function::LayerNormNorm);
-  EXPECT_EQ(vector.operandCount, 6);
+  EXPECT_EQ(vector.operands.size(), 6);
   EXPECT_EQ(vector.operands[0].splatLane, 7);
   EXPECT_EQ(vector.operands[0].coreTable, 0);
   EXPECT_EQ(vector.operands[1].kind, Operand::Kind::Constant);

@@ -61,7 +61,7 @@ TEST(ProgramBinary, StartsWithMagicVersionAndTotalSize) {
   one.phases[0].coreTables = {{1, 2}};
   one.phases[0].instructions.resize(1);
   EXPECT_EQ(writeProgram(one).size(), 64u + 8u + 16u + 88u);
-  one.phases[0].instructions[0].operandCount = 3;
+  one.phases[0].instructions[0].operands.resize(3);
   EXPECT_EQ(writeProgram(one).size(), 64u + 8u + 16u + 88u + 3u * 104u);
   one.symbols = {{"s", 0}};
   EXPECT_EQ(writeProgram(one).size(), 64u + 8u + 16u + 88u + 3u * 104u + 24u);
@@ -151,7 +151,7 @@ TEST(ProgramBinary, RefusesBytesInReservedFields) {
   program.buffers.resize(1);
   program.buffers[0].name = "b";
   program.phases[0].instructions.resize(1);
-  program.phases[0].instructions[0].operandCount = 1;
+  program.phases[0].instructions[0].operands.resize(1);
   // Header; padding of the symbol's name; flags (2), reserved and padding of the buffer; flags and
   // padding of the phase; three of the instruction; one of the operand.
   for (size_t offset : {28u, 55u, 66u, 100u, 111u, 124u, 143u, 151u, 158u, 172u, 234u}) {

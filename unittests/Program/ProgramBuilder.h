@@ -91,9 +91,8 @@ inline Instruction instruction(Opcode opcode, Function function, const Counts &c
   Instruction result;
   result.opcode = opcode;
   result.function = function;
-  result.operandCount = uint8_t(operands.size());
+  result.operands = operands;
   std::copy(counts.begin(), counts.end(), result.counts.end() - std::ptrdiff_t(counts.size()));
-  std::copy(operands.begin(), operands.end(), result.operands.begin());
   return result;
 }
 

@@ -299,7 +299,7 @@ void Generator::addInstruction(Opcode opcode) {
     count = chance(3) ? random.between(1, 3) : 1;
   }
   OperandRoles roles = operandRoles(added);
-  added.operandCount = uint8_t(roles.count);
+  added.operands.resize(roles.count);
   for (size_t i = 0; i < roles.count; ++i) {
     fillOperand(added, i, roles.role[i]);
   }
@@ -358,7 +358,8 @@ void Generator::fillOperand(Instruction &instruction, size_t index, Role role) {
     fillAddress(instruction, operand, 1);
     return;
   }
-  bool isVectorInput = instruction.opcode == Opcode::Vector && index + 1 < instruction.operandCount;
+  bool isVectorInput =
+      instruction.opcode == Opcode::Vector && index + 1 < instruction.operands.size();
   if (isVectorInput && chance(4)) {
     operand.kind = Operand::Kind::Constant;
     operand.offset = instruction.format == DataFormat::IeeeInt32 ? random.between(-9, 9)
@@ -432,7 +433,7 @@ static Instruction arbitraryInstruction(Random &random) {
   instruction.toFormat = DataFormat(random.below(256));
   instruction.unit = Unit(random.below(256));
   instruction.token = uint8_t(random.next());
-  instruction.operandCount = uint8_t(random.below(kMaxOperands + 1));
+  instruction.operands.resize(random.below(kMaxOperands + 1));
   instruction.validLanes = uint16_t(random.next());
   instruction.elementBytes = uint16_t(random.next());
   instruction.group = uint16_t(random.next());
@@ -441,8 +442,8 @@ static Instruction arbitraryInstruction(Random &random) {
   instruction.onlyTable = int32_t(random.next());
   instruction.parameter = int64_t(random.next());
   scramble(random, instruction.counts);
-  for (size_t i = 0; i < instruction.operandCount; ++i) {
-    instruction.operands[i] = arbitraryOperand(random);
+  for (Operand &operand : instruction.operands) {
+    operand = arbitraryOperand(random);
   }
   return instruction;
 }

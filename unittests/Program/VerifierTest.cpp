@@ -102,8 +102,9 @@ TEST(Verifier, ChecksOpcodesFunctionsAndOperandCounts) {
   expectFault(changed(goodLoad(), [](auto &i) { i.opcode = Opcode(20); }), "unknown opcode 20");
   expectFault(changed(goodLoad(), [](auto &i) { i.opcode = Opcode(0); }), "unknown opcode 0");
   expectFault(changed(goodLoad(), [](auto &i) { i.function = Function::Add; }), "no function");
-  expectFault(changed(goodLoad(), [](auto &i) { i.operandCount = 1; }), "takes 2 operands");
-  expectFault(changed(goodLoad(), [](auto &i) { i.operands[2].offset = 128; }), "operand 2 is set");
+  expectFault(changed(goodLoad(), [](auto &i) { i.operands.resize(1); }), "takes 2 operands");
+  expectFault(changed(goodLoad(), [](auto &i) { i.operands.resize(3); }),
+              "takes 2 operands, not 3");
   expectFault(one().vector(Function::Sum, {}, {at(0), at(0)}), "no function 'sum'");
   expectFault(one().vector(Function(200), {}, {at(0), at(0)}), "no function 'unknown' (200)");
   expectFault(one().vector(Function::Where, {}, {at(0), at(0), at(0)}), "takes 4 operands");
@@ -113,7 +114,7 @@ TEST(Verifier, ChecksOpcodesFunctionsAndOperandCounts) {
   expectFault(changed(goodConvert(), [](auto &i) { i.function = Function::None; }), "no function");
   expectFault(changed(goodExchange(), [](auto &i) { i.function = Function::SumSquares; }),
               "exchange has no function 'sum-squares'");
-  expectFault(changed(one().barrier(), [](auto &i) { i.operandCount = 1; }), "takes 0 operands");
+  expectFault(changed(one().barrier(), [](auto &i) { i.operands.resize(1); }), "takes 0 operands");
 }
 
 TEST(Verifier, ChecksFormatsOfTheLanes) {

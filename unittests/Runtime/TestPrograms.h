@@ -34,7 +34,7 @@ inline program::Instruction stickInstruction(program::Opcode opcode, int64_t sti
                                              const std::vector<int32_t> &buffers) {
   program::Instruction instruction;
   instruction.opcode = opcode;
-  instruction.operandCount = uint8_t(buffers.size());
+  instruction.operands.resize(buffers.size());
   instruction.counts.back() = sticks;
   for (size_t i = 0; i < buffers.size(); ++i) {
     instruction.operands[i].buffer = buffers[i];

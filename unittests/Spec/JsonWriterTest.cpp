@@ -35,6 +35,11 @@ Json randomValue(Random &random, int depth, JsonWriter &writer) {
     return number;
   }
   case 1: {
+    if (random.below(4) == 0) {
+      const double half = double(random.between(-100000, 100000)) + 0.5;
+      writer.real(half);
+      return half;
+    }
     const std::string text = randomText(random);
     writer.value(text);
     return text;
@@ -67,9 +72,9 @@ Json randomValue(Random &random, int depth, JsonWriter &writer) {
 TEST(JsonWriter, PrintsWhatTheTreePrints) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
-    JsonWriter writer;
-    const Json tree = randomValue(random, 0, writer);
     const size_t inlineChars = random.below(120);
-    ASSERT_EQ(writer.print(2, inlineChars), printJson(tree, 2, inlineChars)) << "seed " << seed;
+    JsonWriter writer(inlineChars);
+    const Json tree = randomValue(random, 0, writer);
+    ASSERT_EQ(writer.print(2), printJson(tree, 2, inlineChars)) << "seed " << seed;
   }
 }

@@ -36,17 +36,24 @@ OpSpec matmulFp8(int64_t m, int64_t n, int64_t k, int64_t kCores = 1) {
 
 /// d in the sticks, o the partner, x beside both.
 OpSpec packed(const std::string &op, int64_t x, int64_t o, int64_t d) {
-  const bool isMb = op.ends_with("mb");
-  const int64_t rows = roundUp(o, int64_t(2)), tiles = ceilDiv(d, int64_t(64));
-  TensorArg out = isMb ? tensor({tiles, rows / 2, x, 8, 2, 8},
-                                {tile("d"), Coordinate::floorDiv("o", 2), sym("x"),
-                                 Coordinate::mod("d", 8, 8), pair("o"), Coordinate::mod("d", 8)})
-                       : tensor({1, tiles, rows / 2, x, 64, 2},
-                                {fixed(), tile("d"), Coordinate::floorDiv("o", 2), sym("x"),
-                                 lane("d"), pair("o")});
-  out.deviceDtype = op.starts_with("qfp8") ? DataFormat::Sen143Fp8 : DataFormat::SenInt8;
+  const DataFormat format = op.starts_with("qfp8")      ? DataFormat::Sen143Fp8
+                            : op.starts_with("csqint4") ? DataFormat::SenInt4
+                                                        : DataFormat::SenInt8;
+  const bool isMb = op.ends_with("mb") || op == "csqint4";
+  const int64_t lanes = numerics::elemsPerStick(format), perStick = isMb ? 2 : lanes / 64,
+                width = lanes / perStick;
+  const int64_t rows = roundUp(o, perStick), tiles = ceilDiv(d, width);
+  const Coordinate dTile = Coordinate::floorDiv("d", width),
+                   oTile = Coordinate::floorDiv("o", perStick),
+                   row = Coordinate::mod("o", perStick);
+  TensorArg out = isMb ? tensor({tiles, rows / 2, x, width / 8, 2, 8},
+                                {dTile, oTile, sym("x"), Coordinate::mod("d", width / 8, 8), row,
+                                 Coordinate::mod("d", 8)})
+                       : tensor({1, tiles, rows / perStick, x, 64, perStick},
+                                {fixed(), dTile, oTile, sym("x"), lane("d"), row});
+  out.deviceDtype = format;
   OpSpec spec = makeSpec(op, {{"x", x, 1}, {"o", o, 1}, {"d", d, 1}},
-                         {tensor({1, 1, tiles, rows, x, 64},
+                         {tensor({1, 1, tiles * width / 64, rows, x, 64},
                                  {fixed(), fixed(), tile("d"), sym("o"), sym("x"), lane("d")}),
                           out});
   if (op.starts_with("csq")) {
@@ -108,6 +115,10 @@ TEST(QuantisedSticks, VerifierKnowsTheStick) {
   EXPECT_EQ(stickElements(packed("qfp8mb", 3, 4, 64).args[1], "d"), 64);
   EXPECT_EQ(stickElements(packed("qfp8mb", 3, 4, 64).args[1], "o"), 2);
   EXPECT_EQ(stickElements(packed("qfp8mb", 3, 4, 64).args[1], "x"), 1);
+  EXPECT_EQ(stickRank(packed("csqint4", 3, 4, 128).args[1]), 3u);
+  EXPECT_EQ(stickElements(packed("csqint4", 3, 4, 128).args[1], "d"), 128);
+  EXPECT_EQ(stickRank(packed("csqint4wt", 3, 4, 64).args[1]), 2u);
+  EXPECT_EQ(stickElements(packed("csqint4wt", 3, 4, 64).args[1], "o"), 4);
 }
 
 TEST(QuantisedSticks, VerifierChecksEachLaneCoordinate) {
@@ -156,6 +167,37 @@ TEST(QuantisedSticks, CoresGetWholeSticksOfEveryDimension) {
   EXPECT_TRUE(verifyOpSpec(spec).ok());
   spec.iterationSpace[1].cores = 6; // 6 elements, but 3 pairs
   EXPECT_ERROR(verifyOpSpec(spec), 1302, "6 cores do not divide its 3 sticks");
+  OpSpec fours = packed("csqint4wt", 3, 8, 64);
+  fours.iterationSpace[1].cores = 2;
+  EXPECT_TRUE(verifyOpSpec(fours).ok());
+  fours.iterationSpace[1].cores = 4; // 8 elements, but 2 sticks
+  EXPECT_ERROR(verifyOpSpec(fours), 1302, "4 cores do not divide its 2 sticks");
+}
+
+// A tensor of 2^48 elements of 4 bits has the 2^47 bytes that are possible; one row more has not.
+TEST(QuantisedSticks, HalfBytesAreCountedInSticks) {
+  OpSpec spec = packed("csqint4wt", 1, 4, 64);
+  spec.args[1].deviceSize[0] = int64_t(1) << 40;
+  EXPECT_TRUE(verifyOpSpec(spec).ok());
+  spec.args[1].deviceSize[0] += 1;
+  EXPECT_ERROR(verifyOpSpec(spec), 1302, "is not positive or above");
+}
+
+TEST(QuantisedSticks, HalfBytesInTheJson) {
+  const std::string text = writeSuperDsc(emit(packed("csqint4", 3, 4, 128)));
+  const std::string word = "\"wordLength\": 0.5, \"dataFormat_\": \"SENINT4\"";
+  ASSERT_NE(text.find(word), std::string::npos) << text;
+  const auto replaced = [&](const std::string &to) {
+    std::string changed = text;
+    changed.replace(changed.find(word), word.size(), to);
+    return readSuperDsc(changed).status();
+  };
+  EXPECT_ERROR(replaced("\"wordLength\": 1, \"dataFormat_\": \"SENINT4\""), 5002,
+               "1 bytes; SENINT4 has 0.5");
+  EXPECT_ERROR(replaced("\"wordLength\": 0.5, \"dataFormat_\": \"SENINT8\""), 5002,
+               "0.5 bytes; SENINT8 has 1");
+  EXPECT_ERROR(replaced("\"wordLength\": \"0.5\", \"dataFormat_\": \"SENINT4\""), 5002,
+               "wordLength");
 }
 
 TEST(QuantisedSticks, MatmulHasTwoRowsInAStick) {
@@ -185,6 +227,18 @@ TEST(QuantisedSticks, ConversionsPadEveryStickDimension) {
   EXPECT_EQ(layoutOf(wt, 1).stickSizes, (Sizes{2, 64}));
 }
 
+TEST(QuantisedSticks, ConversionsTo4BitsHaveFourSticksInOne) {
+  const SuperDsc mb = emit(packed("csqint4", 3, 5, 130));
+  EXPECT_EQ(mb.size, (DimMap<int64_t>{{"mb", 3}, {"x", 6}, {"out", 256}}));
+  EXPECT_EQ(layoutOf(mb, 1).stickDims, (Names{"out", "x", "out"}));
+  EXPECT_EQ(layoutOf(mb, 1).stickSizes, (Sizes{8, 2, 16}));
+  EXPECT_EQ(mb.tensors[1].format, DataFormat::SenInt4);
+  const SuperDsc wt = emit(packed("csqint4wt", 3, 5, 130));
+  EXPECT_EQ(wt.size, (DimMap<int64_t>{{"mb", 3}, {"x", 8}, {"out", 192}}));
+  EXPECT_EQ(layoutOf(wt, 1).stickDims, (Names{"x", "out"}));
+  EXPECT_EQ(layoutOf(wt, 1).stickSizes, (Sizes{4, 64}));
+}
+
 TEST(QuantisedSticks, VectorHasAUnitDimensionInEveryTensor) {
   const OpSpec spec =
       makeSpec("qfp8ch", {{"d", 100, 1}},
@@ -206,7 +260,13 @@ TEST(QuantisedSticks, AddressRuleHolds) {
   OpSpec sliced = packed("qfp8wt", 3, 4, 64);
   sliced.args[1].deviceSize[2] += 2;
   sliced.args[1].deviceCoordinates[2].offset = 1;
-  for (const OpSpec &spec : {split, sliced, matmulFp8(3, 128, 512, 2)}) {
+  OpSpec split4 = packed("csqint4", 4, 4, 256);
+  split4.iterationSpace[0].cores = split4.iterationSpace[1].cores = 2;
+  split4.iterationSpace[2].cores = 2;
+  OpSpec sliced4 = packed("csqint4wt", 3, 8, 128);
+  sliced4.args[1].deviceSize[2] += 2;
+  sliced4.args[1].deviceCoordinates[2].offset = 1;
+  for (const OpSpec &spec : {split, sliced, split4, sliced4, matmulFp8(3, 128, 512, 2)}) {
     const SuperDsc dsc = emit(spec);
     for (size_t i = 0; i < spec.args.size(); ++i) {
       const TensorArg &arg = spec.args[i];
@@ -233,7 +293,10 @@ TEST(QuantisedSticks, AddressRuleHolds) {
             byRule += local[label] / lanes * stride;
             stride *= ceilDiv(*findDim(dsc.size, label) + (gap ? *gap : 0), lanes);
           }
-          int64_t inside = numerics::elementBytes(tensor.format);
+          // From here on in bits.
+          const int64_t elementBits = 1024 / numerics::elemsPerStick(tensor.format);
+          byRule *= 8;
+          int64_t inside = elementBits;
           std::map<std::string, int64_t> below;
           for (size_t p = 0; p < layout.stickDims.size(); ++p) {
             int64_t &part = below.emplace(layout.stickDims[p], 1).first->second;
@@ -250,7 +313,7 @@ TEST(QuantisedSticks, AddressRuleHolds) {
                                                                     : value;
             element = element * arg.deviceSize[j] + index + c.offset;
           }
-          ASSERT_EQ(byRule, arg.address + element * numerics::elementBytes(tensor.format))
+          ASSERT_EQ(byRule, arg.address * 8 + element * elementBits)
               << spec.op << " argument " << i << " core " << core << " at " << end;
         }
       }
@@ -295,6 +358,36 @@ TEST(QuantisedSticks, EmitterRefusesWhatBreaksTheRules) {
   add("of the input's stick alone", packed("qfp8mb", 3, 4, 64), [](OpSpec &s) { s.op = "qfp8ch"; });
   add("it converts SEN169_FP16 to SENINT8", packed("qfp8mb", 3, 4, 64),
       [](OpSpec &s) { s.op = "csqint8mb"; });
+  add("[16, 2, 8] with a partner", packed("csqint4wt", 3, 4, 64),
+      [](OpSpec &s) { s.op = "csqint4"; });
+  add("[64, 4] with a partner", packed("csqint4", 3, 4, 128),
+      [](OpSpec &s) { s.op = "csqint4wt"; });
+  add("it converts SEN169_FP16 to SENINT8", packed("csqint4wt", 3, 4, 64),
+      [](OpSpec &s) { s.op = "csqint8wt"; });
+  add("it converts SEN169_FP16 to SENINT4", packed("csqint8mb", 3, 4, 64),
+      [](OpSpec &s) { s.op = "csqint4"; });
+  add("the output's stick must be [16, 2, 8]", packed("csqint4", 3, 4, 128), [](OpSpec &s) {
+    s.args[1].deviceSize = {1, 2, 3, 8, 4, 8}; // Half of d, twice as much of o.
+    s.args[1].deviceCoordinates[0] = tile("d");
+    s.args[1].deviceCoordinates[1] = Coordinate::floorDiv("o", 4);
+    s.args[1].deviceCoordinates[3].divisor = 8;
+    s.args[1].deviceCoordinates[4].divisor = 4;
+    s.iterationSpace[2].range = 64;
+  });
+  add("hold the partner dimension o", packed("csqint4", 3, 4, 128),
+      [](OpSpec &s) { s.args[0].deviceCoordinates[3] = fixed(); });
+  add("give it the padded size", packed("csqint4", 3, 4, 128),
+      [](OpSpec &s) { // One stick of input for half a stick of output.
+        s.args[0].deviceSize[2] = 1;
+        s.iterationSpace[2].range = 64;
+      });
+  add("2 dimensions in its stick", packed("csqint4wt", 3, 4, 64), [](OpSpec &s) {
+    s.op = "identity";
+    s.constants.clear();
+    s.args[0] = s.args[1];
+    s.args[0].isInput = true;
+    s.args[0].argIndex = 0;
+  });
   add("hold the partner dimension o", packed("qfp8mb", 3, 4, 64),
       [](OpSpec &s) { s.args[0].deviceCoordinates[3] = fixed(); });
   add("2 dimensions in its stick", packed("qfp8wt", 3, 4, 64), [](OpSpec &s) {
@@ -334,6 +427,9 @@ TEST(QuantisedSticks, JsonMatchesTheGoldenFiles) {
   OpSpec mb = packed("csqint8mb", 4, 4, 128);
   mb.iterationSpace[1].cores = 2;
   expectGolden("superdsc/csqint8mb-2-cores.json", writeSuperDsc(emit(mb)));
+  OpSpec half = packed("csqint4", 3, 4, 256);
+  half.iterationSpace[2].cores = 2;
+  expectGolden("superdsc/csqint4-2-cores.json", writeSuperDsc(emit(half)));
   expectGolden("superdsc/batchmatmulfp8-ksplit.json",
                writeSuperDsc(emit(matmulFp8(8, 64, 256, 2))));
 }

@@ -1,12 +1,15 @@
 //===- Pipelines.h - the compiler as a sequence of phases -----------------------------------===//
 //
 //   graph --spyre-graph-verify, spyre-graph-to-loop--> loop
-//   loop --spyre-loop-propagate-layouts, spyre-loop-pad-matmul--> layout
+//   loop --spyre-loop-elide-output-copies, spyre-loop-arrange-conversions,
+//          spyre-loop-propagate-layouts, spyre-loop-pad-matmul--> layout
 //   layout --spyre-loop-divide-work, spyre-loop-plan-pool--> division
 //   division --emitSpecs--> opspec --generateBundle--> bundle --back end--> code
 //
-// Each phase is bytes: text is printed and parsed again between phases, so a dumped and edited
-// phase can take the place of a computed one and nothing can bypass a contract.
+// Each contract is bytes: graph IR, loop IR with its layouts, OpSpecs and bundles are printed and
+// parsed again, so nothing can bypass them. Inside of a stretch between two of them (graph to
+// layout, layout to OpSpecs) the IR stays in memory, unless somebody asks for the text of a phase: a
+// dumped and edited one can take the place of a computed one.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -42,11 +45,12 @@ void registerPasses();
 /// Passes that lead from \p from to the next IR phase (Graph, Loop or Layout).
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options);
 
-/// IR text of phase \p from to IR text of the next phase. Errors: E1001 (malformed or hostile text)
-/// and whatever the passes report.
-Expected<std::string> runIrPhase(Phase from, const std::string &text, const Options &options);
-/// IR text of phase Division to "model.json" + "bundle_<i>/op_spec.txt".
-Expected<Artifacts> emitOpSpecs(const std::string &text, const Options &options);
+/// IR text of phase \p from to IR text of phase \p to, at most Division. Errors: E1001 (malformed or
+/// hostile text) and whatever the passes report.
+Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
+                                  const Options &options);
+/// IR text of phase \p from, at most Division, to "model.json" + "bundle_<i>/op_spec.txt".
+Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Options &options);
 /// Adds "bundle_<i>/bundle.mlir" and "sdsc_<n>.json" to artifacts that hold op_spec.txt.
 Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options);
 /// Adds "bundle_<i>/spyreCodeDir" to artifacts that hold bundles.

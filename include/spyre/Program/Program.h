@@ -247,6 +247,14 @@ struct Operand {
   bool operator==(const Operand &) const = default;
 };
 
+/// An input of a Vector with the same \p bits in every lane.
+inline Operand constantOperand(uint32_t bits) {
+  Operand operand;
+  operand.kind = Operand::Kind::Constant;
+  operand.offset = bits;
+  return operand;
+}
+
 struct Instruction {
   Opcode opcode = Opcode::Fill;
   Function function = Function::None;
@@ -257,7 +265,6 @@ struct Instruction {
   /// Signal, Wait.
   Unit unit = Unit::Load;
   uint8_t token = 0;
-  uint8_t operandCount = 0;
   /// Accumulate, Matmul: lanes of the input stick that hold data.
   uint16_t validLanes = 0;
   /// Shuffle, Pick: 1, 2 or 4. Gather, Scatter: of the index, 4 or 8.
@@ -271,7 +278,8 @@ struct Instruction {
   /// Loop: trip count. Matmul, Gather, Scatter, Pick, Convert: byte stride. TopK: k.
   int64_t parameter = 0;
   std::array<int64_t, kMaxLevels> counts{1, 1, 1, 1, 1, 1};
-  std::array<Operand, kMaxOperands> operands{};
+  /// At most kMaxOperands. On the heap: most instructions of a phase are control and have none.
+  std::vector<Operand> operands;
 
   bool operator==(const Instruction &) const = default;
   int64_t points() const {

@@ -103,6 +103,7 @@ std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace) {
 
 void registerLoopPasses() {
   mlir::registerPass([] { return createPropagateLayoutsPass(); });
+  mlir::registerPass([] { return createElideOutputCopiesPass(); });
   mlir::registerPass([] { return createArrangeConversionsPass(); });
   mlir::registerPass([] { return createPadMatmulPass(); });
   mlir::registerPass([] { return createDivideWorkPass(32, int64_t(256) << 20); });

@@ -14,6 +14,7 @@
 
 namespace spyre::loop {
 
+std::unique_ptr<mlir::Pass> createElideOutputCopiesPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createArrangeConversionsPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);

@@ -4,6 +4,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ElideOutputCopiesPass : Pass<"spyre-loop-elide-output-copies", "::mlir::ModuleOp"> {
+  let summary = "Computes results in the buffer, and the shape, that they are returned in.";
+  let description = [{
+    Requires: nothing.
+    Ensures: no copy from a temp to an output is left that only renames places and whose source can be accessed
+    under the new names by all operations; loops that run over several of the new dimensions are split, sticks
+    are not.
+    Idempotent. Deterministic. Linear in operations.
+    Example: `(x @ w).view(4, 24, 128)` writes the three-dimensional result at once.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createElideOutputCopiesPass()";
+}
+
 def ArrangeConversionsPass : Pass<"spyre-loop-arrange-conversions", "::mlir::ModuleOp"> {
   let summary = "Makes the order in which conversions of 16 and 32 bits leave elements a part of the buffers.";
   let description = [{

@@ -1,0 +1,378 @@
+//===- ElideOutputCopies.cpp - results that are computed in the shape they are returned in --===//
+//
+// A graph that returns a reshaped or transposed result ends with a copy from the buffer the result
+// was computed in. When that copy only renames places, both buffers can be one: every access to the
+// first becomes an access to the output, and the copy is gone.
+//
+// The variables of the copy are digits: an index of either buffer is a number written with some of
+// them. An access can be rewritten when its own variables give each digit without a carry; a
+// variable that runs over several digits is split first.
+//
+//     copy t[24 a + b, c] -> out[a, b, c]    digits a (4), b (24), c
+//     mm writes t[i, n], i < 96              i = 24 a + b is split, mm writes out[a, b, n]
+//===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/Transforms/Passes.h"
+#include "spyre/Dialect/Loop/Transforms/Stick.h"
+
+#include "Rewrite.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace spyre::loop {
+
+#define GEN_PASS_DEF_ELIDEOUTPUTCOPIESPASS
+#include "spyre/Dialect/Loop/Transforms/Passes.h.inc"
+
+namespace {
+
+/// Loops a SuperDSC can name, with one left for the unit loop of a matmul.
+constexpr size_t kMostVars = 7;
+/// Lanes of the widest stick that occurs here; a stick must not be cut.
+constexpr int64_t kStickLanes = 64;
+
+BufferOp bufferOf(mlir::Value value) { return value.getDefiningOp<BufferOp>(); }
+
+int64_t sizeOf(BufferOp buffer, size_t dim) {
+  return llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(unsigned(dim));
+}
+
+/// stride * value, value < extent: one place of a mixed-radix number.
+struct Digit {
+  unsigned var;
+  int64_t stride, extent;
+};
+
+/// The digits of \p index, most significant first, if they write each number below \p size once.
+std::optional<std::vector<Digit>> digitsOf(const LinearIndex &index, int64_t size,
+                                           llvm::ArrayRef<int64_t> extents) {
+  std::vector<Digit> digits;
+  int64_t stride = 1;
+  for (auto term = index.terms.rbegin(); term != index.terms.rend(); ++term) {
+    const int64_t extent = extents[term->var];
+    if (extent == 1) {
+      continue;
+    }
+    if (term->coefficient != stride) {
+      return std::nullopt;
+    }
+    digits.insert(digits.begin(), {term->var, stride, extent});
+    stride *= extent;
+  }
+  if (index.offset != 0 || stride != size) {
+    return std::nullopt;
+  }
+  return digits;
+}
+
+/// An operation while its loops are being split; nothing is changed before all can be.
+struct Nest {
+  mutable ComputeOp op; // a handle
+  std::vector<int64_t> extents;
+  std::vector<mlir::AffineMap> maps;
+  std::vector<mlir::Value> operands;
+
+  explicit Nest(ComputeOp op) : op(op), extents(op.getExtents().begin(), op.getExtents().end()) {
+    for (unsigned i = 0; i < operandCount(op); ++i) {
+      maps.push_back(llvm::cast<mlir::AffineMapAttr>(op.getMaps()[i]).getValue());
+      operands.push_back(op->getOperand(i));
+    }
+  }
+
+  /// Lanes are named by a variable, which must stay in the access though it does not move.
+  bool mustWalk(unsigned var) const {
+    const size_t behind = extents.size() - var;
+    return op.getCallee() == kMatmul ? behind <= 2 : op.getCallee() == kConvert && behind == 1;
+  }
+
+  /// Sticks stay whole: a variable that may run along one is split only between sticks, and only
+  /// where lanes do not meet.
+  bool canSplit(unsigned var, int64_t inner) const {
+    const bool isLaneWise = op.getReductions() == 0 && op.getCallee() != kConvert;
+    if (isLaneWise && inner % kStickLanes == 0) {
+      return true;
+    }
+    for (size_t i = 0; i < maps.size(); ++i) {
+      if (maps[i].getNumResults() == 0) {
+        continue;
+      }
+      BufferOp buffer = bufferOf(operands[i]);
+      int64_t stick = maps[i].getNumResults() - 1;
+      if (buffer.getLayout()) {
+        Expected<DimRoles> roles = dimRolesOf(buffer);
+        if (!roles.ok()) {
+          return false;
+        }
+        stick = roles->stick();
+      }
+      if (stick >= 0 && maps[i].getResult(unsigned(stick)).isFunctionOfDim(var)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// A dimension can be walked in steps that divide it.
+  bool stepsDivide(unsigned var, int64_t inner) const {
+    for (size_t i = 0; i < maps.size(); ++i) {
+      for (unsigned d = 0; d < maps[i].getNumResults(); ++d) {
+        Expected<LinearIndex> index = linearize(maps[i].getResult(d), maps[i].getNumDims());
+        if (!index.ok()) {
+          return false;
+        }
+        for (const LinearIndex::Term &term : index->terms) {
+          if (term.var == var && sizeOf(bufferOf(operands[i]), d) % (term.coefficient * inner)) {
+            return false;
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  bool split(unsigned var, int64_t inner) {
+    if (extents.size() == kMostVars || extents[var] % inner != 0 || !canSplit(var, inner) ||
+        !stepsDivide(var, inner)) {
+      return false;
+    }
+    mlir::MLIRContext *context = op.getContext();
+    llvm::SmallVector<mlir::AffineExpr> replacements;
+    for (unsigned v = 0; v < extents.size(); ++v) {
+      mlir::AffineExpr same = mlir::getAffineDimExpr(v > var ? v + 1 : v, context);
+      replacements.push_back(v == var ? same * inner + mlir::getAffineDimExpr(v + 1, context)
+                                      : same);
+    }
+    extents[var] /= inner;
+    extents.insert(extents.begin() + var + 1, inner);
+    for (mlir::AffineMap &map : maps) {
+      map = map.replaceDimsAndSymbols(replacements, {}, unsigned(extents.size()), 0);
+    }
+    return true;
+  }
+
+  void commit(Rewriter &rewriter) {
+    std::vector<std::string> names;
+    for (size_t v = 0; v < extents.size(); ++v) {
+      names.push_back("c" + std::to_string(v));
+    }
+    llvm::SmallVector<llvm::StringRef> vars(names.begin(), names.end());
+    op.setVarsAttr(rewriter.builder.getStrArrayAttr(vars));
+    op.setExtentsAttr(rewriter.builder.getDenseI64ArrayAttr(extents));
+    for (unsigned i = 0; i < maps.size(); ++i) {
+      rewriter.setOperand(op, i, bufferOf(operands[i]), maps[i]);
+    }
+  }
+};
+
+/// The two sides of a copy, with the digits they share.
+class Renaming {
+public:
+  static std::optional<Renaming> of(ComputeOp copy) {
+    Renaming renaming;
+    renaming.copy = copy;
+    renaming.target = accessOf(copy, 1);
+    std::vector<bool> seen(copy.getExtents().size());
+    Access from = accessOf(copy, 0);
+    for (size_t d = 0; d < from.dims.size(); ++d) {
+      auto digits = digitsOf(from.dims[d], sizeOf(from.buffer, d), copy.getExtents());
+      if (!digits) {
+        return std::nullopt;
+      }
+      for (const Digit &digit : *digits) {
+        seen[digit.var] = true;
+      }
+      renaming.digits.push_back(std::move(*digits));
+    }
+    for (size_t d = 0; d < renaming.target.dims.size(); ++d) {
+      if (!digitsOf(renaming.target.dims[d], sizeOf(renaming.target.buffer, d),
+                    copy.getExtents())) {
+        return std::nullopt;
+      }
+    }
+    for (size_t v = 0; v < seen.size(); ++v) {
+      if (!seen[v] && copy.getExtents()[v] != 1) {
+        return std::nullopt;
+      }
+    }
+    return renaming;
+  }
+
+  /// Makes operand \p index of the nest, which is the copy's source, its target.
+  bool apply(Nest &nest, unsigned index) const {
+    std::vector<mlir::AffineExpr> values;
+    Fit fit = Fit::AfterSplit;
+    while (fit == Fit::AfterSplit) {
+      fit = digitValues(nest, index, values);
+    }
+    if (fit == Fit::No) {
+      return false;
+    }
+    llvm::SmallVector<mlir::AffineExpr> results;
+    for (const LinearIndex &dim : target.dims) {
+      mlir::AffineExpr sum = mlir::getAffineConstantExpr(0, copy->getContext());
+      for (const LinearIndex::Term &term : dim.terms) {
+        sum = sum + values[term.var] * term.coefficient;
+      }
+      results.push_back(sum);
+    }
+    nest.maps[index] =
+        mlir::AffineMap::get(unsigned(nest.extents.size()), 0, results, copy->getContext());
+    nest.operands[index] = copy.getOutput();
+    return true;
+  }
+
+private:
+  enum class Fit { Yes, No, AfterSplit };
+
+  /// Adds to the digits of dimension \p d what \p linear gives; carries are not allowed.
+  Fit addDim(Nest &nest, size_t d, const LinearIndex &linear,
+             std::vector<mlir::AffineExpr> &values) const {
+    const std::vector<Digit> &places = digits[d];
+    std::vector<int64_t> largest;
+    int64_t rest = linear.offset;
+    for (const Digit &digit : places) {
+      largest.push_back(rest / digit.stride);
+      values[digit.var] = values[digit.var] + largest.back();
+      rest %= digit.stride;
+    }
+    for (const LinearIndex::Term &term : linear.terms) {
+      const int64_t extent = nest.extents[term.var];
+      auto isBelow = [&](const Digit &digit) { return digit.stride <= term.coefficient; };
+      auto digit = std::find_if(places.begin(), places.end(), isBelow);
+      if (extent == 1) {
+        if (nest.mustWalk(term.var)) {
+          return Fit::No;
+        }
+        continue;
+      }
+      if (digit == places.end() || term.coefficient % digit->stride != 0) {
+        return Fit::No;
+      }
+      const int64_t step = term.coefficient / digit->stride;
+      if (step * extent > digit->extent && digit != places.begin()) {
+        // It runs on into the next digit.
+        const bool isCut = digit->extent % step == 0 && nest.split(term.var, digit->extent / step);
+        return isCut ? Fit::AfterSplit : Fit::No;
+      }
+      mlir::AffineExpr var = mlir::getAffineDimExpr(term.var, copy->getContext());
+      values[digit->var] = values[digit->var] + var * step;
+      largest[size_t(digit - places.begin())] += step * (extent - 1);
+    }
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (largest[i] >= places[i].extent) {
+        return Fit::No;
+      }
+    }
+    return Fit::Yes;
+  }
+
+  /// Value of each digit, by variable of the copy.
+  Fit digitValues(Nest &nest, unsigned index, std::vector<mlir::AffineExpr> &values) const {
+    values.assign(copy.getExtents().size(), mlir::getAffineConstantExpr(0, copy->getContext()));
+    for (size_t d = 0; d < digits.size(); ++d) {
+      Expected<LinearIndex> linear =
+          linearize(nest.maps[index].getResult(unsigned(d)), unsigned(nest.extents.size()));
+      if (!linear.ok()) {
+        return Fit::No;
+      }
+      if (Fit fit = addDim(nest, d, *linear, values); fit != Fit::Yes) {
+        return fit;
+      }
+    }
+    return Fit::Yes;
+  }
+
+  mutable ComputeOp copy; // a handle
+  /// Per dimension of the source.
+  std::vector<std::vector<Digit>> digits;
+  Access target;
+};
+
+class Elider {
+public:
+  Elider(mlir::func::FuncOp function, DecisionTrace *trace)
+      : function(function), trace(trace), rewriter(function) {}
+
+  void run() {
+    llvm::SmallVector<ComputeOp> copies;
+    for (ComputeOp op : function.getOps<ComputeOp>()) {
+      if (op.getCallee() == kCopy && op.getInputs().size() == 1 && !op.getIndirect() &&
+          !op->hasAttr(kOverwritesPadding) && bufferOf(op.getOutput()).getKind() == "output") {
+        copies.push_back(op);
+      }
+    }
+    for (ComputeOp copy : copies) {
+      if (bufferOf(copy.getInputs()[0]).getKind() != "temp") {
+        continue; // an input, or another output
+      }
+      const std::string name = bufferOf(copy.getOutput()).getName().str();
+      Decision decision = elide(copy);
+      if (trace) {
+        trace->record("elide-output-copy", name, decision);
+      }
+    }
+  }
+
+private:
+  Decision elide(ComputeOp copy) {
+    mlir::Value source = copy.getInputs()[0];
+    if (!copy.getOutput().hasOneUse()) {
+      return Decision::no("written-twice", "something else uses the output, too");
+    }
+    std::optional<Renaming> renaming = Renaming::of(copy);
+    if (!renaming) {
+      return Decision::no("not-a-renaming", "the copy repeats or leaves out elements");
+    }
+    std::vector<Nest> nests;
+    for (mlir::Operation *user : source.getUsers()) {
+      auto op = llvm::dyn_cast<ComputeOp>(user);
+      if (!op || op.getIndirect() || op->hasAttr(kOverwritesPadding)) {
+        return Decision::no("special-access", "'{}' needs the buffer as it is",
+                            user->getName().getStringRef().str());
+      }
+      if (op == copy || llvm::any_of(nests, [&](const Nest &nest) { return nest.op == op; })) {
+        continue;
+      }
+      Nest &nest = nests.emplace_back(op);
+      for (unsigned i = 0; i < operandCount(op); ++i) {
+        if (op->getOperand(i) == source && !renaming->apply(nest, i)) {
+          return Decision::no("loops-do-not-fit", "'{}' walks across its dimensions",
+                              op.getCallee().str());
+        }
+      }
+    }
+    for (Nest &nest : nests) {
+      nest.commit(rewriter);
+    }
+    copy.erase();
+    bufferOf(source).erase();
+    return Decision::yes("same-places", "the result is computed where it is returned");
+  }
+
+  mlir::func::FuncOp function;
+  DecisionTrace *trace;
+  Rewriter rewriter;
+};
+
+struct ElideOutputCopies : impl::ElideOutputCopiesPassBase<ElideOutputCopies> {
+  DecisionTrace *trace = nullptr;
+  void runOnOperation() override {
+    mlir::func::FuncOp main = findMain(getOperation());
+    if (!main) {
+      (void)dialect::report(
+          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
+      return signalPassFailure();
+    }
+    Elider(main, trace).run();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createElideOutputCopiesPass(DecisionTrace *trace) {
+  auto pass = std::make_unique<ElideOutputCopies>();
+  pass->trace = trace;
+  return pass;
+}
+
+} // namespace spyre::loop
