@@ -143,8 +143,8 @@ private:
     if (buffer.getIndex() && buffer.getKind() == "input") {
       return fmt::format("input {}", *buffer.getIndex());
     }
-    for (mlir::Operation *user :
-         llvm::reverse(llvm::SmallVector<mlir::Operation *>(buffer.getResult().getUsers()))) {
+    llvm::SmallVector<mlir::Operation *> users(buffer.getResult().getUsers());
+    for (mlir::Operation *user : llvm::reverse(users)) { // first the first
       auto op = llvm::dyn_cast<ComputeOp>(user);
       if (op && op.getOutput() == buffer.getResult()) {
         return "written by " + op.getCallee().str();
