@@ -215,14 +215,36 @@ public:
       }
       results.push_back(sum);
     }
-    nest.maps[index] =
-        mlir::AffineMap::get(unsigned(nest.extents.size()), 0, results, copy->getContext());
+    auto map = mlir::AffineMap::get(unsigned(nest.extents.size()), 0, results, copy->getContext());
+    const bool writes = index + 1 == nest.maps.size();
+    if (writes && nest.op.getCallee() == kMatmul && !keepsColumns(map)) {
+      return false;
+    }
+    nest.maps[index] = map;
     nest.operands[index] = copy.getOutput();
     return true;
   }
 
 private:
   enum class Fit { Yes, No, AfterSplit };
+
+  /// The columns of a matmul are its lanes: what they share a dimension with steps over sticks.
+  static bool keepsColumns(mlir::AffineMap map) {
+    const unsigned columns = map.getNumDims() - 2;
+    for (mlir::AffineExpr result : map.getResults()) {
+      Expected<LinearIndex> index = linearize(result, map.getNumDims());
+      if (!index.ok() || !result.isFunctionOfDim(columns)) {
+        continue;
+      }
+      bool keeps = index->offset % kStickLanes == 0;
+      for (const LinearIndex::Term &term : index->terms) {
+        keeps = keeps &&
+                (term.var == columns ? term.coefficient == 1 : term.coefficient % kStickLanes == 0);
+      }
+      return keeps;
+    }
+    return true;
+  }
 
   /// Adds to the digits of dimension \p d what \p linear gives; carries are not allowed.
   Fit addDim(Nest &nest, size_t d, const LinearIndex &linear,
