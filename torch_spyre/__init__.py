@@ -46,6 +46,14 @@ def _eager_settings():
     return settings.eager()
 
 
+def explain(function, *args, **kwargs):
+    """Compiles and runs ``function(*args, **kwargs)`` and says what the compiler did and why:
+    ``print(torch_spyre.explain(model, x))``. See :class:`torch_spyre.explanation.Explanation`."""
+    from torch_spyre import explanation
+
+    return explanation.explain(function, *args, **kwargs)
+
+
 def last_compile():
     """The last compilation of this process: ``name``, ``graph``, ``artifacts`` (path -> bytes),
     ``decisions``, ``save(directory)``. None before the first."""

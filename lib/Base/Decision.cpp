@@ -16,6 +16,12 @@ std::string DecisionTrace::toJson() const {
     object["taken"] = bool(entry.decision);
     object["reason"] = entry.decision.reason();
     object["detail"] = entry.decision.detail();
+    if (!entry.evidence.location.empty()) {
+      object["location"] = entry.evidence.location;
+    }
+    for (const auto &[name, value] : entry.evidence.numbers) {
+      object["numbers"][name] = value;
+    }
     // Names come from user programs; a byte that is not UTF-8 must not throw here.
     text += separator + object.dump(-1, ' ', false, Json::error_handler_t::replace);
     separator = ",\n";

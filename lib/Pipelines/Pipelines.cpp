@@ -158,6 +158,12 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
+    if (options.trace) {
+      const arch::Timing &timing = options.device.timing;
+      manager.addPass(loop::createExplainPass(timing.ddrBytesPerCycle * timing.clockGhz,
+                                              timing.barrierCycles / timing.clockGhz,
+                                              options.trace));
+    }
     return;
   default:
     SPYRE_CHECK(false, "only the first three phases are pass pipelines");

@@ -102,7 +102,9 @@ static void addUnitSymbol(OpSpec &spec) {
   const std::string name = prependUnit(spec);
   for (TensorArg &arg : spec.args) {
     std::optional<size_t> at = findInnerConstant(arg);
-    for (size_t j = 0; !at && j + stickRank(arg) < arg.deviceSize.size(); ++j) {
+    // A table and its indices share no symbol, so they take it only where they need it.
+    const bool isPlain = !arg.isIndex() && !arg.indirectCoordinate();
+    for (size_t j = 0; !at && isPlain && j + stickRank(arg) < arg.deviceSize.size(); ++j) {
       if (isConstant(arg.deviceCoordinates[j]) && arg.deviceSize[j] == 1) {
         at = j;
       }

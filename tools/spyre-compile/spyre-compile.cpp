@@ -24,7 +24,7 @@ using spyre::Status;
 
 struct Arguments {
   std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
-  std::string dumpPhases, traceDecisions, dumpOpSpec, dumpSteps, backEndCommand;
+  std::string dumpPhases, traceDecisions, explain, dumpOpSpec, dumpSteps, backEndCommand;
   std::vector<std::string> passPlugins, passes;
   std::string cacheDirectory;
   int64_t cores = 0, cacheLimitMb = int64_t(spyre::capi::kDefaultCacheLimitBytes >> 20);
@@ -124,6 +124,10 @@ Status run(const Arguments &arguments) {
   if (!arguments.traceDecisions.empty()) {
     SPYRE_RETURN_IF_ERROR(spyre::writeFile(arguments.traceDecisions, result.decisionsJson));
   }
+  if (!arguments.explain.empty()) {
+    SPYRE_ASSIGN_OR_RETURN(std::string text, spyre::capi::explanationText(result.decisionsJson));
+    SPYRE_RETURN_IF_ERROR(spyre::writeFile(arguments.explain, text));
+  }
   if (!arguments.dumpOpSpec.empty()) {
     SPYRE_RETURN_IF_ERROR(writeOpSpecs(result.artifacts, arguments.dumpOpSpec));
   }
@@ -189,6 +193,8 @@ int main(int argc, char **argv) {
                  "File for the model's steps, one per line ('-' prints them)");
   app.add_option("--trace-decisions", arguments.traceDecisions,
                  "File for the decision trace (JSON)");
+  app.add_option("--explain", arguments.explain,
+                 "File for what is moved and why, with bytes and predicted time ('-' prints it)");
   app.footer("Exit codes: 0 done, 1 the input is at fault, 2 wrong usage or an internal fault.");
   try {
     app.parse(argc, argv);

@@ -79,6 +79,21 @@ std::optional<ArgumentValue> constantOf(const c10::Argument &argument, const c10
   return std::nullopt;
 }
 
+/// The tensors of a list; where some are None, "<name>_at" has the places of the others.
+static void appendList(const c10::Argument &argument, const std::vector<GraphValue> &tensors,
+                       CallArguments &call) {
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!(tensors[i] == GraphValue())) {
+      call.operands.push_back(tensors[i].id);
+      places.push_back(int64_t(i));
+    }
+  }
+  if (places.size() != tensors.size()) {
+    call.attributes.emplace_back(argument.name() + "_at", capi::Attribute(std::move(places)));
+  }
+}
+
 void appendArgument(const c10::Argument &argument, size_t position, const ArgumentValue &value,
                     CallArguments &call) {
   if (isPlacement(argument)) {
@@ -97,9 +112,7 @@ void appendArgument(const c10::Argument &argument, size_t position, const Argume
   }
   if (const auto *tensors = std::get_if<std::vector<GraphValue>>(&value)) {
     noteAbsent(call);
-    for (const GraphValue &tensor : *tensors) {
-      call.operands.push_back(tensor.id);
-    }
+    appendList(argument, *tensors, call);
     return;
   }
   const auto &attribute = std::get<capi::Attribute>(value);

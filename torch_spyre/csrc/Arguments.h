@@ -26,7 +26,7 @@ struct GraphValue {
   bool operator==(const GraphValue &) const = default;
 };
 
-/// What an argument can hold; monostate is None.
+/// What an argument can hold; monostate is None, and so is a value without id in a list.
 using ArgumentValue =
     std::variant<std::monostate, GraphValue, std::vector<GraphValue>, capi::Attribute>;
 

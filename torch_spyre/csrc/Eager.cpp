@@ -123,8 +123,50 @@ GraphValue addInput(Call &call, const at::Tensor &tensor) {
   return {capi::ValueId(call.inputs.size() - 1)};
 }
 
+/// Indices may be given on the CPU, as lists are: they are moved.
+std::optional<at::Tensor> onDevice(const at::Tensor &tensor) {
+  if (tensor.numel() == 0 || !hostTypeOf(tensor.scalar_type())) {
+    return std::nullopt;
+  }
+  if (isSpyre(tensor)) {
+    return tensor;
+  }
+  const bool isIndex = tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt;
+  if (!tensor.is_cpu() || !isIndex) {
+    return std::nullopt;
+  }
+  at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(),
+                                       c10::Device(c10::DeviceType::PrivateUse1, 0));
+  copyTensor(tensor, moved);
+  return moved;
+}
+
+/// Tensors the device holds, and None.
+std::optional<ArgumentValue> listOf(Call &call,
+                                    const std::vector<std::optional<at::Tensor>> &tensors) {
+  std::vector<GraphValue> values;
+  for (const std::optional<at::Tensor> &tensor : tensors) {
+    if (!tensor || !tensor->defined()) {
+      values.emplace_back();
+    } else if (std::optional<at::Tensor> held = onDevice(*tensor)) {
+      values.push_back(addInput(call, *held));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return ArgumentValue(std::move(values));
+}
+
 std::optional<ArgumentValue> argumentOf(Call &call, const c10::Argument &argument,
                                         const c10::IValue &value) {
+  if (value.isOptionalTensorList()) {
+    return listOf(call, value.toOptionalTensorVector());
+  }
+  if (value.isTensorList()) {
+    const std::vector<at::Tensor> tensors = value.toTensorVector();
+    const bool isMixed = !std::all_of(tensors.begin(), tensors.end(), isSpyre);
+    return isMixed ? std::nullopt : listOf(call, {tensors.begin(), tensors.end()});
+  }
   if (!value.isTensor()) {
     return constantOf(argument, value);
   }
@@ -184,15 +226,32 @@ std::string keyOf(const std::string &target, const Call &call) {
   return key;
 }
 
+at::Tensor metaOf(const at::Tensor &tensor) {
+  return tensor.defined() && isSpyre(tensor)
+             ? at::empty_strided(tensor.sizes(), tensor.strides(),
+                                 tensor.options().device(c10::DeviceType::Meta))
+             : tensor;
+}
+
 /// The result torch would give, as a meta tensor; undefined when torch itself refuses (then the CPU
 /// gives the user torch's own error).
 at::Tensor inferResult(const c10::OperatorHandle &op, c10::ArrayRef<c10::IValue> arguments) {
   torch::jit::Stack stack;
   for (const c10::IValue &value : arguments) {
-    if (value.isTensor() && value.toTensor().defined() && isSpyre(value.toTensor())) {
-      const at::Tensor &tensor = value.toTensor();
-      stack.emplace_back(at::empty_strided(tensor.sizes(), tensor.strides(),
-                                           tensor.options().device(c10::DeviceType::Meta)));
+    if (value.isTensor()) {
+      stack.emplace_back(metaOf(value.toTensor()));
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor &tensor : value.toTensorVector()) {
+        list.push_back(metaOf(tensor));
+      }
+      stack.emplace_back(list);
+    } else if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector()) {
+        list.push_back(tensor ? std::optional<at::Tensor>(metaOf(*tensor)) : std::nullopt);
+      }
+      stack.emplace_back(list);
     } else if (value.isDevice()) {
       stack.emplace_back(c10::Device(c10::DeviceType::Meta));
     } else {

@@ -17,18 +17,22 @@ ArgumentValue fromPython(const py::handle &object);
 ArgumentValue fromSequence(const py::sequence &sequence) {
   std::vector<GraphValue> values;
   std::vector<int64_t> integers;
+  bool isTensors = false;
   for (const py::handle &item : sequence) {
     ArgumentValue value = fromPython(item);
     if (auto *graphValue = std::get_if<GraphValue>(&value)) {
       values.push_back(*graphValue);
+      isTensors = true;
+    } else if (item.is_none()) {
+      values.emplace_back();
     } else if (auto *attribute = std::get_if<capi::Attribute>(&value);
                attribute != nullptr && std::holds_alternative<int64_t>(*attribute)) {
       integers.push_back(std::get<int64_t>(*attribute));
-    } else if (!item.is_none()) {
+    } else {
       return capi::Attribute(py::str(sequence).cast<std::string>());
     }
   }
-  if (!values.empty()) {
+  if (isTensors) {
     return values;
   }
   return capi::Attribute(std::move(integers));
@@ -87,7 +91,9 @@ CallArguments tensorsOnly(const py::tuple &args, const py::dict &kwargs) {
       call.operands.push_back(tensor->id);
     } else if (const auto *tensors = std::get_if<std::vector<GraphValue>>(&value)) {
       for (const GraphValue &tensor : *tensors) {
-        call.operands.push_back(tensor.id);
+        if (!(tensor == GraphValue())) {
+          call.operands.push_back(tensor.id);
+        }
       }
     }
   };
@@ -259,9 +265,21 @@ void bindGraph(py::module_ &module) {
                                return py::module_::import("json").attr("loads")(
                                    record.result.decisionsJson);
                              })
+      .def_property_readonly("explanation",
+                             [](const CompileRecord &record) {
+                               return check(capi::explanationText(record.result.decisionsJson));
+                             })
       .def("save", [](const CompileRecord &record, const std::string &path) {
         check(writeToDirectory(record.result.artifacts, path));
       });
+  module.def("keep_compiles", &keepCompiles);
+  module.def("take_compiles", []() {
+    std::vector<std::shared_ptr<CompileRecord>> records;
+    for (const auto &record : takeCompiles()) {
+      records.push_back(std::const_pointer_cast<CompileRecord>(record));
+    }
+    return records;
+  });
   module.def("last_compile", []() -> py::object {
     std::shared_ptr<const CompileRecord> record = lastCompile();
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <utility>
 
 namespace spyre::plugin {
 
@@ -17,6 +18,9 @@ namespace {
 struct Shared {
   std::mutex mutex;
   std::shared_ptr<const CompileRecord> last;
+  /// Compilations since somebody asked to keep them.
+  bool keeps = false;
+  std::vector<std::shared_ptr<const CompileRecord>> kept;
   std::function<CompileSettings()> settingsHook;
 };
 
@@ -80,7 +84,22 @@ Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::str
   hostCounters().programsCompiled += kept ? 0 : 1;
   std::lock_guard<std::mutex> lock(shared().mutex);
   shared().last = std::move(record);
+  if (shared().keeps) {
+    shared().kept.push_back(shared().last);
+  }
   return program;
+}
+
+void keepCompiles() {
+  std::lock_guard<std::mutex> lock(shared().mutex);
+  shared().keeps = true;
+  shared().kept.clear();
+}
+
+std::vector<std::shared_ptr<const CompileRecord>> takeCompiles() {
+  std::lock_guard<std::mutex> lock(shared().mutex);
+  shared().keeps = false;
+  return std::exchange(shared().kept, {});
 }
 
 std::shared_ptr<const CompileRecord> lastCompile() {

@@ -57,6 +57,9 @@ const std::vector<std::string> &computedOperations();
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
                                  const CompileSettings &settings);
 std::shared_ptr<const CompileRecord> lastCompile();
+/// Remembers every compilation from now on, and gives them back in order.
+void keepCompiles();
+std::vector<std::shared_ptr<const CompileRecord>> takeCompiles();
 
 /// A tensor a program can read in place: the tensor itself when it is all of its storage, else a
 /// contiguous copy with the canonical layout.

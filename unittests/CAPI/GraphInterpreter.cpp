@@ -483,6 +483,9 @@ Bounds pointwiseCall(const Call &call, const std::vector<Bounds> &operands) {
 
 Bounds callOn(const Call &call, const std::vector<Bounds> &operands) {
   const std::string name = stemOf(call.target);
+  if (isGatherCall(call.target)) {
+    return interpretGather(call, operands);
+  }
   if (name == "permute") {
     Shape order = listOf(call, "dims");
     for (int64_t &dim : order) {

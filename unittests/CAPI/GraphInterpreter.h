@@ -79,6 +79,9 @@ Bounds concatenated(const std::vector<Bounds> &pieces, int64_t dim);
 
 /// The rows of the table that the compiler rewrites. Throws std::runtime_error for another name.
 bool isComposite(const std::string &target);
+/// Calls whose operands are numbers of rows.
+bool isGatherCall(const std::string &target);
+Bounds interpretGather(const Call &call, const std::vector<Bounds> &operands);
 Bounds interpretComposite(const Call &call, const std::vector<Bounds> &operands);
 
 } // namespace spyre::testing

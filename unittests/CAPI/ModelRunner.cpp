@@ -21,6 +21,10 @@ std::vector<uint8_t> hostBytes(const spec::TensorDesc &desc, const HostTensor &t
       bytes[i] = tensor.values[i] != 0;
     } else if (desc.dtype == HostType::Float32) {
       reinterpret_cast<float *>(bytes.data())[i] = tensor.values[i];
+    } else if (desc.dtype == HostType::Int32) {
+      reinterpret_cast<int32_t *>(bytes.data())[i] = int32_t(tensor.values[i]);
+    } else if (desc.dtype == HostType::Int64) {
+      reinterpret_cast<int64_t *>(bytes.data())[i] = int64_t(tensor.values[i]);
     } else {
       reinterpret_cast<uint16_t *>(bytes.data())[i] =
           desc.dtype == HostType::Bfloat16 ? numerics::floatToBfloat16(tensor.values[i])
@@ -37,6 +41,12 @@ float hostValue(numerics::HostType dtype, const std::vector<uint8_t> &bytes, siz
   }
   if (dtype == HostType::Float32) {
     return reinterpret_cast<const float *>(bytes.data())[i];
+  }
+  if (dtype == HostType::Int32) {
+    return float(reinterpret_cast<const int32_t *>(bytes.data())[i]);
+  }
+  if (dtype == HostType::Int64) {
+    return float(reinterpret_cast<const int64_t *>(bytes.data())[i]);
   }
   const uint16_t bits = reinterpret_cast<const uint16_t *>(bytes.data())[i];
   return dtype == HostType::Bfloat16 ? numerics::bfloat16ToFloat(bits)
@@ -114,7 +124,10 @@ runOnEvaluator(const Artifacts &artifacts, const std::vector<HostTensor> &inputs
   for (const spec::ConstantDesc &constant : model.constants) {
     std::vector<uint8_t> &device = buffers[constant.tensor.name];
     device.resize(constant.tensor.layout.bytes());
-    uint32_t bits = numerics::encodeConstant(constant.value, constant.tensor.layout.format);
+    const numerics::DataFormat format = constant.tensor.layout.format;
+    const uint32_t bits = format == numerics::DataFormat::IeeeInt32
+                              ? uint32_t(int32_t(constant.value))
+                              : numerics::encodeConstant(constant.value, format);
     const auto width = size_t(numerics::elementBytes(constant.tensor.layout.format));
     for (size_t i = 0; i < device.size(); ++i) {
       device[i] = uint8_t(bits >> (8 * (i % width)));

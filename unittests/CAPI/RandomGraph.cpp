@@ -17,10 +17,13 @@ namespace spyre::testing {
 
 using numerics::HostType;
 
+bool isInteger(HostType dtype) { return dtype == HostType::Int32 || dtype == HostType::Int64; }
+
 HostTensor randomTensor(Random &random, const Shape &shape, HostType dtype, bool whole) {
   HostTensor tensor{shape, {}, dtype};
   for (int64_t n = 0; n < elementCount(shape); ++n) {
     tensor.values.push_back(dtype == HostType::Bool ? float(random.below(2))
+                            : isInteger(dtype)      ? float(random.below(2))
                             : whole                 ? float(random.between(-2, 2))
                                                     : float(random.between(-128, 128)) / 64.0f);
   }
@@ -80,7 +83,7 @@ Graph Steps::run() {
     addView(last());
   }
   graph.outputs.push_back(last());
-  if (random.below(4) == 0) {
+  for (uint64_t more = random.below(4) == 0 ? random.below(3) + 1 : 0; more > 0; --more) {
     graph.outputs.push_back(int64_t(random.below(values.size())));
   }
   renumber();
@@ -139,12 +142,15 @@ int64_t Steps::partner(int64_t x, HostType dtype) {
 void Steps::addStep(int64_t x) {
   // Larger numbers would leave the range in which sums are exact.
   constexpr double kLargest = 2000;
+  if (isInteger(typeOf(x))) {
+    return addLookUp(x);
+  }
   if (typeOf(x) == HostType::Bool) {
-    random.below(3) == 0 ? addView(x) : addTruth(x);
+    random.below(8) == 0 ? addGather(x) : random.below(3) == 0 ? addView(x) : addTruth(x);
     return;
   }
   x = values[size_t(x)].largest > kLargest ? clamped(x, 4) : x;
-  switch (random.below(16)) {
+  switch (random.below(20)) {
   case 0:
   case 1:
     addUnary(x);
@@ -154,7 +160,7 @@ void Steps::addStep(int64_t x) {
     addBinary(x);
     return;
   case 4:
-    typeOf(x) == HostType::Float32 ? addUnary(x) : addComparison(x);
+    addComparison(x);
     return;
   case 5:
     addReduction(x);
@@ -167,6 +173,16 @@ void Steps::addStep(int64_t x) {
     return;
   case 8:
     oneIn(3) ? addCat(x) : oneIn(2) ? addScatter(x) : addCopy(x);
+    return;
+  case 9:
+    addCast(x);
+    return;
+  case 10:
+    addMixed(x);
+    return;
+  case 11:
+  case 12:
+    addGather(x);
     return;
   default:
     addView(x);

@@ -24,6 +24,7 @@ Graph randomGraph(Random &random, const RandomGraphOptions &options);
 HostTensor randomTensor(Random &random, const std::vector<int64_t> &shape, numerics::HostType dtype,
                         bool whole);
 
+bool isInteger(numerics::HostType dtype);
 bool isViewCall(const std::string &target);
 
 /// The graph as graph IR text, inputs in default layouts.

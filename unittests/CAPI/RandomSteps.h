@@ -17,7 +17,7 @@ private:
   struct Value {
     Shape shape;
     numerics::HostType dtype;
-    double largest; ///< roughly the largest magnitude of an element
+    double largest; ///< roughly the largest magnitude of an element; of indices, -1 when negative
     bool isInput;
   };
 
@@ -77,6 +77,16 @@ private:
   void addUnitChange(int64_t x);
   Shape reshaped(int64_t elements);
   void view(const std::string &target, int64_t x, Attributes attributes, Shape shape);
+
+  // RandomTypes.cpp
+  void addCast(int64_t x);
+  void addMixed(int64_t x);
+  void addGather(int64_t x);
+  void addGatherAlong(int64_t x, int64_t dim);
+  void addTwoIndices(int64_t x);
+  void addLookUp(int64_t x);
+  int64_t addIndex(const Shape &shape, int64_t rows, bool mayCountFromEnd);
+  Shape indexShape(int64_t limit);
 
   Random &random;
   const RandomGraphOptions &options;

@@ -8,6 +8,7 @@
 
 #include "fmt/format.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,14 +37,23 @@ private:
   std::string reasonKey, detailText;
 };
 
+/// What a decision rests on, where there are numbers: bytes, times, counts.
+struct Evidence {
+  /// "file:line" of the user's program, or empty.
+  std::string location;
+  std::vector<std::pair<std::string, int64_t>> numbers;
+};
+
 /// Decisions of one compilation, in the order they were taken.
 class DecisionTrace {
 public:
   /// \p stage is the pass ("work-division"), \p subject the op or buffer the decision is about.
-  void record(std::string stage, std::string subject, const Decision &decision) {
-    entries.push_back({std::move(stage), std::move(subject), decision});
+  void record(std::string stage, std::string subject, const Decision &decision,
+              Evidence evidence = {}) {
+    entries.push_back({std::move(stage), std::move(subject), decision, std::move(evidence)});
   }
-  /// A JSON array, one object per decision: stage, subject, taken, reason, detail.
+  /// A JSON array, one object per decision: stage, subject, taken, reason, detail; location and
+  /// numbers where there are any.
   std::string toJson() const;
   size_t size() const { return entries.size(); }
 
@@ -51,6 +61,7 @@ private:
   struct Entry {
     std::string stage, subject;
     Decision decision;
+    Evidence evidence;
   };
   std::vector<Entry> entries;
 };

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include "Gather.h"
 #include "LoopBuilder.h"
 #include "Rearrange.h"
 #include "View.h"
@@ -96,6 +97,7 @@ private:
   View convert(CallOp call) {
     loops.setLocation(call.getLoc());
     const graph::OpRow &row = *graph::findOp(call.getCallee().str());
+    LoopBuilder::Because reason(loops, "asked-for: " + call.getCallee().str());
     switch (row.kind) {
     case OpKind::Pointwise:
       return pointwise(call, row);
@@ -110,6 +112,8 @@ private:
       return copy(call);
     case OpKind::Rearrange:
       return flip(call);
+    case OpKind::Gather:
+      return gather(call);
     case OpKind::Cat:
       return cat(call);
     case OpKind::Scatter:
@@ -244,6 +248,14 @@ private:
     View result = loops.addBuffer(shape, to);
     loops.addCopy(operand(call, 0), result);
     return result;
+  }
+
+  View gather(CallOp call) {
+    std::vector<View> operands;
+    for (mlir::Value operand : call.getOperands()) {
+      operands.push_back(values[operand]);
+    }
+    return gathers.convert(call, operands);
   }
 
   View cat(CallOp call) {
@@ -394,6 +406,7 @@ private:
 
   mlir::func::FuncOp source;
   LoopBuilder loops;
+  GatherCalls gathers{loops};
   llvm::DenseMap<mlir::Value, View> values;
 };
 

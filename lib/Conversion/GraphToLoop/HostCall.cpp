@@ -12,7 +12,9 @@ std::vector<View> LoopBuilder::addHost(graph::HostOp call, const std::vector<Vie
   llvm::SmallVector<mlir::Value> inputs, outputs;
   for (const View &operand : operands) {
     const bool inPlace = operand.isWhole(bufferShape(operand.buffer));
-    const View whole = inPlace ? operand : materialize(operand);
+    const View whole =
+        inPlace ? operand
+                : materialize(operand, "host-reads-whole: a step on the CPU reads whole tensors");
     inputs.push_back(buffers[size_t(whole.buffer)].getResult());
   }
   std::vector<View> results;

@@ -187,7 +187,7 @@ std::optional<LoopBuilder::Loops> LoopBuilder::splitLoops(const Request &request
     if (!cut || (isReduced && cut->size() > 1)) {
       return std::nullopt;
     }
-    if (request.extents[d] == 1 && request.keepUnit) {
+    if (request.extents[d] == 1 && (request.keepUnit || int64_t(d) == request.unitLoop)) {
       cut = std::vector<int64_t>{1};
     }
     loops.firstVar.push_back(unsigned(loops.varExtents.size()));
@@ -247,13 +247,19 @@ void LoopBuilder::emit(const Request &request, const Loops &loops,
     numbers.push_back(builder.getNamedAttr(name, builder.getF64FloatAttr(value)));
   }
   builder.setInsertionPoint(function.getBody().front().getTerminator());
-  builder.create<loop::ComputeOp>(
+  auto op = builder.create<loop::ComputeOp>(
       loc, builder.getStringAttr(request.callee), values,
       buffers[size_t(request.result.view.buffer)].getResult(), builder.getArrayAttr(names),
       builder.getDenseI64ArrayAttr(loops.varExtents), builder.getI64IntegerAttr(request.reductions),
       builder.getArrayAttr(mapAttributes),
       numbers.empty() ? mlir::DictionaryAttr() : builder.getDictionaryAttr(numbers),
-      mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
+      request.indirect.empty()
+          ? mlir::ArrayAttr()
+          : builder.getArrayAttr({builder.getDenseI64ArrayAttr(request.indirect)}),
+      mlir::DenseI64ArrayAttr());
+  if (!why.empty() && request.callee == loop::kCopy) {
+    op->setAttr(loop::kWhy, builder.getStringAttr(why));
+  }
 }
 
 bool LoopBuilder::uncutOneInput(Request &request) {
@@ -263,7 +269,8 @@ bool LoopBuilder::uncutOneInput(Request &request) {
   if (worst == request.inputs.end() || cutCount(worst->view) == 0) {
     return false;
   }
-  worst->view = materialize(worst->view);
+  worst->view = materialize(worst->view, "cuts-differ: the operands cut a dimension at places that "
+                                         "do not nest, or too often");
   return true;
 }
 
@@ -285,7 +292,7 @@ bool LoopBuilder::regionOneInput(Request &request, const Loops &loops) {
   for (Operand &operand : request.inputs) {
     mlir::AffineMap map = accessMap(operand, loops);
     if (!map) {
-      operand.view = materialize(operand.view);
+      operand.view = materialize(operand.view, "unit-dimension: a dimension of size 1 is needed");
       return true;
     }
     std::vector<int64_t> shape = bufferShape(operand.view.buffer), multiples;
@@ -299,10 +306,13 @@ bool LoopBuilder::regionOneInput(Request &request, const Loops &loops) {
       nested = nested && stepsNest(*index);
     }
     if (!nested) { // cut inside by another operand; by itself it can be read
-      operand.view = materialize(operand.view);
+      operand.view = materialize(operand.view,
+                                 "steps-do-not-nest: another operand cuts the steps it is read in");
       return true;
     }
     if (!divides) {
+      Because reason(*this, "steps-do-not-divide: it is read in steps that do not divide a "
+                            "dimension; the region is copied and padded so that they do");
       operand.view = copyRegion(operand.view, multiples);
       return true;
     }
@@ -381,7 +391,9 @@ View LoopBuilder::slice(const View &view, int64_t dim, int64_t start, int64_t ex
                         int64_t step) {
   std::optional<View> sliced = views::slice(view, dim, start, extent, step);
   if (!sliced || !views::nests(*sliced)) {
-    sliced = views::slice(materialize(view), dim, start, extent, step);
+    sliced = views::slice(materialize(view, "slice-of-joined: a slice begins inside of dimensions "
+                                            "that a view joined"),
+                          dim, start, extent, step);
     SPYRE_CHECK(sliced.has_value(), "a whole dimension can be sliced");
   }
   return *sliced;
@@ -429,6 +441,8 @@ View LoopBuilder::renumber(const View &view, const std::vector<int64_t> &shape) 
   std::vector<int64_t> joined(from.begin(), from.begin() + int64_t(prefix));
   joined.push_back(productOf(from, prefix, from.size() - suffix));
   joined.insert(joined.end(), from.end() - int64_t(suffix), from.end());
+  Because reason(*this, "reshape-renumbers: a reshape cuts a dimension where its size does not "
+                        "divide, which no address expresses");
   View buffer = addBuffer(joined, elementType(view.buffer));
   std::optional<View> written = views::reshape(buffer, from);
   SPYRE_CHECK(written.has_value(), "one dimension can be cut anywhere its size divides");
@@ -472,7 +486,7 @@ View LoopBuilder::addReduction(const std::string &callee, View operand, int64_t 
   const Atoms &along = operand.dims[size_t(dim)];
   if (along.size() > 1 || repeats(along) ||
       std::any_of(operand.dims.begin(), operand.dims.end(), mixes)) {
-    operand = materialize(operand);
+    operand = materialize(operand, "reduced-view: the reduced dimension is joined or repeated");
   }
   // A kept dimension that only repeats is reduced once and repeated in the result.
   std::vector<int64_t> extents, kept, once;
@@ -508,7 +522,8 @@ View LoopBuilder::addMatmul(const std::string &callee, const View &a, const View
   const bool aFits = plain(a.dims[rank - 1]) && !repeats(a.dims[rank - 2]) &&
                      std::none_of(a.dims.begin(), a.dims.end(), mixes);
   const bool bFits = plain(b.dims[rank - 1]) && plain(b.dims[rank - 2]);
-  Operand left{aFits ? a : materialize(a), {}}, right{bFits ? b : materialize(b), {}};
+  constexpr const char *kCut = "matmul-view: columns and reduced dimension must be plain";
+  Operand left{aFits ? a : materialize(a, kCut), {}}, right{bFits ? b : materialize(b, kCut), {}};
   Operand out{addBuffer(shape, type), {}};
   std::vector<int64_t> extents;
   auto addLoop = [&](int64_t extent, int64_t inA, int64_t inB, int64_t inC) {
@@ -544,6 +559,10 @@ void LoopBuilder::addOutput(const View &view, int64_t index, const std::vector<i
   }
   loop::BufferOp &fresh = declare(name, "output", shape, elementType(view.buffer), stride);
   fresh.setIndex(index);
+  Because reason(*this,
+                 buffer.getKind() == "temp"
+                     ? "result-is-a-view: a result has memory of its own"
+                     : "result-is-given: an input, a constant or another result is returned");
   addCopy(view, View::whole(int64_t(buffers.size()) - 1, shape));
 }
 

@@ -32,6 +32,21 @@ public:
 
   explicit LoopBuilder(mlir::func::FuncOp function);
 
+  /// Copies that are made while it lives are there for this reason, "key: text"; the innermost
+  /// counts.
+  class Because {
+  public:
+    Because(LoopBuilder &loops, std::string why) : loops(loops), outer(std::move(why)) {
+      std::swap(loops.why, outer);
+    }
+    ~Because() { std::swap(loops.why, outer); }
+    Because(const Because &) = delete;
+
+  private:
+    LoopBuilder &loops;
+    std::string outer;
+  };
+
   void setLocation(mlir::Location location) { loc = location; }
 
   int64_t addInput(const std::string &name, int64_t index, const std::vector<int64_t> &shape,
@@ -52,10 +67,17 @@ public:
   /// [.., m, k] x [.., k, n]; leading dimensions are those of \p shape.
   views::View addMatmul(const std::string &callee, const views::View &a, const views::View &b,
                         const std::vector<int64_t> &shape, mlir::Type type);
+  /// Copies into \p to the entries of dimension \p dim of \p table that \p index names; its
+  /// dimensions take the place of that dimension.
+  void addGather(views::View table, int64_t dim, const views::View &index, const views::View &to);
   /// Copies \p from, of the same shape, into the part of a buffer that \p to shows.
   void addCopy(const views::View &from, const views::View &to);
   /// A fresh buffer with the view's elements.
   views::View materialize(const views::View &view);
+  views::View materialize(const views::View &view, const char *why) {
+    Because reason(*this, why);
+    return materialize(view);
+  }
 
   /// Like views::reshape; what no index map can express is renumbered in a buffer of its own.
   views::View reshape(const views::View &view, const std::vector<int64_t> &shape);
@@ -75,6 +97,7 @@ public:
                  const std::vector<int64_t> &stride);
 
   mlir::Type elementType(int64_t buffer);
+  std::vector<int64_t> bufferShape(int64_t buffer);
 
 private:
   /// A view in an operation: per loop dimension the dimension of the view, or -1.
@@ -96,6 +119,10 @@ private:
     Constants constants = {};
     /// Loop dimensions of extent 1 stay variables: a matmul names its roles by position.
     bool keepUnit = false;
+    /// So does this one.
+    int64_t unitLoop = -1;
+    /// Input, dimension of its buffer, and input with the indices.
+    std::vector<int64_t> indirect = {};
   };
   /// Loop variables after cutting, and which of them belong to each loop dimension.
   struct Loops {
@@ -106,7 +133,6 @@ private:
 
   loop::BufferOp &declare(std::string name, const char *kind, const std::vector<int64_t> &shape,
                           mlir::Type type, const std::vector<int64_t> &stride);
-  std::vector<int64_t> bufferShape(int64_t buffer);
   std::string uniqueName(const std::string &wanted);
 
   /// Emits the operation, copying inputs until it can be written down.
@@ -135,6 +161,7 @@ private:
   std::map<std::string, int64_t> usedNames;
   std::map<std::pair<std::string, uint64_t>, int64_t> constants;
   int64_t temps = 0;
+  std::string why;
 };
 
 } // namespace spyre

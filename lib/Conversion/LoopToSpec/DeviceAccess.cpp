@@ -12,8 +12,10 @@ using spec::Coordinate;
 class Lifter {
 public:
   Lifter(const loop::Access &access, const std::vector<std::string> &varNames,
-         const layout::DeviceLayout &layout, UnitSymbol unit, bool namesLanes)
-      : access(access), varNames(varNames), layout(layout), unit(unit), namesLanes(namesLanes) {
+         const layout::DeviceLayout &layout, UnitSymbol unit, bool namesLanes,
+         const std::string &indices)
+      : access(access), varNames(varNames), layout(layout), unit(unit), namesLanes(namesLanes),
+        indices(indices) {
     arg.deviceDtype = layout.format;
     lanes = layout.elemsPerStick();
   }
@@ -22,27 +24,22 @@ public:
     if (unit == UnitSymbol::Outer) {
       push(1, Coordinate::var(kUnitSymbol), -1);
     }
-    std::vector<int64_t> slots = slotsOf(roles.order);
+    const std::vector<int64_t> slots = roles.slots();
     int64_t stick = roles.stick();
-    for (size_t j = 0; j + 1 < slots.size(); ++j) {
-      SPYRE_RETURN_IF_ERROR(slots[j] == stick ? addTiles(stick, j) : addPlain(slots[j], j));
+    bool hasTiles = false;
+    for (size_t j = 0; j < slots.size(); ++j) {
+      if (slots[j] == stick && !hasTiles) {
+        hasTiles = true;
+        SPYRE_RETURN_IF_ERROR(addTiles(stick, j));
+      } else if (slots[j] >= 0) {
+        SPYRE_RETURN_IF_ERROR(addPlain(slots[j], j));
+      }
     }
     addLanes(stick);
     return arg;
   }
 
 private:
-  /// Host dimension of each device dimension: all but the first, the first, the stick again.
-  static std::vector<int64_t> slotsOf(const std::vector<int64_t> &order) {
-    if (order.empty()) {
-      return {-1, -1};
-    }
-    std::vector<int64_t> slots(order.begin() + 1, order.end());
-    slots.push_back(order.front());
-    slots.push_back(order.back());
-    return slots;
-  }
-
   void push(int64_t size, Coordinate coordinate, int64_t stride) {
     arg.deviceSize.push_back(size);
     arg.deviceCoordinates.push_back(std::move(coordinate));
@@ -84,6 +81,10 @@ private:
 
   Status addPlain(int64_t dim, size_t slot) {
     const LinearIndex &index = access.dims[dim];
+    if (dim == access.indirectDim) {
+      push(layout.deviceSize[slot], Coordinate::indirect(indices), layout.strideMap[slot]);
+      return Status::success();
+    }
     if (index.terms.empty()) { // one entry of it
       if (layout.deviceSize[slot] > 1) {
         push(layout.deviceSize[slot], Coordinate::constant(index.offset), layout.strideMap[slot]);
@@ -128,6 +129,7 @@ private:
   const layout::DeviceLayout &layout;
   UnitSymbol unit;
   bool namesLanes;
+  const std::string &indices;
   int64_t lanes = 0;
   spec::TensorArg arg;
 };
@@ -136,7 +138,8 @@ private:
 
 Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
                                        const std::vector<std::string> &varNames, UnitSymbol unit,
-                                       std::optional<unsigned> stickVar) {
+                                       std::optional<unsigned> stickVar,
+                                       const std::string &indices) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, loop::layoutOf(access.buffer));
   SPYRE_ASSIGN_OR_RETURN(loop::DimRoles roles, stickVar ? loop::rolesFollowing(access, *stickVar)
                                                         : loop::dimRolesOf(access.buffer));
@@ -145,7 +148,7 @@ Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
     return error<1203>("'{}' is read from inside sticks; run spyre-loop-propagate-layouts",
                        buffer.getName().str());
   }
-  return Lifter(access, varNames, layout, unit, stickVar.has_value()).run(roles);
+  return Lifter(access, varNames, layout, unit, stickVar.has_value(), indices).run(roles);
 }
 
 void equalizeRanks(std::vector<spec::TensorArg> &args) {

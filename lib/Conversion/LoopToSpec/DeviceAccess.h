@@ -19,10 +19,12 @@ enum class UnitSymbol {
 
 /// Fills deviceSize, deviceCoordinates, strideMap and deviceDtype. A dimension indexed by several
 /// variables becomes one device dimension per variable. \p stickVar names the lanes where they
-/// matter although their extent is 1 (matmul). Error: E1203.
+/// matter although their extent is 1 (matmul). \p indices is the name of the index tensor that
+/// chooses entries of the indirect dimension. Error: E1203.
 Expected<spec::TensorArg> deviceAccess(const loop::Access &access,
                                        const std::vector<std::string> &varNames, UnitSymbol unit,
-                                       std::optional<unsigned> stickVar);
+                                       std::optional<unsigned> stickVar,
+                                       const std::string &indices = "");
 
 /// Adds outer dimensions of size 1 so that all arguments have the same rank.
 void equalizeRanks(std::vector<spec::TensorArg> &args);

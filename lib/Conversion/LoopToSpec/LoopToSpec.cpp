@@ -186,7 +186,10 @@ private:
     result.isReduction = op.getReductions() > 0;
     result.constants = constantsOf(op);
     std::vector<UnitSymbol> units(loop::operandCount(op), UnitSymbol::None);
-    if (op.getCallee() == loop::kCopy) {
+    int64_t indices = 0;
+    if (op.getCallee() == loop::kCopy && op.getIndirect()) {
+      result.op = "identity";
+    } else if (op.getCallee() == loop::kCopy) {
       SPYRE_RETURN_IF_ERROR(nameCopy(op, result, units));
     }
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
@@ -195,14 +198,55 @@ private:
       if (loop::namesLanes(op) && vars.size() >= least) {
         stickVar = loop::namedStickVar(op, i);
       }
+      const bool isIndex = loop::isIndexInput(op, i);
+      const std::optional<unsigned> chooser = loop::indexInputOf(op, i);
       SPYRE_ASSIGN_OR_RETURN(spec::TensorArg arg,
-                             deviceAccess(loop::accessOf(op, i), vars, units[i], stickVar));
+                             deviceAccess(loop::accessOf(op, i), vars, units[i],
+                                          isIndex ? unitVar(op, i) : stickVar,
+                                          chooser ? indexName(op, *chooser) : ""));
       place(loop::accessOf(op, i).buffer, arg);
       arg.isInput = i + 1 < loop::operandCount(op);
-      result.args.push_back(std::move(arg));
+      arg.name = isIndex ? indexName(op, i) : "";
+      // Indices come first.
+      result.args.insert(isIndex ? result.args.begin() + indices++ : result.args.end(),
+                         std::move(arg));
     }
+    nameFixedDims(result);
     equalizeRanks(result.args);
     return result;
+  }
+
+  /// Where a table is read at one place of a dimension, a symbol of range 1 stands for it: the
+  /// extent of its rows would otherwise reach over that dimension.
+  static void nameFixedDims(spec::OpSpec &result) {
+    spec::TensorArg &output = result.args.back();
+    for (spec::TensorArg &arg : result.args) {
+      for (size_t d = 0; arg.indirectCoordinate() && d + 1 < arg.deviceSize.size(); ++d) {
+        spec::Coordinate &coordinate = arg.deviceCoordinates[d];
+        if (coordinate.kind != spec::Coordinate::Kind::Constant || arg.deviceSize[d] == 1) {
+          continue;
+        }
+        const std::string name = fmt::format("f{}", result.iterationSpace.size());
+        coordinate = spec::Coordinate::var(name, coordinate.offset);
+        result.iterationSpace.push_back({name, 1, 1});
+        output.deviceSize.insert(output.deviceSize.begin(), 1);
+        output.deviceCoordinates.insert(output.deviceCoordinates.begin(),
+                                        spec::Coordinate::var(name));
+        output.strideMap.insert(output.strideMap.begin(), 0);
+      }
+    }
+  }
+
+  static std::string indexName(ComputeOp op, unsigned operand) {
+    return fmt::format("i{}_{}", operand,
+                       BufferOp(loop::accessOf(op, operand).buffer).getName().str().substr(0, 40));
+  }
+
+  /// A single index is still read along a variable: the interface wants one.
+  static std::optional<unsigned> unitVar(ComputeOp op, unsigned operand) {
+    const std::set<unsigned> vars = loop::varsOf(loop::accessOf(op, operand));
+    const bool isOne = vars.size() == 1 && op.getExtents()[*vars.begin()] == 1;
+    return isOne ? std::optional<unsigned>(*vars.begin()) : std::nullopt;
   }
 
   /// By name, in the order of the interface.

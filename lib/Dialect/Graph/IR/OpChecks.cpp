@@ -1,4 +1,5 @@
 //===- OpChecks.cpp - a call against its row ------------------------------------------------===//
+#include "spyre/Dialect/Graph/IR/Gathers.h"
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 #include "spyre/Dialect/Graph/IR/SliceCopies.h"
@@ -171,6 +172,8 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
            (index == 0 ? operand.isInteger(1) : isConvertible(operand));
   case TypeRule::Any:
     return operand == result;
+  case TypeRule::Indexed:
+    return index == 0 ? operand == result : operand.isInteger(32) || operand.isInteger(64);
   case TypeRule::Cast:
     return operand == result || (isConvertible(operand) && isConvertible(result));
   case TypeRule::Free:
@@ -191,6 +194,8 @@ const char *ruleText(TypeRule rule) {
     return "operands and result are i1";
   case TypeRule::Where:
     return "the condition is i1 and the values are f16, bf16 or f32";
+  case TypeRule::Indexed:
+    return "the result has the type of the table, indices are i32 or i64";
   case TypeRule::Cast:
     return "the device converts between f16, bf16, f32 and i1";
   default:
@@ -583,6 +588,8 @@ Status checkCall(CallOp call, const OpRow &row) {
   case OpKind::Rearrange:
     SPYRE_RETURN_IF_ERROR(checkFlip(call, row));
     return checkCopies(call);
+  case OpKind::Gather:
+    return checkGather(call, row);
   case OpKind::Cat:
     return checkCat(call, row);
   case OpKind::Scatter:

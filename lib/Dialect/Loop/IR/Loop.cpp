@@ -1,8 +1,10 @@
 //===- Loop.cpp - the loop dialect ----------------------------------------------------------===//
 #include "spyre/Dialect/Loop/IR/Loop.h"
 
+#include "spyre/Base/Math.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "mlir/IR/Builders.h"
 
 #include <algorithm>
@@ -90,7 +92,38 @@ Access accessOf(ComputeOp op, unsigned index) {
     SPYRE_CHECK(linear.ok(), "a verified operation has linear accesses");
     access.dims.push_back(*linear);
   }
+  for (const Indirection &indirection : indirectionsOf(op)) {
+    if (indirection.input == index) {
+      access.indirectDim = indirection.dim;
+    }
+  }
   return access;
+}
+
+std::vector<Indirection> indirectionsOf(ComputeOp op) {
+  std::vector<Indirection> list;
+  if (!op.getIndirectAttr()) {
+    return list;
+  }
+  for (mlir::Attribute entry : op.getIndirectAttr()) {
+    auto numbers = llvm::cast<mlir::DenseI64ArrayAttr>(entry);
+    list.push_back({unsigned(numbers[0]), unsigned(numbers[1]), unsigned(numbers[2])});
+  }
+  return list;
+}
+
+bool isIndexInput(ComputeOp op, unsigned operand) {
+  return llvm::any_of(indirectionsOf(op),
+                      [&](const Indirection &entry) { return entry.index == operand; });
+}
+
+std::optional<unsigned> indexInputOf(ComputeOp op, unsigned operand) {
+  for (const Indirection &entry : indirectionsOf(op)) {
+    if (entry.input == operand) {
+      return entry.index;
+    }
+  }
+  return std::nullopt;
 }
 
 Expected<layout::DeviceLayout> layoutOf(BufferOp buffer) {
@@ -104,6 +137,74 @@ Expected<layout::DeviceLayout> layoutOf(BufferOp buffer) {
                            "buffer '" + buffer.getName().str() + "': "));
 }
 
+std::vector<int64_t> DimRoles::slots() const {
+  if (!given.empty()) {
+    return given;
+  }
+  if (order.empty()) {
+    return {-1};
+  }
+  std::vector<int64_t> slots(order.begin() + 1, order.end());
+  slots.push_back(order.front());
+  return slots;
+}
+
+/// Device dimensions found by their strides; nothing when one has no host dimension.
+static std::optional<DimRoles> rolesByStride(const layout::DeviceLayout &layout,
+                                             const std::vector<int64_t> &shape,
+                                             const std::vector<int64_t> &stride) {
+  const int64_t lanes = layout.elemsPerStick();
+  std::vector<bool> found;
+  for (int64_t size : shape) {
+    found.push_back(size == 1);
+  }
+  auto dimWith = [&](int64_t step) {
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (!found[d] && stride[d] == step) {
+        return int64_t(d);
+      }
+    }
+    return int64_t(-1);
+  };
+  const int64_t stick = layout.strideMap.back() < 0 ? -1 : dimWith(layout.strideMap.back());
+  if (layout.arrangement != layout::ElementArrangement::Standard ||
+      (stick < 0 && layout.strideMap.back() >= 0)) {
+    return std::nullopt;
+  }
+  int64_t tiles = 1;
+  if (stick >= 0) {
+    found[size_t(stick)] = true;
+    tiles = ceilDiv(shape[size_t(stick)], lanes);
+  }
+  DimRoles roles;
+  bool hasTiles = stick < 0 || tiles == 1;
+  for (size_t j = 0; j + 1 < layout.deviceSize.size(); ++j) {
+    const int64_t size = layout.deviceSize[j], step = layout.strideMap[j];
+    const bool isTile = stick >= 0 && step == stride[size_t(stick)] * lanes &&
+                        std::count(roles.given.begin(), roles.given.end(), stick) == 0 &&
+                        (size == tiles || (size > tiles && dimWith(step) < 0));
+    const int64_t dim = isTile ? stick : dimWith(step);
+    if (dim < 0 ? size != 1 : !isTile && size < shape[size_t(dim)]) {
+      return std::nullopt;
+    }
+    hasTiles = hasTiles || isTile;
+    roles.given.push_back(dim);
+    if (dim >= 0) {
+      found[size_t(dim)] = true;
+    }
+  }
+  if (!hasTiles || std::find(found.begin(), found.end(), false) != found.end()) {
+    return std::nullopt;
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (int64_t(d) != stick) {
+      roles.order.push_back(int64_t(d));
+    }
+  }
+  roles.order.push_back(stick);
+  return roles;
+}
+
 Expected<DimRoles> dimRolesOf(BufferOp buffer) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));
   auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
@@ -111,6 +212,11 @@ Expected<DimRoles> dimRolesOf(BufferOp buffer) {
   auto order = layout.recoverDimOrder(dialect::toVector(type.getShape()),
                                       dialect::toVector(buffer.getStride()));
   if (!order.ok()) {
+    std::optional<DimRoles> byStride = rolesByStride(layout, dialect::toVector(type.getShape()),
+                                                     dialect::toVector(buffer.getStride()));
+    if (byStride) {
+      return *byStride;
+    }
     return order.status().withContext("buffer '" + buffer.getName().str() + "': ");
   }
   roles.order = *order;
@@ -205,6 +311,40 @@ static bool maxIndex(const LinearIndex &index, llvm::ArrayRef<int64_t> extents, 
   return true;
 }
 
+/// Entries of `indirect`: in range, one per input, the place in the map free, indices integers that
+/// are not chosen themselves.
+static mlir::LogicalResult verifyIndirect(ComputeOp op) {
+  llvm::SmallDenseSet<int64_t> chosen, indices;
+  for (mlir::Attribute entry : op.getIndirectAttr()) {
+    auto numbers = llvm::dyn_cast<mlir::DenseI64ArrayAttr>(entry);
+    const auto inputs = int64_t(op.getInputs().size());
+    if (!numbers || numbers.size() != 3 || numbers[0] < 0 || numbers[0] >= inputs ||
+        numbers[2] < 0 || numbers[2] >= inputs) {
+      return op.emitOpError("indirect lists array<i64: input, dimension, index input>");
+    }
+    auto map = llvm::cast<mlir::AffineMapAttr>(op.getMaps()[size_t(numbers[0])]).getValue();
+    if (numbers[1] < 0 || numbers[1] >= int64_t(map.getNumResults()) ||
+        map.getResult(unsigned(numbers[1])) != mlir::getAffineConstantExpr(0, op.getContext())) {
+      return op.emitOpError("the map of an indirect dimension is 0");
+    }
+    mlir::Type type =
+        llvm::cast<mlir::MemRefType>(op.getInputs()[size_t(numbers[2])].getType()).getElementType();
+    if (!chosen.insert(numbers[0]).second || (!type.isInteger(32) && !type.isInteger(64))) {
+      return op.emitOpError("an input is chosen along one dimension, by i32 or i64");
+    }
+    indices.insert(numbers[2]);
+  }
+  for (int64_t index : indices) {
+    if (chosen.contains(index)) {
+      return op.emitOpError("indices are not chosen by indices");
+    }
+  }
+  if (!chosen.empty() && (op.getReductions() > 0 || op.getCallee() == kMatmul)) {
+    return op.emitOpError("only element-wise operations and copies have indirect inputs");
+  }
+  return mlir::success();
+}
+
 mlir::LogicalResult ComputeOp::verify() {
   llvm::ArrayRef<int64_t> extents = getExtents();
   int64_t numVars = extents.size();
@@ -283,7 +423,7 @@ mlir::LogicalResult ComputeOp::verify() {
       }
     }
   }
-  return mlir::success();
+  return getIndirectAttr() ? verifyIndirect(*this) : mlir::success();
 }
 
 std::vector<int64_t> tilesOf(ComputeOp op) {

@@ -15,9 +15,10 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t
     SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(accessOf(op, i)));
     uses.push_back(use);
   }
-  bool restick = op.getCallee() == kCopy && isRestickify(accessOf(op, 0), uses[0], uses[1]);
+  bool restick = op.getCallee() == kCopy && !op.getIndirect() &&
+                 isRestickify(accessOf(op, 0), uses[0], uses[1]);
   for (unsigned i = 0; i < operandCount(op); ++i) {
-    if (uses[i].kind != StickUse::Kind::Var || pieces[uses[i].var] == 1) {
+    if (uses[i].kind != StickUse::Kind::Var || pieces[uses[i].var] == 1 || isIndexInput(op, i)) {
       continue;
     }
     int64_t lanes = elemsPerStick(accessOf(op, i).buffer), extent = extents[uses[i].var];
@@ -29,15 +30,6 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t
   return pieces;
 }
 
-static int64_t largestDivisorUpTo(int64_t value, int64_t limit) {
-  for (int64_t divisor = std::min(value, limit); divisor > 1; --divisor) {
-    if (value % divisor == 0) {
-      return divisor;
-    }
-  }
-  return 1;
-}
-
 static Expected<Reach> reachOf(const Access &access) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
   SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
@@ -46,16 +38,18 @@ static Expected<Reach> reachOf(const Access &access) {
     return reach;
   }
   // Device dimensions: all but the first of the order, the first, then the lanes.
-  std::vector<int64_t> slots(roles.order.begin() + 1, roles.order.end());
-  slots.push_back(roles.order.front());
+  const std::vector<int64_t> slots = roles.slots();
   int64_t sticks = 1;
   for (size_t j = slots.size(); j-- > 0;) {
-    int64_t dim = slots[j], lanes = dim == roles.stick() ? layout.elemsPerStick() : 1;
+    int64_t dim = slots[j], lanes = dim >= 0 && dim == roles.stick() ? layout.elemsPerStick() : 1;
     for (const LinearIndex::Term &term :
          dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
       bool isLane = term.coefficient < lanes;
       reach.steps.push_back(
           {term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
+    }
+    if (dim >= 0 && dim == access.indirectDim) {
+      reach.anyRow = (layout.deviceSize[j] - 1) * sticks;
     }
     sticks *= layout.deviceSize[j];
   }
@@ -64,7 +58,7 @@ static Expected<Reach> reachOf(const Access &access) {
 
 int64_t Reach::spanBytes(llvm::ArrayRef<int64_t> extents,
                          const std::vector<int64_t> &splits) const {
-  int64_t sticks = 1;
+  int64_t sticks = 1 + anyRow;
   for (const Step &step : steps) {
     int64_t perCore = ceilDiv(ceilDiv(extents[step.var], step.divisor), splits[step.var]);
     sticks += (perCore - 1) * step.sticks;
@@ -74,6 +68,7 @@ int64_t Reach::spanBytes(llvm::ArrayRef<int64_t> extents,
 
 Status Division::run() {
   SPYRE_ASSIGN_OR_RETURN(pieces, piecesPerVar(op, extents));
+  SPYRE_RETURN_IF_ERROR(findIndexSticks());
   for (unsigned i = 0; i < operandCount(op); ++i) {
     SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
     reaches.push_back(reach);
@@ -101,6 +96,24 @@ Status Division::run() {
   return Status::success();
 }
 
+Status Division::findIndexSticks() {
+  indexLanes.assign(pieces.size(), 0);
+  for (const Indirection &indirection : indirectionsOf(op)) {
+    const Access access = accessOf(op, indirection.index);
+    SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(access));
+    if (use.kind == StickUse::Kind::Var) {
+      indexLanes[use.var] = elemsPerStick(access.buffer);
+    }
+  }
+  return Status::success();
+}
+
+bool Division::canSplit(unsigned var, int64_t split) const {
+  const int64_t perCore = extents[var] / split, lanes = indexLanes[var];
+  return pieces[var] % split == 0 &&
+         (split == 1 || lanes == 0 || perCore <= lanes || perCore % lanes == 0);
+}
+
 void Division::chooseBySize() {
   std::vector<unsigned> order(pieces.size());
   for (unsigned v = 0; v < order.size(); ++v) {
@@ -111,7 +124,9 @@ void Division::chooseBySize() {
   splits.assign(pieces.size(), 1);
   int64_t left = cores;
   for (unsigned v : order) {
-    splits[v] = largestDivisorUpTo(pieces[v], left);
+    for (int64_t split = std::min(pieces[v], left); splits[v] == 1 && split > 1; --split) {
+      splits[v] = canSplit(v, split) ? split : 1;
+    }
     left /= splits[v];
   }
 }
@@ -135,7 +150,7 @@ void Division::search(std::vector<int64_t> &partial, int64_t used) {
   }
   int64_t count = pieces[partial.size()];
   for (int64_t split = 1; used * split <= cores && split <= count; ++split) {
-    if (count % split == 0) {
+    if (canSplit(unsigned(partial.size()), split)) {
       partial.push_back(split);
       search(partial, used * split);
       partial.pop_back();

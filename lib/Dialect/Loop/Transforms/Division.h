@@ -15,6 +15,8 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t
 
 /// How far, in sticks, each variable of an operation moves through one tensor.
 struct Reach {
+  /// Any row of an indirect dimension may be meant, on every core.
+  int64_t anyRow = 0;
   struct Step {
     unsigned var;
     int64_t sticks;  ///< per step of the variable, or per stick of lanes
@@ -40,15 +42,20 @@ public:
   int64_t smallestSpan = 0;
 
 private:
+  /// A core has whole sticks of indices, or less than one.
+  Status findIndexSticks();
+  bool canSplit(unsigned var, int64_t split) const;
   void chooseBySize();
   bool isLegal(const std::vector<int64_t> &candidate);
   /// All combinations of divisors, first variable slowest; keeps the first one with the most cores.
   void search(std::vector<int64_t> &partial, int64_t used);
 
-  ComputeOp op;
+  mutable ComputeOp op;
   int64_t cores, spanLimitBytes;
   std::vector<Reach> reaches;
   std::vector<int64_t> extents, best;
+  /// Per variable: indices in a stick of them, 0 where it is none of theirs.
+  std::vector<int64_t> indexLanes;
   int64_t bestCores = 0;
 };
 

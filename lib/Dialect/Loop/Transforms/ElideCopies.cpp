@@ -99,9 +99,11 @@ struct Nest {
       if (!linear.ok() || !result.isFunctionOfDim(lanes)) {
         continue;
       }
-      return llvm::all_of(linear->terms, [&](const LinearIndex::Term &term) {
-        return term.var == lanes ? term.coefficient == 1 : term.coefficient % kStickLanes == 0;
-      });
+      return linear->offset % kStickLanes == 0 &&
+             llvm::all_of(linear->terms, [&](const LinearIndex::Term &term) {
+               return term.var == lanes ? term.coefficient == 1
+                                        : term.coefficient % kStickLanes == 0;
+             });
     }
     return true;
   }

@@ -75,6 +75,9 @@ void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
   shifted[kDim] = shifted[kDim] + size;
   std::vector<int64_t> tail = own.extents;
   tail[kDim] = shape[kDim] - size;
+  rewriter.why = fmt::format("k-not-whole-sticks: {} rows of '{}' are padded with zeros to {}, "
+                             "whole sticks of the reduced dimension",
+                             size, y.buffer.getName().str(), shape[kDim]);
   BufferOp zero = rewriter.addConstant(0.0, type.getElementType(), op.getLoc());
   rewriter.addCopy(op, zero, mlir::AffineMap::get(rank, 0, builder.getContext()), padded,
                    mlir::AffineMap::get(rank, 0, shifted, builder.getContext()), tail);

@@ -118,6 +118,7 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createChunkLargePass(32, int64_t(256) << 20); });
   mlir::registerPass([] { return createDivideWorkPass(32, int64_t(256) << 20); });
   mlir::registerPass([] { return createPlanPoolPass(); });
+  mlir::registerPass([] { return createExplainPass(204.8, 0); });
 }
 
 } // namespace spyre::loop

@@ -68,12 +68,16 @@ public:
       storage.push_back("c" + std::to_string(i));
     }
     llvm::SmallVector<llvm::StringRef> vars(storage.begin(), storage.end());
-    return builder.create<ComputeOp>(
+    auto copy = builder.create<ComputeOp>(
         op->getLoc(), builder.getStringAttr(kCopy), mlir::ValueRange{from.getResult()},
         to.getResult(), builder.getStrArrayAttr(vars), builder.getDenseI64ArrayAttr(extents),
         builder.getI64IntegerAttr(0),
         builder.getArrayAttr({mlir::AffineMapAttr::get(fromMap), mlir::AffineMapAttr::get(toMap)}),
         mlir::DictionaryAttr(), mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
+    if (!why.empty()) {
+      copy->setAttr(kWhy, builder.getStringAttr(why));
+    }
+    return copy;
   }
 
   /// Layout with the given dimension order (empty: natural order).
@@ -101,6 +105,8 @@ public:
   }
 
   mlir::OpBuilder builder;
+  /// Of the copies that follow, as "key: text".
+  std::string why;
 
 private:
   static bool selectsRow(BufferOp buffer, mlir::AffineMap map, unsigned var) {

@@ -18,6 +18,9 @@ StickUse stickUse(const Access &access, int64_t stickDim) {
   if (stickDim < 0) {
     return {StickUse::Kind::None, 0};
   }
+  if (stickDim == access.indirectDim) { // rows are chosen, not lanes
+    return {StickUse::Kind::Illegal, 0};
+  }
   BufferOp buffer = access.buffer;
   const LinearIndex &index = access.dims[stickDim];
   int64_t size = llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(stickDim);

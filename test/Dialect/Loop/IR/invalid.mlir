@@ -137,3 +137,48 @@ loop.compute "copy" ins(%h : memref<4xf64>) outs(%x : memref<4xf16>) vars ["a"] 
 
 // expected-error @+1 {{a host value has no layout}}
 %h = loop.buffer "h" "host" stride [1] layout {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1>} : memref<4xf16>
+
+// -----
+
+%i = loop.buffer "i" "input" index 0 stride [1] : memref<4xi64>
+%x = loop.buffer "x" "input" index 1 stride [4, 1] : memref<4x4xf16>
+%y = loop.buffer "y" "temp" stride [4, 1] : memref<4x4xf16>
+// expected-error @+1 {{indirect lists array<i64: input, dimension, index input>}}
+loop.compute "copy" ins(%i, %x : memref<4xi64>, memref<4x4xf16>) outs(%y : memref<4x4xf16>) vars ["a", "b"] extents [4, 4] reductions 0
+  maps [affine_map<(a, b) -> (a)>, affine_map<(a, b) -> (0, b)>, affine_map<(a, b) -> (a, b)>] indirect [array<i64: 2, 0, 0>]
+
+// -----
+
+%i = loop.buffer "i" "input" index 0 stride [1] : memref<4xi64>
+%x = loop.buffer "x" "input" index 1 stride [4, 1] : memref<4x4xf16>
+%y = loop.buffer "y" "temp" stride [4, 1] : memref<4x4xf16>
+// expected-error @+1 {{the map of an indirect dimension is 0}}
+loop.compute "copy" ins(%i, %x : memref<4xi64>, memref<4x4xf16>) outs(%y : memref<4x4xf16>) vars ["a", "b"] extents [4, 4] reductions 0
+  maps [affine_map<(a, b) -> (a)>, affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>] indirect [array<i64: 1, 0, 0>]
+
+// -----
+
+%i = loop.buffer "i" "input" index 0 stride [1] : memref<4xf16>
+%x = loop.buffer "x" "input" index 1 stride [4, 1] : memref<4x4xf16>
+%y = loop.buffer "y" "temp" stride [4, 1] : memref<4x4xf16>
+// expected-error @+1 {{an input is chosen along one dimension, by i32 or i64}}
+loop.compute "copy" ins(%i, %x : memref<4xf16>, memref<4x4xf16>) outs(%y : memref<4x4xf16>) vars ["a", "b"] extents [4, 4] reductions 0
+  maps [affine_map<(a, b) -> (a)>, affine_map<(a, b) -> (0, b)>, affine_map<(a, b) -> (a, b)>] indirect [array<i64: 1, 0, 0>]
+
+// -----
+
+%i = loop.buffer "i" "input" index 0 stride [1] : memref<4xi64>
+%j = loop.buffer "j" "input" index 1 stride [1] : memref<4xi64>
+%y = loop.buffer "y" "temp" stride [1] : memref<4xi64>
+// expected-error @+1 {{indices are not chosen by indices}}
+loop.compute "add" ins(%i, %j : memref<4xi64>, memref<4xi64>) outs(%y : memref<4xi64>) vars ["a"] extents [4] reductions 0
+  maps [affine_map<(a) -> (0)>, affine_map<(a) -> (0)>, affine_map<(a) -> (a)>] indirect [array<i64: 1, 0, 0>, array<i64: 0, 0, 1>]
+
+// -----
+
+%i = loop.buffer "i" "input" index 0 stride [1] : memref<4xi64>
+%x = loop.buffer "x" "input" index 1 stride [4, 1] : memref<4x4xf16>
+%y = loop.buffer "y" "temp" stride [1] : memref<4xf16>
+// expected-error @+1 {{only element-wise operations and copies have indirect inputs}}
+loop.compute "sum" ins(%i, %x : memref<4xi64>, memref<4x4xf16>) outs(%y : memref<4xf16>) vars ["a", "b"] extents [4, 4] reductions 1
+  maps [affine_map<(a, b) -> (a)>, affine_map<(a, b) -> (0, b)>, affine_map<(a, b) -> (a)>] indirect [array<i64: 1, 0, 0>]

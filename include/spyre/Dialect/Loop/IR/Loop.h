@@ -13,6 +13,8 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 
+#include <optional>
+
 #include "spyre/Dialect/Loop/IR/LoopDialect.h.inc"
 #define GET_OP_CLASSES
 #include "spyre/Dialect/Loop/IR/LoopOps.h.inc"
@@ -34,6 +36,12 @@ constexpr const char *kOverwritesPadding = "overwrites_padding";
 /// are those of all iterations, splits those of one.
 constexpr const char *kTiles = "tiles";
 
+/// Attribute of a reduction that also runs over padding of another variable: its lanes must not be
+/// what it reduces, or sums of nothing but padding would be made.
+constexpr const char *kReducesPadding = "reduces_padding";
+/// Attribute of a copy: why it is there, as "key: text".
+constexpr const char *kWhy = "why";
+
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.
 struct LinearIndex {
@@ -49,10 +57,25 @@ struct LinearIndex {
 struct Access {
   BufferOp buffer;
   std::vector<LinearIndex> dims;
+  /// Dimension whose entries another input chooses, or -1; its index is 0.
+  int64_t indirectDim = -1;
 };
 
 /// Iterations per variable (kTiles); 1 for each when the operation has no loops.
 std::vector<int64_t> tilesOf(ComputeOp op);
+
+/// Input \p input of an operation is read along dimension \p dim where input \p index says.
+struct Indirection {
+  unsigned input = 0;
+  unsigned dim = 0;
+  unsigned index = 0;
+};
+/// The attribute `indirect` of a verified operation.
+std::vector<Indirection> indirectionsOf(ComputeOp op);
+/// Whether operand \p operand holds the numbers of rows of another one.
+bool isIndexInput(ComputeOp op, unsigned operand);
+/// The operand that chooses the entries of operand \p operand.
+std::optional<unsigned> indexInputOf(ComputeOp op, unsigned operand);
 
 /// Linear form of an affine expression over \p numVars variables; E1201 when it is not linear with
 /// non-negative coefficients.
@@ -75,7 +98,14 @@ Expected<layout::DeviceLayout> layoutOf(BufferOp buffer);
 struct DimRoles {
   std::vector<int64_t> order; ///< dimOrder; last entry is the stick dimension or -1
   int64_t stick() const { return order.empty() ? -1 : order.back(); }
+  /// Host dimension of each device dimension but the lanes, where the layout is none of a dimOrder:
+  /// -1 for one of size 1 that stands for nothing.
+  std::vector<int64_t> given = {};
+  /// The same for every layout: all but the first of the order, then the first.
+  std::vector<int64_t> slots() const;
 };
+/// Also of a layout a user wrote down dimension by dimension, with its dimensions in any order and
+/// larger than needed. Errors: E2010, E2007.
 Expected<DimRoles> dimRolesOf(BufferOp buffer);
 
 /// The single function of a loop module, or null.

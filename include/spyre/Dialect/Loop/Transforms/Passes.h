@@ -29,6 +29,9 @@ std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimi
 /// \p sharePlaces: intermediates that do not live at the same time may have the same place.
 std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr,
                                                bool sharePlaces = true);
+/// \p bytesPerNs and \p overheadNs give the predicted time of a copy.
+std::unique_ptr<mlir::Pass> createExplainPass(double bytesPerNs, double overheadNs,
+                                              DecisionTrace *trace = nullptr);
 
 /// Registers the passes of this folder by flag, for spyre-opt.
 void registerLoopPasses();

@@ -135,4 +135,18 @@ def PlanPoolPass : Pass<"spyre-loop-plan-pool", "::mlir::ModuleOp"> {
   let constructor = "::spyre::loop::createPlanPoolPass()";
 }
 
+def ExplainPass : Pass<"spyre-loop-explain", "::mlir::ModuleOp"> {
+  let summary = "Records every copy with its reason, bytes and predicted time, and inputs that are in the wrong layout.";
+  let description = [{
+    Requires: layouts.
+    Ensures: nothing changes. The decision trace has an entry of stage `movement` for each copy and each step on
+    the CPU, one with the sums, and one of stage `layout` for each input that is only read in another layout. Without
+    a trace it prints them.
+    Idempotent. Deterministic. Linear in operations.
+    Example: `x + y.t()`: "restickify y -> y_restick", stick-differs, 65536 bytes.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createExplainPass(204.8, 0)";
+}
+
 #endif

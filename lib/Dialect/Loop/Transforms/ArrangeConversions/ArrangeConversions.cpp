@@ -70,7 +70,10 @@ std::optional<unsigned> blockDim(const Access &access, unsigned var,
 class Arranger {
 public:
   Arranger(mlir::func::FuncOp function, DecisionTrace *trace)
-      : function(function), rewriter(function), orders(rewriter, trace) {}
+      : function(function), rewriter(function), orders(rewriter, trace) {
+    rewriter.why = "element-order: a conversion between 16 and 32 bits leaves elements in an order "
+                   "of its own, which a reader does not share";
+  }
 
   void run() {
     for (ComputeOp op : function.getOps<ComputeOp>()) {
@@ -148,8 +151,10 @@ private:
   bool canBeArranged(ComputeOp op, unsigned var) {
     const bool isReduced = var >= op.getExtents().size() - size_t(op.getReductions());
     const bool isWhole = op.getExtents()[var] % kBlock == 0;
-    return op.getCallee() != kMatmul && !op.getIndirect() && (isWhole || !isReduced) &&
-           isSingleResult(op);
+    // Its lanes are what it reduces: rows of padding would be summed.
+    const bool sumsRows = op.getCallee().starts_with("exx2");
+    return op.getCallee() != kMatmul && !op.getIndirect() &&
+           (isWhole || (!isReduced && !sumsRows)) && isSingleResult(op);
   }
 
   void arrange(ComputeOp op) {
@@ -188,6 +193,9 @@ private:
     std::vector<int64_t> extents = logical;
     extents[var] = roundUp(extents[var], kBlock);
     op.setExtents(extents);
+    if (op.getReductions() > 0 && extents != logical) {
+      op->setDiscardableAttr(kReducesPadding, rewriter.builder.getUnitAttr());
+    }
     if (varsOf(access).count(var)) {
       BufferOp buffer = access.buffer;
       const unsigned dim = *blockDim(access, var, logical);

@@ -61,6 +61,10 @@ static bool writesWholeSticks(ComputeOp op, const Access &access, int64_t stickD
 }
 
 Lanes lanesOf(ComputeOp op, unsigned index, Lanes lanes) {
+  if (isIndexInput(op, index)) { // has sticks of its own
+    const std::set<unsigned> vars = varsOf(accessOf(op, index));
+    return vars.empty() ? std::nullopt : Lanes(*vars.rbegin());
+  }
   return namesLanes(op) ? Lanes(namedStickVar(op, index)) : lanes;
 }
 
@@ -78,6 +82,9 @@ static bool fits(ComputeOp op, const Access &access, unsigned index, int64_t sti
                  Lanes lanes) {
   if (namesLanes(op)) {
     return followsExactly(access, stickDim, namedStickVar(op, index));
+  }
+  if (isIndexInput(op, index)) {
+    return isLegal(op, access, index, stickDim);
   }
   return isLegal(op, access, index, stickDim) &&
          isCompatible(access, stickUse(access, stickDim), lanes);
@@ -223,7 +230,8 @@ private:
   }
 
   bool isPlainCopy(ComputeOp op) {
-    return op.getCallee() == kCopy && varsOf(access(op, 0)) == varsOf(access(op, 1));
+    return op.getCallee() == kCopy && !op.getIndirect() &&
+           varsOf(access(op, 0)) == varsOf(access(op, 1));
   }
 
   BufferOp bufferOf(ComputeOp op, unsigned index) { return access(op, index).buffer; }
@@ -314,7 +322,18 @@ private:
       }
       sticks *= int64_t(d) == stickDim ? ceilDiv(steps, width) : steps;
     }
-    return sticks * 128;
+    return sticks * chosenRows(op, index) * 128;
+  }
+
+  /// How often rows of an operand are chosen; 1 for operands that are not.
+  int64_t chosenRows(ComputeOp op, unsigned index) {
+    int64_t rows = 1;
+    if (std::optional<unsigned> chooser = indexInputOf(op, index)) {
+      for (unsigned var : varsOf(access(op, *chooser))) {
+        rows *= op.getExtents()[var];
+      }
+    }
+    return rows;
   }
 
   LayoutProblem::Need needOf(ComputeOp op, unsigned index, const Way &way) {
@@ -338,13 +357,20 @@ private:
         toLegal = toLegal < 0 ? cost : std::min(toLegal, cost);
       }
     }
-    if (source.copyFrom[0] < 0) {
+    // What is chosen by indices is not known before: only the whole tensor can be copied.
+    if (source.copyFrom[0] < 0 || indexInputOf(op, index) || readsWholeBlocks(op)) {
       return need;
     }
     if (toLegal >= 0) {
       need.privateCost = toLegal + privateBytes(op, index, lanesOf(op, index, lanes));
     }
     return need;
+  }
+
+  /// A conversion to 16 bits reads blocks of positions, more than its variable counts.
+  static bool readsWholeBlocks(ComputeOp op) {
+    const int64_t lanes = elemsPerStick(op.getOutput().getDefiningOp<BufferOp>());
+    return op.getCallee() == kNarrow && op.getExtents().back() % lanes != 0;
   }
 
   /// A layout leaves no trace of which of two dimensions of size 1 is its stick.
@@ -386,9 +412,14 @@ private:
     if (op.getCallee() == "layernormscale") { // of each pair one value
       return std::vector<Way>{{std::nullopt, -1}};
     }
-    if (op.getReductions() > 0) {
+    if (op.getReductions() > 0 && !op->hasAttr(kReducesPadding)) {
       // Lanes along what is reduced leave one element per stick.
       ways.push_back({unsigned(op.getExtents().size() - 1), -1});
+    }
+    // A stick comes from one row.
+    for (const Indirection &indirection : indirectionsOf(op)) {
+      const std::set<unsigned> vars = varsOf(access(op, indirection.index));
+      std::erase_if(ways, [&](const Way &way) { return way.lanes && vars.count(*way.lanes); });
     }
     ways.push_back({std::nullopt, -1});
     return ways;

@@ -82,18 +82,79 @@ private:
     if (found != optionsOf.end()) {
       return found->second;
     }
-    BufferOp source = model.buffers[size_t(tensor)];
+    BufferOp source = denseOf(model.buffers[size_t(tensor)], op);
     auto type = llvm::cast<mlir::MemRefType>(source.getResult().getType());
     std::vector<int64_t> shape = dialect::toVector(type.getShape());
     BufferOp copy = rewriter.addTemp(source.getName().str() + "_restick", shape,
                                      type.getElementType(), op.getLoc());
     setStick(copy, stickDimOf(source, option));
     mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(unsigned(shape.size()));
+    rewriter.why = "stick-differs: " + conflictText(op, source, stickDimOf(source, option));
     rewriter.addCopy(op, source, identity, copy, identity, shape);
     note(copy, "stick-differs", "'{}' is needed {} by {}: {} elements are copied",
          source.getName().str(), stickText(stickDimOf(source, option)), op.getCallee().str(),
          bytesOf(source, stickOf(source)) / (128 / elemsPerStick(source)));
     return optionsOf[{tensor, option}] = copy;
+  }
+
+  /// A layout a user gave may have room behind its entries, over which sticks cannot change: the
+  /// tensor in the same sticks without it.
+  BufferOp denseOf(BufferOp source, ComputeOp op) {
+    Expected<DimRoles> roles = dimRolesOf(source);
+    Expected<layout::DeviceLayout> layout = layoutOf(source);
+    auto type = llvm::cast<mlir::MemRefType>(source.getResult().getType());
+    bool hasRoom = false;
+    for (size_t j = 0; roles.ok() && layout.ok() && j < roles->given.size(); ++j) {
+      const int64_t dim = roles->given[j];
+      hasRoom = hasRoom || (dim >= 0 && dim != roles->stick() &&
+                            layout->deviceSize[j] > type.getDimSize(unsigned(dim)));
+    }
+    if (!hasRoom) {
+      return source;
+    }
+    BufferOp &dense = denseCopies[source];
+    if (!dense) {
+      std::vector<int64_t> shape = dialect::toVector(type.getShape());
+      dense = rewriter.addTemp(source.getName().str() + "_dense", shape, type.getElementType(),
+                               op.getLoc());
+      setStick(dense, roles->stick());
+      mlir::AffineMap identity = rewriter.builder.getMultiDimIdentityMap(unsigned(shape.size()));
+      rewriter.why = fmt::format("layout-has-room: '{}' was given with room behind its entries, "
+                                 "over which sticks cannot change",
+                                 source.getName().str());
+      rewriter.addCopy(op, source, identity, dense, identity, shape);
+    }
+    return dense;
+  }
+
+  /// Who wrote a buffer, and who is about to read it in other sticks.
+  std::string conflictText(ComputeOp reader, BufferOp source, int64_t wanted) {
+    return fmt::format("'{}', {}, lies {}; {} reads it {}", source.getName().str(),
+                       originText(source), stickText(stickOf(source)), operationText(reader),
+                       stickText(wanted));
+  }
+
+  static std::string operationText(ComputeOp op) {
+    auto output = op.getOutput().getDefiningOp<BufferOp>();
+    return fmt::format("{} -> '{}'", op.getCallee().str(), output.getName().str());
+  }
+
+  static std::string originText(BufferOp buffer) {
+    if (buffer.getIndex() && buffer.getKind() == "input") {
+      return fmt::format("input {}", *buffer.getIndex());
+    }
+    llvm::SmallVector<mlir::Operation *> users(buffer.getResult().getUsers());
+    for (mlir::Operation *user : llvm::reverse(users)) { // first the first
+      auto op = llvm::dyn_cast<ComputeOp>(user);
+      if (op && op.getOutput() == buffer.getResult()) {
+        return "written by " + op.getCallee().str();
+      }
+      auto host = llvm::dyn_cast<HostOp>(user);
+      if (host && llvm::is_contained(host.getOutputs(), buffer.getResult())) {
+        return "from the CPU step " + host.getCallee().str();
+      }
+    }
+    return "a constant";
   }
 
   static std::string stickText(int64_t stick) {
@@ -109,7 +170,7 @@ private:
   /// What operand \p index reads, copied into a buffer over its own variables.
   void copyPrivately(ComputeOp op, unsigned index, int tensor, Lanes choice) {
     const Lanes lanes = lanesOf(op, index, choice);
-    BufferOp source = legalSource(op, index, tensor);
+    BufferOp source = denseOf(legalSource(op, index, tensor), op);
     OwnSpace own = ownSpace(op, index, rewriter.builder, varsOf(accessOf(op, index)));
     auto positionOf = [&](Lanes var) {
       auto found = var ? std::find(own.vars.begin(), own.vars.end(), *var) : own.vars.end();
@@ -124,6 +185,11 @@ private:
       rewriter.addCopy(op, from, map, temp, identity, own.extents);
       return temp;
     };
+    rewriter.why = fmt::format(
+        "stick-differs: '{}', {}, lies {}; {} reads {} of it and needs {}", source.getName().str(),
+        originText(source), stickText(stickOf(source)), operationText(op),
+        coversAll(accessOf(op, index), op) ? "all" : "a part",
+        lanes ? "sticks along " + varName(op, *lanes) : std::string("one element per stick"));
     // The lanes the source has; a slice is taken along them before they change.
     const Access access = accessOf(op, index);
     const StickUse use = stickUse(access, stickOf(source));
@@ -194,6 +260,7 @@ private:
   Rewriter rewriter;
   /// Buffers that hold a tensor in an option; inputs are not listed in their own.
   std::map<std::pair<int, int>, BufferOp> optionsOf;
+  llvm::DenseMap<mlir::Operation *, BufferOp> denseCopies;
 };
 
 /// What comes from the host is laid out by default.
