@@ -40,8 +40,8 @@ def _is_done(tensor, dtype):
 
 def load_model_to_spyre(model, dtype=None):
     """Moves all parameters and buffers in place and returns ``model``. Tied tensors stay tied,
-    parameters stay the objects they were (an optimiser keeps them), and what is there already
-    stays."""
+    parameters stay the objects they were (an optimiser keeps them) unless autograd holds them, and
+    what is there already stays."""
     weights = {
         id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Linear)
     }
@@ -54,8 +54,22 @@ def load_model_to_spyre(model, dtype=None):
                 moved = _moved(tensor, dtype, id(tensor) in weights)
                 if isinstance(tensor, torch.nn.Parameter):
                     moved = torch.nn.Parameter(moved, tensor.requires_grad)
-                torch.utils.swap_tensors(tensor, moved)
+                    if tensor.grad is not None:
+                        moved.grad = _moved(tensor.grad, dtype, id(tensor) in weights)
+                _put(model, tensor, moved)
     return model
+
+
+def _put(model, tensor, moved):
+    """``moved`` in the place of ``tensor``: as the same object, or, where a computation on the host
+    still holds that one, as another, which is what ``nn.Module.to`` does across devices."""
+    try:
+        torch.utils.swap_tensors(tensor, moved)
+    except RuntimeError:
+        for module in model.modules():
+            for table in (module._parameters, module._buffers):
+                for name in [name for name, held in table.items() if held is tensor]:
+                    table[name] = moved
 
 
 def patch_module_to_for_spyre():

@@ -233,5 +233,5 @@ torch.compile(lambda a: a + a)(x)
     loud = python(program, env={"TORCH_SPYRE_DEBUG": "1"}, check=False)
     assert quiet.returncode == loud.returncode == 0
     assert "spyre debug" not in quiet.stderr
-    assert "spyre debug compiler phase=division" in loud.stderr
+    assert "spyre debug compiler phase=layout" in loud.stderr
     assert "spyre debug runtime launch bundle=bundle_0" in loud.stderr

@@ -86,7 +86,7 @@ def _compile_aten(gm, example_inputs, active):
     return make_boxed_func(make_callable(active.run_post_grad(gm), active))
 
 
-def make_callable(gm, active):
+def make_callable(gm, active=extensions.Extensions()):
     """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
     symbolic = any(
@@ -199,7 +199,6 @@ class _StaticGraph:
             "value": lambda v: v,
         }
         return tuple(place[kind](index) for kind, index in self._outputs)
-
 
     def compile_for(self, *args):
         """Compiles without running: the record, and for each input of the model the number of the

@@ -121,12 +121,12 @@ void check(uint64_t seed, const arch::DeviceDesc &device, Tally &tally) {
 
 TEST(Mutation, RandomGraphsLeaveTheRightContents) {
   Tally tally;
-  for (uint64_t seed = 0; seed < 60 && !HasFatalFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < 100 && !HasFatalFailure(); ++seed) {
     check(seed, *arch::DeviceDesc::preset(seed % 4 == 3 ? "tiny" : "openspyre"), tally);
   }
   // The test is about something: all three ways occur.
-  EXPECT_GT(tally.graphs, 50);
-  EXPECT_GT(tally.mutations, 50);
+  EXPECT_GT(tally.graphs, 80);
+  EXPECT_GT(tally.mutations, 80);
   EXPECT_GT(tally.elided, 10);
   EXPECT_GT(tally.kept, 0);
 }
