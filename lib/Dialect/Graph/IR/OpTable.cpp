@@ -74,9 +74,11 @@ const std::vector<OpRow> &opTable() {
        {"min"},
        TypeRule::Float,
        {{"clipMin", "min", -kLargest}, {"clipMax", "max", kLargest}}},
-      {"aten.clone.default", OpKind::Copy, 1, "", {"memory_format"}, TypeRule::Any},
+      // Values do not change, so the copy of one is itself; what is returned is copied where it
+      // must.
+      {"aten.clone.default", OpKind::View, 1, "", {"memory_format"}, TypeRule::Any},
       {"aten.constant_pad_nd.default", OpKind::Composite, 1, "", {"pad", "value"}, TypeRule::Free},
-      {"aten.contiguous.default", OpKind::Copy, 1, "", {"memory_format"}, TypeRule::Any},
+      {"aten.contiguous.default", OpKind::View, 1, "", {"memory_format"}, TypeRule::Any},
       {"aten.copy.default", OpKind::Composite, 2, "", {}, TypeRule::Free},
       {"aten.detach.default", OpKind::View, 1, "", {}, TypeRule::Any},
       {"aten.diagonal.default", OpKind::View, 1, "", {"offset", "dim1", "dim2"}, TypeRule::Any},
