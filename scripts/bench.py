@@ -110,6 +110,19 @@ def fitted_exponent(points: list) -> float:
     return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
 
 
+def print_back_end_table(results: pathlib.Path) -> int:
+    """Bundle bytes to SpyreCode bytes, in CPU time."""
+    rows = {row["name"]: row for row in json.loads((results / "BackEndTime.json").read_text())["benchmarks"]}
+    single = sorted(row["per_op"] for name, row in rows.items() if name.startswith("single/"))
+    median = (single[len(single) // 2] + single[(len(single) - 1) // 2]) / 2
+    points = [(n, n * rows[f"different/{n}"]["per_op"]) for n in (10, 100, 1000, 10000)]
+    exponent = fitted_exponent(points)
+    print("\nBack end, bundle to SpyreCode, CPU time")
+    print(f"  one SuperDSC      {1e6 * median:7.0f} us  median, largest {1e6 * single[-1]:.0f} us; target 200 us{mark(median <= 200e-6)}")
+    print(f"  time ~ n^{exponent:.2f} for 10 to 10,000 different SuperDSCs, target 1.05{mark(exponent <= 1.05)}")
+    return 0
+
+
 def print_compile_table(results: pathlib.Path) -> int:
     """The front end (graph IR to bundle bytes) beside Inductor's lowering and code generation, in CPU time."""
     rows = {row["name"]: row for row in json.loads((results / "CompileTime.json").read_text())["benchmarks"]}
@@ -150,6 +163,8 @@ def main() -> int:
         codes += [run_one(program, args.results / f"{program.name}.json", args.filter) for program in programs]
         if not args.filter and any(program.name == "CompileTime" for program in programs) and max(codes) == 0:
             codes.append(print_compile_table(args.results))
+        if not args.filter and any(program.name == "BackEndTime" for program in programs) and max(codes) == 0:
+            codes.append(print_back_end_table(args.results))
     if args.only != "programs":
         codes.append(run_device_table(args.bin, args.results))
     print(f"\nbench: results in {args.results}")
