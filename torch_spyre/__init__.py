@@ -25,7 +25,7 @@ def _autoload():
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
     from torch_spyre import _C, device_module, model_utils, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
-    from torch_spyre.ops import fallbacks
+    from torch_spyre.ops import fallbacks, recurrent
 
     torch._register_device_module(DEVICE_NAME, device_module)
     torch.utils.generate_methods_for_privateuse1_backend(
@@ -35,6 +35,7 @@ def _autoload():
         _C.set_downcast_warning(False)
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
+    recurrent.install()
     tensor_patches.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()

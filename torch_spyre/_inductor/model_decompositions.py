@@ -8,6 +8,8 @@ import math
 
 import torch
 
+from torch_spyre.ops import recurrent
+
 aten = torch.ops.aten
 
 # pi in two parts: products of the first with whole numbers below 2^16 are exact in fp32.
@@ -292,6 +294,7 @@ def decompositions():
             aten._native_batch_norm_legit_no_training.default: _batch_norm,
             aten._transformer_encoder_layer_fwd.default: _encoder_layer,
             aten._native_multi_head_attention.default: _multi_head_attention,
+            **recurrent.CELLS,
         }
     )
     return table
