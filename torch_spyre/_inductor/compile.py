@@ -196,6 +196,9 @@ class _StaticGraph:
             "result": results.__getitem__,
             "cpu_result": lambda i: results[i].cpu(),
             "input": args.__getitem__,
+            "empty": lambda e: torch.empty_strided(
+                e.shape, e.stride(), dtype=e.dtype, device=e.device
+            ),
             "value": lambda v: v,
         }
         return tuple(place[kind](index) for kind, index in self._outputs)
@@ -284,7 +287,8 @@ class _Importer:
         # Inputs are numbered first; constants of the module come after the arguments.
         for index, node in enumerate(n for n in nodes if n.op == "placeholder"):
             self._arguments[node] = index
-            if isinstance(node.meta.get("val"), torch.Tensor) and node.users:
+            is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
+            if is_tensor and node.users and not self._folded.is_empty(node):
                 self._add_input(node, node.meta["val"], index)
         for node in nodes:
             if node.op == "get_attr" and node not in self._folded:
@@ -355,6 +359,8 @@ class _Importer:
                 self._values[node] = self._extreme(node.args[0], result)
             else:
                 self._values[node] = self._call(node.args[0], result, node.args[1])
+        elif node.target in _STORES and self._folded.is_empty(node.args[_STORES[node.target]]):
+            self._values[node] = self._argument(node.args[0])
         elif self._stores_at_constants(node):
             self._values[node] = self._scatter(node)
         elif node.target is torch.ops.aten.index_select.default and self._has_runs(node.args[2]):
@@ -368,7 +374,7 @@ class _Importer:
         if node.target in self._lowerings:
             return self._lowered(node, result)
         name, overload = _operator_name(node.target)
-        args = tuple(self._argument(a) for a in node.args)
+        args = tuple(self._argument(a) for a in self._without_empty_parts(node))
         kwargs = {k: self._argument(v) for k, v in node.kwargs.items()}
         if node in self._masks:
             args, kwargs = _with_mask(args, kwargs, self._masks[node])
@@ -385,6 +391,12 @@ class _Importer:
             index,
             self._numbers[node],
         )
+
+    def _without_empty_parts(self, node):
+        if node.target is not torch.ops.aten.cat.default:
+            return node.args
+        parts = [part for part in node.args[0] if not self._folded.is_empty(part)]
+        return (parts, *node.args[1:])
 
     def _lowered(self, node, result):
         """Device operations that a user's lowering names."""
@@ -495,6 +507,8 @@ class _Importer:
                 self.outputs.append(("value", result))
             elif result in self._arguments:
                 self.outputs.append(("input", self._arguments[result]))
+            elif self._folded.is_empty(result):
+                self.outputs.append(("empty", result.meta["val"]))
             elif not isinstance(self._values.get(result), _C.GraphValue):
                 self.outputs.append(("value", self._argument(result)))
             else:
@@ -509,6 +523,12 @@ def _real_tensors():
     return _disable_current_modes()
 
 
+# Place of what is stored; storing nothing leaves the target as it is.
+_STORES = {
+    torch.ops.aten.slice_scatter.default: 1,
+    torch.ops.aten.index_put.default: 2,
+    torch.ops.aten.as_strided_scatter.default: 1,
+}
 _ATTENTION = (
     torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default,
     torch.ops.aten.scaled_dot_product_attention.default,

@@ -49,13 +49,19 @@ class Constants:
         self._cheap = set()
         self._values = {}
         for node in gm.graph.nodes:
-            if self._is_constant(node):
+            if self.is_empty(node) or self._is_constant(node):
                 self._constant.add(node)
-                if self._is_cheap(node):
+                if not self.is_empty(node) and self._is_cheap(node):
                     self._cheap.add(node)
 
     def __contains__(self, node):
         return node in self._constant
+
+    def is_empty(self, node):
+        """A tensor without elements is the same in every call, whatever it was computed from; the
+        device never sees one."""
+        value = _value_of(node)
+        return isinstance(value, torch.Tensor) and 0 in value.shape
 
     def is_call(self, node):
         """To be handed to the compiler: not constant, or constant without any cost."""
@@ -67,6 +73,7 @@ class Constants:
             node
             for node in self._gm.graph.nodes
             if not self.is_call(node)
+            and not self.is_empty(node)
             and isinstance(self._seen(node), torch.Tensor)
             and any(self.is_call(user) for user in node.users)
         ]
@@ -110,6 +117,8 @@ class Constants:
         return fills and all(n in self._cheap for n in node.all_input_nodes)
 
     def _compute(self, node):
+        if self.is_empty(node):
+            return torch.empty(_value_of(node).shape, dtype=_value_of(node).dtype)
         if node.op == "get_attr":
             return self._seen(node).detach().cpu()
         args, kwargs = tree_map(self._leaf, (node.args, node.kwargs))
