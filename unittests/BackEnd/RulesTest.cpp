@@ -229,7 +229,8 @@ static void mutate(SuperDsc &dsc, Random &random) {
     size_t dim = random.below(dsc.size.size());
     int64_t slices = dsc.slices[dim].second;
     dsc.perCoreSize[dim].second = random.between(1, 5) * (random.below(2) ? 64 : 1);
-    dsc.size[dim].second = dsc.perCoreSize[dim].second * slices;
+    // An earlier change may have made the slices any number: unsigned products wrap.
+    dsc.size[dim].second = int64_t(uint64_t(dsc.perCoreSize[dim].second) * uint64_t(slices));
     break;
   }
 }
