@@ -73,7 +73,7 @@ def test_between_matmuls():
         ("attribute", lambda x: torch.add(x, x, alpha=2), 1, 0),
         ("cumulative", lambda x: torch.cumsum(x.abs(), 1) + 1, 1, 2),
         ("too many dimensions", lambda x: x.view([2] * 7 + [8, 8]).sin().view(64, 128) * 2, 3, 1),
-        ("empty", lambda x: torch.cat([x[:0].sin(), x * 2]), 3, 1),
+        ("empty", lambda x: torch.cat([x[:0].sin(), x * 2]), 0, 1),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
