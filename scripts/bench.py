@@ -120,6 +120,9 @@ def print_back_end_table(results: pathlib.Path) -> int:
     print("\nBack end, bundle to SpyreCode, CPU time")
     print(f"  one SuperDSC      {1e6 * median:7.0f} us  median, largest {1e6 * single[-1]:.0f} us; target 200 us{mark(median <= 200e-6)}")
     print(f"  time ~ n^{exponent:.2f} for 10 to 10,000 different SuperDSCs, target 1.05{mark(exponent <= 1.05)}")
+    # The smallest bundle also pays what every bundle costs, which flattens the line.
+    beyond = fitted_exponent(points[1:])
+    print(f"  time ~ n^{beyond:.2f} for 100 to 10,000, target 1.05{mark(beyond <= 1.05)}")
     return 0
 
 
