@@ -1,10 +1,7 @@
 //===- Executable.cpp - load a compiled model once, run it many times -----------------------===//
 #include "spyre/Runtime/Executable.h"
 
-#include "spyre/Base/Log.h"
-#include "spyre/Spec/Bundle.h"
-
-#include "ProgramImage.h"
+#include "spyre/Runtime/JobPlan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +13,8 @@
 namespace spyre::runtime {
 
 namespace {
+
+constexpr uint32_t kDefaultStream = 0;
 
 /// A constant is a scalar in one stick; a model that asks for much more is damaged.
 constexpr int64_t kMaxConstantBytes = int64_t(1) << 20;
@@ -29,7 +28,7 @@ struct ArgumentSource {
 
 struct LoadedStep {
   std::string directory;
-  size_t image = 0;
+  std::shared_ptr<JobPlan> plan;
   bool usesPool = false;
   std::vector<ArgumentSource> arguments;
 };
@@ -122,7 +121,7 @@ std::map<std::string, ArgumentSource> nameSources(const spec::Model &model) {
 
 LoadedStep resolveStep(const spec::BundleStep &step,
                        const std::map<std::string, ArgumentSource> &sources) {
-  LoadedStep loaded{step.directory, 0, step.usesPool, {}};
+  LoadedStep loaded{step.directory, nullptr, step.usesPool, {}};
   for (const std::string &name : step.arguments) {
     auto source = sources.find(name);
     SPYRE_CHECK(source != sources.end(), "verifyModel knows every name of a step");
@@ -166,64 +165,15 @@ Status checkBuffers(const Device &device, const char *what, const std::vector<Bu
   return Status::success();
 }
 
-/// A baked program has its arguments in the segments of their number; one that is corrected may
-/// have more of them, but no other than the step's.
-Status checkArguments(const LoadedStep &step, const ProgramImage &image,
-                      const arch::DeviceDesc &desc) {
-  const int64_t bound = int64_t(step.arguments.size()) + (step.usesPool ? 1 : 0);
-  if (!image.correction) {
-    return bound <= desc.programSegment()
-               ? Status::success()
-               : error<6105>("step '{}' has {} tensors but the machine has {} data segments; split "
-                             "the bundle or compile it with symbolic arguments",
-                             step.directory, bound, desc.programSegment());
+Expected<std::shared_ptr<JobPlan>> prepareStep(Device &device, const Artifacts &artifacts,
+                                               const std::string &directory) {
+  const std::string prefix = (directory.empty() ? "" : directory + "/") + "spyreCodeDir/";
+  Expected<std::shared_ptr<JobPlan>> plan =
+      JobPlan::prepare(device, subArtifacts(artifacts, prefix));
+  if (!plan.ok()) {
+    return plan.status().withContext(prefix + ": ");
   }
-  for (const spec::ProgramCorrection::Slot &slot : image.correction->slots) {
-    const bool known = slot.argument == spec::kPoolArgument
-                           ? step.usesPool
-                           : slot.argument < int64_t(step.arguments.size());
-    if (!known) {
-      return error<6204>("the program of step '{}' wants the address of {}, which the step does "
-                         "not have; build the bundle again",
-                         step.directory, spec::bundleArgumentName(slot.argument));
-    }
-  }
-  return Status::success();
-}
-
-/// Segments of a launch and the virtual addresses its buffers have in them.
-struct Placement {
-  std::vector<SegmentBinding> segments;
-  std::vector<int64_t> addresses;
-};
-
-/// One segment per buffer while there are enough, so that a program reaches nothing else. Beyond
-/// that buffers share segments: each segment begins with a buffer and goes as far as it can.
-Placement placeInSegments(const arch::DeviceDesc &desc, const std::vector<BufferRef> &buffers) {
-  Placement placement;
-  std::vector<size_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  const bool isShared = buffers.size() > size_t(desc.programSegment());
-  if (isShared) {
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return buffers[a]->physicalAddress() < buffers[b]->physicalAddress();
-    });
-  }
-  placement.addresses.resize(buffers.size());
-  for (size_t i : order) {
-    const uint64_t begin = buffers[i]->physicalAddress();
-    const uint64_t end = begin + buffers[i]->bytes();
-    const bool fits = isShared && !placement.segments.empty() &&
-                      end - placement.segments.back().physicalBase <= uint64_t(desc.segmentBytes);
-    if (!fits) {
-      placement.segments.push_back({begin, 0});
-    }
-    SegmentBinding &segment = placement.segments.back();
-    segment.bytes = std::max(segment.bytes, end - segment.physicalBase);
-    placement.addresses[i] = desc.segmentBase(int64_t(placement.segments.size()) - 1) +
-                             int64_t(begin - segment.physicalBase);
-  }
-  return placement;
+  return plan;
 }
 
 /// The buffers of one run.
@@ -240,7 +190,6 @@ struct Run {
 struct Executable::State {
   std::shared_ptr<Device> device;
   spec::Model model;
-  std::vector<ProgramImage> images;
   /// One per bundle step, in order.
   std::vector<LoadedStep> bundles;
   std::map<std::string, ArgumentSource> sources;
@@ -255,15 +204,15 @@ struct Executable::State {
   Status loadSteps(const Artifacts &artifacts);
   Status runSteps(Run &run);
   BufferRef bufferOf(const ArgumentSource &source, const Run &run) const;
-  /// The pool, if the step has it, and the arguments.
-  Expected<std::vector<BufferRef>> buffersOf(const LoadedStep &step, Run &run);
+  /// Null when the step has none.
+  Expected<BufferRef> poolOf(const LoadedStep &step, Run &run);
   Status launchStep(const LoadedStep &step, Run &run);
   Status hostStep(const spec::CpuStep &step, Run &run) const;
 };
 
 Status Executable::State::loadSteps(const Artifacts &artifacts) {
   sources = nameSources(model);
-  std::map<std::string, size_t> imageOfDirectory;
+  std::map<std::string, std::shared_ptr<JobPlan>> plans;
   for (const spec::ModelStep &entry : model.steps) {
     const auto *step = std::get_if<spec::BundleStep>(&entry);
     hasCpuSteps |= std::holds_alternative<spec::CpuStep>(entry);
@@ -271,14 +220,14 @@ Status Executable::State::loadSteps(const Artifacts &artifacts) {
       continue;
     }
     LoadedStep loaded = resolveStep(*step, sources);
-    auto [known, isNew] = imageOfDirectory.emplace(step->directory, images.size());
-    if (isNew) {
-      SPYRE_ASSIGN_OR_RETURN(ProgramImage image,
-                             loadProgramImage(*device, artifacts, step->directory));
-      images.push_back(std::move(image));
+    std::shared_ptr<JobPlan> &plan = plans[step->directory];
+    if (!plan) {
+      SPYRE_ASSIGN_OR_RETURN(plan, prepareStep(*device, artifacts, step->directory));
     }
-    loaded.image = known->second;
-    SPYRE_RETURN_IF_ERROR(checkArguments(loaded, images[loaded.image], device->desc()));
+    loaded.plan = plan;
+    if (Status fits = plan->checkArguments(step->arguments.size(), step->usesPool); !fits.ok()) {
+      return fits.withContext(fmt::format("step '{}': ", step->directory));
+    }
     bundles.push_back(std::move(loaded));
   }
   return Status::success();
@@ -298,38 +247,25 @@ BufferRef Executable::State::bufferOf(const ArgumentSource &source, const Run &r
   return nullptr;
 }
 
-Expected<std::vector<BufferRef>> Executable::State::buffersOf(const LoadedStep &step, Run &run) {
-  std::vector<BufferRef> buffers;
-  if (step.usesPool) {
-    BufferRef &shared = hasCpuSteps ? run.pool : pool;
-    if (!shared) {
-      SPYRE_ASSIGN_OR_RETURN(shared, device->allocate(uint64_t(model.poolBytes)));
-    }
-    buffers.push_back(shared);
+Expected<BufferRef> Executable::State::poolOf(const LoadedStep &step, Run &run) {
+  if (!step.usesPool) {
+    return BufferRef();
   }
-  for (const ArgumentSource &argument : step.arguments) {
-    buffers.push_back(bufferOf(argument, run));
+  BufferRef &shared = hasCpuSteps ? run.pool : pool;
+  if (!shared) {
+    SPYRE_ASSIGN_OR_RETURN(shared, device->allocate(uint64_t(model.poolBytes)));
   }
-  return buffers;
+  return shared;
 }
 
 Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<BufferRef> buffers, buffersOf(step, run));
-  const ProgramImage &image = images[step.image];
-  Placement placement = placeInSegments(device->desc(), buffers);
-  SPYRE_RETURN_IF_ERROR(correctProgram(image, [&](int64_t argument) {
-    const int64_t first = step.usesPool ? 1 : 0;
-    return placement.addresses[size_t(argument == spec::kPoolArgument ? 0 : first + argument)];
-  }));
-  for (const Job &job : image.jobs) {
-    const bool isLast = &job == &image.jobs.back();
-    const uint32_t flags = isLast && !image.nonTerminal ? 0 : kNonTerminalLaunch;
-    SPYRE_RETURN_IF_ERROR(
-        device->launchBound(image.buffer, job.offset, job.bytes, placement.segments, flags));
-    log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", step.directory,
-        job.offset, job.bytes);
+  SPYRE_ASSIGN_OR_RETURN(BufferRef stepPool, poolOf(step, run));
+  std::vector<BufferRef> arguments;
+  for (const ArgumentSource &argument : step.arguments) {
+    arguments.push_back(bufferOf(argument, run));
   }
-  return Status::success();
+  SPYRE_ASSIGN_OR_RETURN(BoundLaunch launch, step.plan->bind(arguments, stepPool, kDefaultStream));
+  return launch.run();
 }
 
 Status Executable::State::hostStep(const spec::CpuStep &step, Run &run) const {
