@@ -77,17 +77,23 @@ struct Device::State {
   const uint32_t threads;
   std::once_flag poolMade;
   std::unique_ptr<ThreadPool> pool;
+  /// Last, so that no operation runs when the rest goes.
+  std::unique_ptr<Streams> streams;
 };
 
 Buffer::~Buffer() { owner->release(address, sizeBytes); }
 
-Device::Device(std::unique_ptr<Driver> driver, uint32_t threads)
-    : state(std::make_unique<State>(std::move(driver), threads)) {}
-Device::~Device() = default;
+Device::Device(std::unique_ptr<Driver> driver, uint32_t threads, const StreamOptions &options)
+    : state(std::make_unique<State>(std::move(driver), threads)) {
+  state->streams = std::make_unique<Streams>(*this, options);
+}
+// Operations on the way still use the state, so they end while it is whole.
+Device::~Device() { state->streams->shutdown(); }
 
-std::shared_ptr<Device> Device::create(std::unique_ptr<Driver> driver, uint32_t threads) {
+std::shared_ptr<Device> Device::create(std::unique_ptr<Driver> driver, uint32_t threads,
+                                       const StreamOptions &options) {
   SPYRE_CHECK(driver != nullptr, "a device has a driver");
-  return std::shared_ptr<Device>(new Device(std::move(driver), threads));
+  return std::shared_ptr<Device>(new Device(std::move(driver), threads, options));
 }
 
 const arch::DeviceDesc &Device::desc() const { return state->driver->desc(); }
@@ -243,6 +249,8 @@ MemoryStats Device::memoryStats() const {
   std::lock_guard lock(state->memoryMutex);
   return state->stats;
 }
+
+Streams &Device::streams() { return *state->streams; }
 
 ThreadPool &Device::threadPool() {
   std::call_once(state->poolMade,

@@ -8,6 +8,7 @@
 
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Status.h"
+#include "spyre/Runtime/Streams.h"
 
 #include <cstdint>
 #include <memory>
@@ -115,11 +116,14 @@ struct MemoryStats {
   uint64_t allocations = 0, totalAllocations = 0;
 };
 
-/// A driver plus an allocator and the host-side counters. Thread safe; one operation at a time.
+/// A driver plus an allocator, streams and the host-side counters. Thread safe. Copies and launches
+/// of this class happen at once, on the caller's thread: they are what the operations of streams()
+/// are made of.
 class Device : public std::enable_shared_from_this<Device> {
 public:
   /// \p threads as in DriverOptions: host threads of transfers, 0 = one per host core.
-  static std::shared_ptr<Device> create(std::unique_ptr<Driver> driver, uint32_t threads = 0);
+  static std::shared_ptr<Device> create(std::unique_ptr<Driver> driver, uint32_t threads = 0,
+                                        const StreamOptions &options = {});
   ~Device();
 
   const arch::DeviceDesc &desc() const;
@@ -152,12 +156,14 @@ public:
   void resetCounters();
   MemoryStats memoryStats() const;
 
+  Streams &streams();
+
   /// For work on the host side of this device; made at the first call.
   ThreadPool &threadPool();
 
 private:
   friend class Buffer;
-  Device(std::unique_ptr<Driver> driver, uint32_t threads);
+  Device(std::unique_ptr<Driver> driver, uint32_t threads, const StreamOptions &options);
   void release(uint64_t address, uint64_t bytes);
   struct State;
   std::unique_ptr<State> state;
