@@ -158,6 +158,7 @@ PYBIND11_MODULE(_C, module) {
   bindRandom(module);
   bindLayout(module);
   bindGraph(module);
+  bindJobPlan(module);
   bindCompat(module);
   bindSpec(module);
   module.def(

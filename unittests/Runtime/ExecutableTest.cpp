@@ -413,4 +413,36 @@ TEST_F(ExecutableTest, ConcurrentRunsDoNotMix) {
   setLogSink(nullptr);
 }
 
+// The pool is the executable's own memory: runs that wait in different streams must not share it.
+TEST_F(ExecutableTest, QueuedRunsOfSeveralStreamsDoNotShareAPool) {
+  auto executable = load(poolArtifacts(desc, 1.5));
+  ASSERT_TRUE(executable);
+  std::vector<BufferRef> results;
+  for (int i = 0; i < 12; ++i) {
+    results.push_back(*device->allocate(512));
+    const Status status = executable->submit(
+        StreamId(i % 4), {upload(testValues(i)), upload(testValues(3))}, {results.back()});
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  ASSERT_TRUE(device->streams().synchronizeAll().ok());
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(valueAt(download(results[size_t(i)]), 9),
+              valueAt(testValues(i), 9) + valueAt(testValues(3), 9) + 1.5f);
+  }
+}
+
+TEST_F(ExecutableTest, EvictedProgramsAreLoadedAgain) {
+  auto executable = load(poolArtifacts(desc, 1.5));
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(1), y = testValues(2);
+  BufferRef a = upload(x), b = upload(y), z = *device->allocate(512);
+  const uint64_t before = device->memoryStats().allocatedBytes;
+  ASSERT_TRUE(executable->submit(0, {a, b}, {z}).ok());
+  executable->evict();
+  ASSERT_TRUE(device->streams().synchronize(0).ok()) << "what was queued keeps its program";
+  EXPECT_LT(device->memoryStats().allocatedBytes, before);
+  ASSERT_TRUE(executable->run({a, b}, {z}).ok());
+  EXPECT_EQ(valueAt(download(z), 77), valueAt(x, 77) + valueAt(y, 77) + 1.5f);
+}
+
 } // namespace
