@@ -7,6 +7,7 @@
 #pragma once
 
 #include "spyre/Runtime/Device.h"
+#include "spyre/Runtime/Faults.h"
 
 #include "Runtime/TestPrograms.h"
 #include "gtest/gtest.h"
@@ -17,6 +18,8 @@ struct DriverTraits {
   const char *name;
   /// Memory keeps what is written and programs run.
   bool computes;
+  /// Inside the driver that can fail on request, and is never told to.
+  bool withFaults = false;
 };
 
 /// The driver under test, chosen by --driver.
@@ -36,6 +39,10 @@ protected:
     Expected<std::unique_ptr<runtime::Driver>> driver =
         runtime::createDriver(traits().name, desc, options);
     SPYRE_CHECK(driver.ok(), "the driver under test can be created");
+    if (traits().withFaults) {
+      return runtime::createFaultDriver(*std::move(driver),
+                                        std::make_shared<runtime::FaultInjector>());
+    }
     return *std::move(driver);
   }
   /// A buffer that holds the program of \p spec.

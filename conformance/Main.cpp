@@ -3,17 +3,20 @@
 
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 namespace spyre::conformance {
 
 namespace {
 
-constexpr DriverTraits kDrivers[] = {{"sim", true}, {"null", false}};
+/// By the name of the flag.
+constexpr std::pair<std::string_view, DriverTraits> kDrivers[] = {
+    {"sim", {"sim", true}}, {"null", {"null", false}}, {"faults", {"sim", true, true}}};
 const DriverTraits *chosenDriver = nullptr;
 
 bool chooseDriver(std::string_view name) {
-  for (const DriverTraits &driver : kDrivers) {
-    if (name == driver.name) {
+  for (const auto &[flag, driver] : kDrivers) {
+    if (name == flag) {
       chosenDriver = &driver;
     }
   }
@@ -32,7 +35,7 @@ int main(int argc, char **argv) {
   const std::string_view argument = argc == 2 ? argv[1] : "";
   if (argument.substr(0, kFlag.size()) != kFlag ||
       !spyre::conformance::chooseDriver(argument.substr(kFlag.size()))) {
-    std::fputs("usage: Conformance --driver=sim|null [gtest flags]\n", stderr);
+    std::fputs("usage: Conformance --driver=sim|null|faults [gtest flags]\n", stderr);
     return 1;
   }
   return RUN_ALL_TESTS();

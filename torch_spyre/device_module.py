@@ -31,7 +31,8 @@ def _check_device(device):
 
 
 def is_available():
-    return _C.device_count() > 0
+    """There is a device; False, not an error, when the environment is at fault."""
+    return _C.is_available()
 
 
 def is_initialized():
@@ -109,8 +110,7 @@ class DeviceProperties:
 
 
 def get_device_properties(device=None):
-    _check_device(device)
-    return DeviceProperties(_C.device_properties())
+    return DeviceProperties(_C.device_properties(_check_device(device)))
 
 
 def get_device_name(device=None):
@@ -142,13 +142,11 @@ def mem_get_info(device=None):
 
 
 def memory_allocated(device=None):
-    _check_device(device)
-    return _C._spyre_get_allocator_stats(0)["allocated_bytes.all.current"]
+    return _C._spyre_get_allocator_stats(_check_device(device))["allocated_bytes.all.current"]
 
 
 def max_memory_allocated(device=None):
-    _check_device(device)
-    return _C._spyre_get_allocator_stats(0)["allocated_bytes.all.peak"]
+    return _C._spyre_get_allocator_stats(_check_device(device))["allocated_bytes.all.peak"]
 
 
 def memory_reserved(device=None):

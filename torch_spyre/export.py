@@ -104,7 +104,7 @@ def _moved(program):
     moved._graph_module = copy.deepcopy(program.graph_module)
     moved._state_dict = dict(program.state_dict)
     moved._constants = dict(program.constants)
-    return move_to_device_pass(moved, f"{DEVICE_NAME}:0")
+    return move_to_device_pass(moved, f"{DEVICE_NAME}:{torch.spyre.current_device()}")
 
 
 def _with_mutations(program):

@@ -20,25 +20,33 @@ def _checked_dtype(tensor, dtype):
     return target
 
 
-def _dma_to_spyre_dim_order_swapped(weight, target_dtype=None):
+def _dma_to_spyre_dim_order_swapped(weight, target_dtype=None, device=DEVICE_NAME):
     """A 2-D tensor on the device with its sticks along dimension 0."""
     dtype = _checked_dtype(weight, target_dtype)
     source = weight.detach().to(dtype).contiguous()
     layout = _C.SpyreTensorLayout(list(source.shape), list(source.stride()), dtype, [1, 0])
-    return source.to(DEVICE_NAME, device_layout=layout)
+    return source.to(device, device_layout=layout)
 
 
-def _moved(tensor, dtype, is_weight):
+def _moved(tensor, dtype, is_weight, device):
     if is_weight and tensor.dim() == 2:
-        return _dma_to_spyre_dim_order_swapped(tensor, dtype)
-    return tensor.detach().to(_checked_dtype(tensor, dtype)).to(DEVICE_NAME)
+        return _dma_to_spyre_dim_order_swapped(tensor, dtype, device)
+    return tensor.detach().to(_checked_dtype(tensor, dtype)).to(device)
 
 
-def _is_done(tensor, dtype):
-    return tensor.device.type == DEVICE_NAME and tensor.dtype == _checked_dtype(tensor, dtype)
+def _is_done(tensor, dtype, device):
+    return tensor.device == device and tensor.dtype == _checked_dtype(tensor, dtype)
 
 
-def load_model_to_spyre(model, dtype=None):
+def _target(device):
+    """With an index: the current device where none is given."""
+    device = torch.device(DEVICE_NAME if device is None else device)
+    if device.index is not None:
+        return device
+    return torch.device(DEVICE_NAME, torch.spyre.current_device())
+
+
+def load_model_to_spyre(model, dtype=None, device=None):
     """Moves all parameters and buffers in place and returns ``model``. Tied tensors stay tied,
     parameters stay the objects they were (an optimiser keeps them) unless autograd holds them, and
     what is there already stays."""
@@ -48,14 +56,15 @@ def load_model_to_spyre(model, dtype=None):
     everything = [*model.parameters(), *model.buffers()]
     for tensor in everything:
         _checked_dtype(tensor, dtype)  # all of it before the first one moves
+    device = _target(device)
     with torch.no_grad():
         for tensor in everything:
-            if not _is_done(tensor, dtype):
-                moved = _moved(tensor, dtype, id(tensor) in weights)
+            if not _is_done(tensor, dtype, device):
+                moved = _moved(tensor, dtype, id(tensor) in weights, device)
                 if isinstance(tensor, torch.nn.Parameter):
                     moved = torch.nn.Parameter(moved, tensor.requires_grad)
                     if tensor.grad is not None:
-                        moved.grad = _moved(tensor.grad, dtype, id(tensor) in weights)
+                        moved.grad = _moved(tensor.grad, dtype, id(tensor) in weights, device)
                 _put(model, tensor, moved)
     return model
 
@@ -83,7 +92,7 @@ def patch_module_to_for_spyre():
         device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
         if device is None or device.type != DEVICE_NAME or memory_format is not None:
             return original(self, *args, **kwargs)
-        return load_model_to_spyre(self, dtype)
+        return load_model_to_spyre(self, dtype, device)
 
     to._spyre_patched = True
     torch.nn.Module.to = to

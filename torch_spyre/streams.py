@@ -11,7 +11,7 @@ def _device(device):
     if isinstance(device, int):
         return torch.device(DEVICE_NAME, device)
     device = torch.device(device)
-    return device if device.index is not None else torch.device(DEVICE_NAME, 0)
+    return device if device.index is not None else torch.device(DEVICE_NAME, torch.spyre.current_device())
 
 
 class Stream(torch.Stream):

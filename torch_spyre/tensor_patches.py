@@ -31,12 +31,26 @@ def _target_dtype(tensor, args, kwargs):
     return tensor.dtype
 
 
+def _target_device(tensor, args, kwargs):
+    for value in (*args[:1], kwargs.get("device"), kwargs.get("tensor"), kwargs.get("other")):
+        if isinstance(value, torch.Tensor):
+            return value.device
+        if isinstance(value, (str, int, torch.device)):
+            found = torch.device(value)
+            index = torch.spyre.current_device() if found.index is None else found.index
+            return torch.device(found.type, index)
+    return tensor.device if _is_spyre(tensor) else torch.device(DEVICE_NAME)
+
+
 def _to_with_layout(tensor, layout, args, kwargs):
     dtype = _target_dtype(tensor, args, kwargs)
-    if _is_spyre(tensor) and dtype == tensor.dtype and not kwargs.get("copy", False):
+    device = _target_device(tensor, args, kwargs)
+    if tensor.device == device and dtype == tensor.dtype and not kwargs.get("copy", False):
         if _C.get_spyre_tensor_layout(tensor) == layout:
             return tensor
-    result = _C.spyre_empty_with_layout(tensor.size(), tensor.stride(), dtype, layout)
+    result = _C.spyre_empty_with_layout(
+        tensor.size(), tensor.stride(), dtype, layout, device
+    )
     with torch.no_grad():
         result.copy_(tensor)
     return result

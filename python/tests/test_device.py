@@ -79,7 +79,7 @@ def test_counters_have_the_documented_names_and_reset():
 
 
 def test_accelerator_api():
-    assert torch.accelerator.device_count() == torch.spyre.device_count() == 1
+    assert torch.accelerator.device_count() == torch.spyre.device_count() == 8
     assert torch.accelerator.current_device_index() == 0
     torch.accelerator.synchronize()
     with torch.accelerator.device_index(0):
@@ -90,7 +90,7 @@ def test_accelerator_api():
         assert torch.spyre.current_device() == 0
 
 
-@pytest.mark.parametrize("index", [-1, 1, 7])
+@pytest.mark.parametrize("index", [-1, 8, 100])
 def test_device_index_out_of_range_is_an_error(index):
     with pytest.raises(RuntimeError, match="SPYRE-E6509.*out of range"):
         torch.spyre.set_device(index)

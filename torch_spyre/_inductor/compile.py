@@ -83,7 +83,17 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
 def _compile_aten(gm, example_inputs, active):
     from functorch.compile import make_boxed_func
 
-    return make_boxed_func(make_callable(active.run_post_grad(gm), active))
+    gm = active.run_post_grad(gm)
+    if len(_spyre_devices(gm)) > 1:
+        # Every program runs on one card; between cards the operations run one by one.
+        return make_boxed_func(gm.forward)
+    return make_boxed_func(make_callable(gm, active))
+
+
+def _spyre_devices(gm):
+    """The cards whose tensors the graph uses."""
+    values = (value for node in gm.graph.nodes for value in _node_values(node))
+    return {value.device for value in values if isinstance(value, torch.Tensor) and _on_spyre(value)}
 
 
 def make_callable(gm, active=extensions.Extensions()):
@@ -134,7 +144,7 @@ class _SpecialisedGraph:
     def _graph_for(self, args):
         key = tuple(
             (
-                (tuple(a.shape), a.stride(), a.dtype, a.device.type)
+                (tuple(a.shape), a.stride(), a.dtype, a.device)
                 if isinstance(a, torch.Tensor)
                 else a
             )
@@ -184,6 +194,7 @@ class _StaticGraph:
                 settings.current(active),
                 nodes.run,
                 fallbacks.warn_graph,
+                importer.device,
             )
 
     def __call__(self, *args):
@@ -273,6 +284,7 @@ class _Importer:
         self.inputs = []  # argument index, or -1 - index of a constant
         self.constants = []
         self.outputs = []
+        self.device = next(iter(_spyre_devices(gm)), torch.device(DEVICE_NAME))
         self.device_outputs = {}
         self.mutates = False
         self.copies = []  # (argument, result): contents that only the host can store
@@ -324,7 +336,7 @@ class _Importer:
             return
         with _real_tensors():
             self.constants.append(
-                tensor.to(DEVICE_NAME) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
+                tensor.to(self.device) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
             )
         self._add_input(node, self.constants[-1], -len(self.constants))
 
@@ -334,7 +346,7 @@ class _Importer:
         kind = (int(query.shape[-2]), int(key.shape[-2]), query.dtype)
         if kind not in self._masks:
             with _real_tensors():
-                self.constants.append(folding.causal_mask(*kind).to(DEVICE_NAME))
+                self.constants.append(folding.causal_mask(*kind).to(self.device))
             name = f"causal_{kind[0]}_{kind[1]}"
             self._masks[kind] = self.graph.add_input(name, self._type(self.constants[-1]))
             self.inputs.append(-len(self.constants))

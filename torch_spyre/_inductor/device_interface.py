@@ -1,4 +1,4 @@
-"""What Dynamo and Inductor ask about a device. One device per process, everything synchronous."""
+"""What Dynamo and Inductor ask about a device."""
 
 import dataclasses
 
@@ -56,8 +56,10 @@ def register(module):
 
         @staticmethod
         def get_device_properties(device=None):
-            cores = torch.spyre.get_device_properties(device).multi_processor_count
-            return SpyreProperties(multi_processor_count=cores)
+            found = torch.spyre.get_device_properties(device)
+            return SpyreProperties(
+                index=found.index, multi_processor_count=found.multi_processor_count
+            )
 
         @staticmethod
         def get_compute_capability(device=None):
@@ -68,4 +70,5 @@ def register(module):
             return True
 
     module.register_interface_for_device(DEVICE_NAME, SpyreInterface)
-    module.register_interface_for_device(f"{DEVICE_NAME}:0", SpyreInterface)
+    for index in range(torch.spyre.device_count() if torch.spyre.is_available() else 0):
+        module.register_interface_for_device(f"{DEVICE_NAME}:{index}", SpyreInterface)

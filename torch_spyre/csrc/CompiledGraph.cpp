@@ -3,10 +3,13 @@
 
 #include "Copy.h"
 #include "Errors.h"
+#include "Guard.h"
 #include "HostSteps.h"
 #include "Memory.h"
+#include "Placement.h"
 #include "RuntimeState.h"
 #include "Types.h"
+#include "c10/core/DeviceGuard.h"
 
 #include <algorithm>
 
@@ -80,9 +83,9 @@ const CapturedType &CapturedGraph::typeOf(GraphValue value) const {
 }
 
 CompiledGraph::CompiledGraph(CapturedGraph captured, std::string name, CompileSettings settings,
-                             HostCalls host)
+                             HostCalls host, c10::Device device)
     : graph(std::move(captured)), name(std::move(name)), settings(std::move(settings)),
-      host(std::move(host)) {
+      host(std::move(host)), device(device) {
   for (const CapturedGraph::Call &call : graph.calls) {
     firstArgumentNode = std::max(firstArgumentNode, call.node + 1);
   }
@@ -111,8 +114,7 @@ at::Tensor CompiledGraph::prepareInput(size_t index, const at::Tensor &argument)
         ".to(\"spyre\") (only 0-dimensional CPU tensors are moved for you)",
         input.name, argument.device().str()));
   }
-  at::Tensor moved =
-      makeDefaultTensor({}, argument.scalar_type(), c10::Device(c10::DeviceType::PrivateUse1, 0));
+  at::Tensor moved = makeDefaultTensor({}, argument.scalar_type(), currentSpyre());
   copyTensor(argument, moved);
   return moved;
 }
@@ -156,7 +158,7 @@ Program CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
 }
 
 Program CompiledGraph::programFor(const std::vector<at::Tensor> &inputs) {
-  std::string key;
+  std::string key = currentSpyre().str() + ";";
   for (const at::Tensor &input : inputs) {
     key += signatureOf(input) + ";";
   }
@@ -195,6 +197,10 @@ void CompiledGraph::storeMutations(const std::vector<at::Tensor> &arguments,
   }
 }
 
+c10::Device CompiledGraph::placement(const std::vector<at::Tensor> &arguments) const {
+  return placementOf(arguments, device);
+}
+
 std::vector<int64_t> CompiledGraph::heldInputs() const {
   std::vector<int64_t> numbers;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -223,11 +229,13 @@ CompiledGraph::prepareInputs(const std::vector<at::Tensor> &arguments) const {
 
 std::shared_ptr<const CompileRecord>
 CompiledGraph::compileFor(const std::vector<at::Tensor> &arguments) {
+  const c10::DeviceGuard guard(placement(arguments));
   (void)compile(prepareInputs(arguments));
   return lastCompile();
 }
 
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &arguments) {
+  const c10::DeviceGuard guard(placement(arguments));
   const std::vector<at::Tensor> inputs = prepareInputs(arguments);
   const Program program = programFor(inputs);
   reportOnce(program);

@@ -75,7 +75,9 @@ struct HostCalls {
 
 class CompiledGraph {
 public:
-  CompiledGraph(CapturedGraph graph, std::string name, CompileSettings settings, HostCalls host);
+  /// \p device is where graphs without spyre arguments run; no index: the current device.
+  CompiledGraph(CapturedGraph graph, std::string name, CompileSettings settings, HostCalls host,
+                c10::Device device);
 
   /// One tensor per input; scalars on the CPU are sent to the device, and what the device cannot
   /// hold is kept for the nodes that run on the CPU. Errors: E6505 (device), E6507 (other sizes
@@ -88,6 +90,8 @@ public:
   std::vector<int64_t> heldInputs() const;
 
 private:
+  /// Where all the arguments are.
+  c10::Device placement(const std::vector<at::Tensor> &arguments) const;
   /// The arguments the device holds, as the program wants them.
   std::vector<at::Tensor> prepareInputs(const std::vector<at::Tensor> &arguments) const;
   void checkArgument(size_t index, const at::Tensor &argument) const;
@@ -103,6 +107,7 @@ private:
   const std::string name;
   const CompileSettings settings;
   const HostCalls host;
+  const c10::Device device;
   /// Node number of input 0; those of calls come before.
   int64_t firstArgumentNode = 0;
   bool reported = false;

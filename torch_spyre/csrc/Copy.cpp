@@ -190,9 +190,11 @@ void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
         to);
     return;
   }
-  if (isWholeStorage(from) && isWholeStorage(to) && geometryOf(from) == geometryOf(to)) {
+  // Cards have no way to each other but the host.
+  if (from.device() == to.device() && isWholeStorage(from) && isWholeStorage(to) &&
+      geometryOf(from) == geometryOf(to)) {
     uint64_t bytes = uint64_t(geometryOf(from).layout.bytes());
-    check(device()->copyOnDevice(bufferOf(from), bufferOf(to), bytes));
+    check(device(from.device().index())->copyOnDevice(bufferOf(from), bufferOf(to), bytes));
     hostCounters().d2dBytes += bytes;
     return;
   }

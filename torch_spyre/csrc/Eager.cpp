@@ -12,10 +12,13 @@
 #include "Arguments.h"
 #include "Copy.h"
 #include "Errors.h"
+#include "Guard.h"
 #include "Memory.h"
+#include "Placement.h"
 #include "Programs.h"
 #include "RuntimeState.h"
 #include "Types.h"
+#include "c10/core/DeviceGuard.h"
 #include "torch/library.h"
 
 #include <algorithm>
@@ -135,8 +138,7 @@ std::optional<at::Tensor> onDevice(const at::Tensor &tensor) {
   if (!tensor.is_cpu() || !isIndex) {
     return std::nullopt;
   }
-  at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(),
-                                       c10::Device(c10::DeviceType::PrivateUse1, 0));
+  at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(), currentSpyre());
   copyTensor(tensor, moved);
   return moved;
 }
@@ -342,6 +344,9 @@ bool isPlainMovement(const c10::FunctionSchema &schema) {
 }
 
 void eagerKernel(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  // Results, and what has to be moved, go where the arguments are.
+  const c10::DeviceGuard guard(
+      placementOf(torch::jit::last(*stack, op.schema().arguments().size())));
   if (!runCompiled(op, stack)) {
     runOnCpu(op, stack);
   }

@@ -10,6 +10,7 @@
 #include "Eager.h"
 #include "Errors.h"
 #include "Generator.h"
+#include "Guard.h"
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
@@ -91,8 +92,7 @@ public:
       return tensor;
     }
     bytes += hostBytes(tensor);
-    at::Tensor result = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(),
-                                          c10::Device(c10::DeviceType::PrivateUse1, 0));
+    at::Tensor result = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(), currentSpyre());
     copyTensor(tensor, result);
     return result;
   }

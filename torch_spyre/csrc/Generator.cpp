@@ -2,7 +2,11 @@
 #include "Generator.h"
 
 #include "ATen/CPUGeneratorImpl.h"
+#include "Guard.h"
+#include "RuntimeState.h"
 #include "c10/core/GeneratorImpl.h"
+
+#include <array>
 
 namespace spyre::plugin {
 
@@ -10,9 +14,8 @@ namespace {
 
 class SpyreGeneratorImpl final : public c10::GeneratorImpl {
 public:
-  explicit SpyreGeneratorImpl(at::Generator host)
-      : GeneratorImpl(c10::Device(c10::DeviceType::PrivateUse1, 0),
-                      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
+  SpyreGeneratorImpl(at::Generator host, c10::Device device)
+      : GeneratorImpl(device, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
         host(std::move(host)) {}
 
   void set_current_seed(uint64_t seed) override { host.set_current_seed(seed); }
@@ -32,19 +35,33 @@ public:
   const at::Generator &hostSide() const { return host; }
 
 private:
-  SpyreGeneratorImpl *clone_impl() const override { return new SpyreGeneratorImpl(host.clone()); }
+  SpyreGeneratorImpl *clone_impl() const override {
+    return new SpyreGeneratorImpl(host.clone(), device());
+  }
   at::Generator host;
 };
 
-} // namespace
-
-const at::Generator &defaultGenerator() {
-  static const at::Generator *generator = new at::Generator(newGenerator());
-  return *generator;
+c10::DeviceIndex indexOrCurrent(c10::DeviceIndex index) {
+  return withIndex(c10::Device(c10::DeviceType::PrivateUse1, index)).index();
 }
 
-at::Generator newGenerator() {
-  return at::make_generator<SpyreGeneratorImpl>(at::detail::createCPUGenerator());
+} // namespace
+
+const at::Generator &defaultGenerator(c10::DeviceIndex index) {
+  static const auto *generators = [] {
+    auto *made = new std::array<at::Generator, runtime::kMaxCards>();
+    for (int i = 0; i < deviceCount(); ++i) {
+      (*made)[size_t(i)] = newGenerator(c10::DeviceIndex(i));
+    }
+    return made;
+  }();
+  return (*generators)[size_t(indexOrCurrent(index))];
+}
+
+at::Generator newGenerator(c10::DeviceIndex index) {
+  return at::make_generator<SpyreGeneratorImpl>(
+      at::detail::createCPUGenerator(),
+      c10::Device(c10::DeviceType::PrivateUse1, indexOrCurrent(index)));
 }
 
 at::Generator hostGenerator(const std::optional<at::Generator> &generator) {

@@ -10,9 +10,11 @@
 
 namespace spyre::plugin {
 
-const at::Generator &defaultGenerator();
-at::Generator newGenerator();
-/// The CPU generator to use where an operation was given \p generator (a spyre one, or none).
+/// Of a device; -1 is the current one. Does not open it. Throws E6509 when there is no such device.
+const at::Generator &defaultGenerator(c10::DeviceIndex index = -1);
+at::Generator newGenerator(c10::DeviceIndex index = -1);
+/// The CPU generator to use where an operation was given \p generator (a spyre one, or none: the
+/// current device's).
 at::Generator hostGenerator(const std::optional<at::Generator> &generator);
 
 } // namespace spyre::plugin

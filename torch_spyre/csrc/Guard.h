@@ -3,9 +3,16 @@
 
 #include "c10/core/Device.h"
 
+#include <optional>
+
 namespace spyre::plugin {
 
+/// Throws when there is none: see defaultDevice().
 c10::DeviceIndex currentDevice();
+/// The same as torch writes it.
+inline c10::Device currentSpyre() { return {c10::DeviceType::PrivateUse1, currentDevice()}; }
+/// \p device, with the current index where it has none. Throws E6509 when there is no such device.
+c10::Device withIndex(std::optional<c10::Device> device);
 /// Throws E6509 when there is no such device.
 void setCurrentDevice(c10::DeviceIndex index);
 /// Answers torch's generic accelerator questions; called once, at import.

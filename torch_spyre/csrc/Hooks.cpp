@@ -12,11 +12,13 @@ namespace {
 
 struct Hooks final : public at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return kDeviceCount > 0; }
-  bool hasPrimaryContext(c10::DeviceIndex) const override { return deviceStarted(); }
+  bool isAvailable() const override { return plugin::deviceCount() > 0; }
+  bool hasPrimaryContext(c10::DeviceIndex index) const override {
+    return deviceStarted(index < 0 ? currentDevice() : index);
+  }
   void init() const override { device(); }
 
-  c10::DeviceIndex deviceCount() const override { return kDeviceCount; }
+  c10::DeviceIndex deviceCount() const override { return c10::DeviceIndex(plugin::deviceCount()); }
   c10::DeviceIndex getCurrentDevice() const override { return currentDevice(); }
   void setCurrentDevice(c10::DeviceIndex index) const override { plugin::setCurrentDevice(index); }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
@@ -29,12 +31,10 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   }
 
   const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override {
-    checkDeviceIndex(index < 0 ? 0 : index);
-    return defaultGenerator();
+    return defaultGenerator(index);
   }
   at::Generator getNewGenerator(c10::DeviceIndex index) const override {
-    checkDeviceIndex(index < 0 ? 0 : index);
-    return newGenerator();
+    return newGenerator(index);
   }
 
   at::Device getDeviceFromPtr(void *pointer) const override {

@@ -14,6 +14,7 @@
 #include "ATen/ops/view_native.h"
 #include "Copy.h"
 #include "Errors.h"
+#include "Guard.h"
 #include "Memory.h"
 #include "Types.h"
 #include "torch/library.h"
@@ -21,10 +22,6 @@
 namespace spyre::plugin {
 
 namespace {
-
-c10::Device deviceOrDefault(std::optional<c10::Device> device) {
-  return device && device->has_index() ? *device : c10::Device(c10::DeviceType::PrivateUse1, 0);
-}
 
 c10::ScalarType dtypeOrDefault(std::optional<c10::ScalarType> dtype) {
   return dtype ? *dtype : c10::get_default_dtype_as_scalartype();
@@ -64,7 +61,7 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
   checkOptions(layout, pinMemory);
   checkMemoryFormat(format);
   checkSizes(size);
-  return makeDefaultTensor(size, dtypeOrDefault(dtype), deviceOrDefault(device));
+  return makeDefaultTensor(size, dtypeOrDefault(dtype), withIndex(device));
 }
 
 at::Tensor emptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
@@ -74,7 +71,7 @@ at::Tensor emptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
   checkSizes(size);
   TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
   c10::ScalarType type = dtypeOrDefault(dtype);
-  return makeTensor(size, stride, type, deviceOrDefault(device), makeGeometry(size, stride, type));
+  return makeTensor(size, stride, type, withIndex(device), makeGeometry(size, stride, type));
 }
 
 at::Tensor copyFrom(const at::Tensor &self, const at::Tensor &dst, bool /*nonBlocking*/) {

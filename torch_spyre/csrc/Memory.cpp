@@ -4,6 +4,7 @@
 #include "spyre/Base/Math.h"
 
 #include "Errors.h"
+#include "Guard.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "c10/core/Allocator.h"
@@ -28,16 +29,19 @@ void deleteAllocation(void *context);
 
 class SpyreAllocator final : public c10::DeviceAllocator {
 public:
-  c10::DataPtr allocate(size_t bytes) override {
+  c10::DataPtr allocate(size_t bytes) override { return allocateOn(currentDevice(), bytes); }
+
+  c10::DataPtr allocateOn(c10::DeviceIndex index, size_t bytes) {
     auto allocation = std::make_unique<Allocation>();
     allocation->bytes = bytes;
+    allocation->deviceIndex = index;
     if (bytes > 0) {
-      allocation->buffer = check(device()->allocate(bytes));
+      allocation->buffer = check(device(index)->allocate(bytes));
       std::lock_guard<std::mutex> lock(mutex);
       allocation->token = nextToken;
       nextToken += size_t(roundUp(int64_t(bytes), kTokenAlignment)) + kTokenAlignment;
       live.emplace(allocation->token, allocation.get());
-      change(int64_t(allocation->buffer->bytes()));
+      change(index, int64_t(allocation->buffer->bytes()));
     }
     void *pointer = reinterpret_cast<void *>(allocation->token);
     c10::Device where(c10::DeviceType::PrivateUse1, allocation->deviceIndex);
@@ -49,7 +53,7 @@ public:
     if (owned->buffer) {
       std::lock_guard<std::mutex> lock(mutex);
       live.erase(owned->token);
-      change(-int64_t(owned->buffer->bytes()));
+      change(owned->deviceIndex, -int64_t(owned->buffer->bytes()));
     }
   }
 
@@ -66,29 +70,33 @@ public:
   bool initialized() override { return deviceStarted(); }
   void emptyCache(c10::MempoolId_t) override {}
   void recordStream(const c10::DataPtr &, c10::Stream) override {}
-  DeviceStats getDeviceStats(c10::DeviceIndex) override {
+  DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
     std::lock_guard<std::mutex> lock(mutex);
-    return stats;
+    return allStats[size_t(index)];
   }
-  void resetAccumulatedStats(c10::DeviceIndex) override {
+  void resetAccumulatedStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
     std::lock_guard<std::mutex> lock(mutex);
-    for (c10::CachingAllocator::StatArray *array : tracked()) {
+    for (c10::CachingAllocator::StatArray *array : tracked(index)) {
       for (c10::CachingAllocator::Stat &stat : *array) {
         stat.reset_accumulated();
       }
     }
   }
-  void resetPeakStats(c10::DeviceIndex) override {
+  void resetPeakStats(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
     std::lock_guard<std::mutex> lock(mutex);
-    for (c10::CachingAllocator::StatArray *array : tracked()) {
+    for (c10::CachingAllocator::StatArray *array : tracked(index)) {
       for (c10::CachingAllocator::Stat &stat : *array) {
         stat.reset_peak();
       }
     }
   }
-  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
+    checkDeviceIndex(index);
     size_t total = size_t(deviceDesc().ddrBytes);
-    size_t used = deviceStarted() ? device()->memoryStats().allocatedBytes : 0;
+    size_t used = deviceStarted(index) ? device(index)->memoryStats().allocatedBytes : 0;
     return {total - std::min(used, total), total};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -99,11 +107,13 @@ public:
   }
 
 private:
-  std::array<c10::CachingAllocator::StatArray *, 6> tracked() {
+  std::array<c10::CachingAllocator::StatArray *, 6> tracked(c10::DeviceIndex index) {
+    DeviceStats &stats = allStats[size_t(index)];
     return {&stats.allocation,   &stats.active,         &stats.allocated_bytes,
             &stats.active_bytes, &stats.reserved_bytes, &stats.requested_bytes};
   }
-  void change(int64_t bytes) {
+  void change(c10::DeviceIndex index, int64_t bytes) {
+    DeviceStats &stats = allStats[size_t(index)];
     auto update = [](c10::CachingAllocator::StatArray &array, int64_t amount) {
       auto &stat = array[size_t(c10::CachingAllocator::StatType::AGGREGATE)];
       amount >= 0 ? stat.increase(size_t(amount)) : stat.decrease(size_t(-amount));
@@ -120,7 +130,7 @@ private:
   std::mutex mutex;
   uintptr_t nextToken = kFirstToken;
   std::map<uintptr_t, Allocation *> live;
-  DeviceStats stats;
+  std::array<DeviceStats, runtime::kMaxCards> allStats;
 };
 
 SpyreAllocator &allocator() {
@@ -229,9 +239,10 @@ size_t storageBytes(const StorageGeometry &geometry, c10::ScalarType type) {
 }
 
 c10::Storage makeStorage(StorageGeometry geometry, c10::ScalarType type, c10::Device device) {
-  checkDeviceIndex(device.has_index() ? device.index() : 0);
+  const c10::DeviceIndex index = withIndex(device).index();
   size_t bytes = storageBytes(geometry, type);
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, &allocator(), /*resizable=*/true);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, allocator().allocateOn(index, bytes),
+                       &allocator(), /*resizable=*/true);
   allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
   return storage;
 }
@@ -253,7 +264,7 @@ at::Tensor makeDefaultTensor(c10::IntArrayRef size, c10::ScalarType type, c10::D
 void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::ScalarType type) {
   size_t bytes = storageBytes(geometry, type);
   c10::StorageImpl *impl = storage.unsafeGetStorageImpl();
-  impl->set_data_ptr_noswap(allocator().allocate(bytes));
+  impl->set_data_ptr_noswap(allocator().allocateOn(storage.device().index(), bytes));
   impl->set_nbytes(bytes);
   allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
 }
@@ -261,11 +272,11 @@ void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::S
 void resizeStorageBytes(const c10::Storage &storage, size_t bytes) {
   Allocation &old = allocationOf(storage);
   GeometryRef geometry = old.geometry;
-  c10::DataPtr fresh = allocator().allocate(bytes);
+  c10::DataPtr fresh = allocator().allocateOn(old.deviceIndex, bytes);
   auto &allocation = *static_cast<Allocation *>(fresh.get_context());
   if (old.buffer && allocation.buffer) {
     uint64_t kept = std::min(old.buffer->bytes(), allocation.buffer->bytes());
-    check(device()->copyOnDevice(old.buffer, allocation.buffer, kept));
+    check(device(old.deviceIndex)->copyOnDevice(old.buffer, allocation.buffer, kept));
   }
   allocation.geometry = geometry;
   c10::StorageImpl *impl = storage.unsafeGetStorageImpl();

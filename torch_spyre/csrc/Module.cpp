@@ -65,39 +65,46 @@ py::dict countersDict() {
   return result;
 }
 
-py::dict propertiesDict() {
-  const arch::DeviceDesc &desc = deviceDesc();
-  py::dict result;
-  result["name"] = "OpenSpyre (" + desc.name + ")";
-  result["total_memory"] = desc.ddrBytes;
-  result["multi_processor_count"] = desc.cores;
-  result["lx_bytes"] = desc.lxBytes;
-  result["stick_bytes"] = desc.stickBytes;
-  result["clock_ghz"] = desc.timing.clockGhz;
-  return result;
+/// -1: the current device's.
+const at::Generator &generatorOf(int device) {
+  if (device >= 0) {
+    checkDeviceIndex(device);
+  }
+  return defaultGenerator(c10::DeviceIndex(device < 0 ? -1 : device));
 }
 
-at::Tensor rngState() {
-  at::Generator generator = defaultGenerator();
+at::Tensor rngState(int device) {
+  at::Generator generator = generatorOf(device);
   std::lock_guard<std::mutex> lock(generator.mutex());
   return generator.get_state();
 }
 
-void setRngState(const at::Tensor &state) {
-  at::Generator generator = defaultGenerator();
+void setRngState(const at::Tensor &state, int device) {
+  at::Generator generator = generatorOf(device);
   std::lock_guard<std::mutex> lock(generator.mutex());
   generator.set_state(state);
 }
 
-void seed(uint64_t value) {
-  at::Generator generator = defaultGenerator();
+void seed(uint64_t value, int device) {
+  at::Generator generator = generatorOf(device);
   std::lock_guard<std::mutex> lock(generator.mutex());
   generator.set_current_seed(value);
 }
 
-py::dict allocatorStats() {
+void seedAll(uint64_t value) {
+  for (int i = 0; i < deviceCount(); ++i) {
+    seed(value, i);
+  }
+}
+
+c10::DeviceIndex checkedIndex(int64_t index) {
+  checkDeviceIndex(index);
+  return c10::DeviceIndex(index);
+}
+
+py::dict allocatorStats(int64_t index) {
   constexpr size_t kAll = size_t(c10::CachingAllocator::StatType::AGGREGATE);
-  auto stats = deviceAllocator().getDeviceStats(0);
+  auto stats = deviceAllocator().getDeviceStats(checkedIndex(index));
   py::dict result;
   result["allocated_bytes.all.current"] = stats.allocated_bytes[kAll].current;
   result["allocated_bytes.all.peak"] = stats.allocated_bytes[kAll].peak;
@@ -107,42 +114,31 @@ py::dict allocatorStats() {
 
 void bindDevice(py::module_ &module) {
   module.def("start_runtime", [] { device(); });
-  module.def("is_started", &deviceStarted);
   module.def("in_bad_fork", &inBadFork);
-  module.def("device_count", [] { return kDeviceCount; });
-  module.def("current_device", [] { return int(currentDevice()); });
-  module.def("set_device", [](int64_t index) {
-    checkDeviceIndex(index);
-    setCurrentDevice(c10::DeviceIndex(index));
-  });
-  module.def("device_properties", &propertiesDict);
   module.def("device_description", [] { return deviceDesc().toJson(); });
   module.def("counters", &countersDict);
   module.def("sanitizer_checks", &sanitizerChecks);
   module.def("_unsanitized_launches", &runtime::unsanitizedLaunches);
   module.def("reset_counters", &resetCounters);
   module.def("fallback_counts", &fallbackCounts);
-  module.def("_spyre_get_allocator_stats", [](int) { return allocatorStats(); });
+  module.def("_spyre_get_allocator_stats", &allocatorStats);
   module.def("_spyre_reset_accumulated_stats",
-             [](int index) { deviceAllocator().resetAccumulatedStats(c10::DeviceIndex(index)); });
+             [](int64_t index) { deviceAllocator().resetAccumulatedStats(checkedIndex(index)); });
   module.def("_spyre_reset_peak_stats",
-             [](int index) { deviceAllocator().resetPeakStats(c10::DeviceIndex(index)); });
+             [](int64_t index) { deviceAllocator().resetPeakStats(checkedIndex(index)); });
 }
 
 void bindRandom(py::module_ &module) {
+  module.def("manual_seed", &seed, py::arg("seed"), py::arg("device") = -1);
+  module.def("manual_seed_all", &seedAll, py::arg("seed"));
+  module.def("get_rng_state", &rngState, py::arg("device") = -1);
+  module.def("set_rng_state", &setRngState, py::arg("new_state"), py::arg("device") = -1);
   module.def(
-      "manual_seed", [](uint64_t value, int) { seed(value); }, py::arg("seed"),
-      py::arg("device") = -1);
-  module.def("manual_seed_all", &seed, py::arg("seed"));
-  module.def("get_rng_state", [](int) { return rngState(); }, py::arg("device") = -1);
-  module.def(
-      "set_rng_state", [](const at::Tensor &state, int) { setRngState(state); },
-      py::arg("new_state"), py::arg("device") = -1);
-  module.def(
-      "initial_seed", [](int) { return defaultGenerator().current_seed(); },
+      "initial_seed", [](int device) { return generatorOf(device).current_seed(); },
       py::arg("device") = -1);
   module.def(
-      "_get_default_generator", [](int) { return defaultGenerator(); }, py::arg("device") = -1);
+      "_get_default_generator", [](int device) { return generatorOf(device); },
+      py::arg("device") = -1);
 }
 
 } // namespace
@@ -155,10 +151,12 @@ PYBIND11_MODULE(_C, module) {
   registerHooks();
   registerEagerKernels();
   bindDevice(module);
+  bindCards(module);
   bindRandom(module);
   bindLayout(module);
   bindGraph(module);
   bindJobPlan(module);
+  bindViews(module);
   bindCompat(module);
   bindSpec(module);
   module.def(

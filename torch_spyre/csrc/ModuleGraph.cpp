@@ -228,12 +228,12 @@ void bindGraph(py::module_ &module) {
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
       .def(py::init([](const CapturedGraph &graph, const std::string &name,
                        const CompileSettings &settings, const py::function &runNode,
-                       const py::function &report) {
+                       const py::function &report, c10::Device device) {
              return std::make_shared<CompiledGraph>(graph, name, settings,
-                                                    hostCalls(runNode, report));
+                                                    hostCalls(runNode, report), device);
            }),
            py::arg("graph"), py::arg("name"), py::arg("settings"), py::arg("run_node"),
-           py::arg("report"))
+           py::arg("report"), py::arg("device"))
       .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>())
       .def("held_inputs", &CompiledGraph::heldInputs)
       .def("compile", [](CompiledGraph &graph, const std::vector<at::Tensor> &arguments) {

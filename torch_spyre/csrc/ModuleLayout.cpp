@@ -3,6 +3,7 @@
 
 #include "Copy.h"
 #include "Errors.h"
+#include "Guard.h"
 #include "Memory.h"
 #include "Module.h"
 #include "Types.h"
@@ -63,20 +64,19 @@ DeviceLayout unpickle(const py::tuple &state) {
 }
 
 at::Tensor emptyWithLayout(const Sizes &size, const Sizes &stride, c10::ScalarType dtype,
-                           const DeviceLayout &layout) {
+                           const DeviceLayout &layout, std::optional<c10::Device> device) {
   check(layout.verify());
   if (layout.format != numerics::deviceFormat(requireHostType(dtype))) {
     raise(error<6513>(
         "a layout of format {} cannot hold {}; build the layout with the tensor's dtype",
         numerics::formatName(layout.format), c10::toString(dtype)));
   }
-  return makeTensor(size, stride, dtype, c10::Device(c10::DeviceType::PrivateUse1, 0),
-                    {size, stride, layout});
+  return makeTensor(size, stride, dtype, withIndex(device), {size, stride, layout});
 }
 
 at::Tensor emptyWithLayoutOptions(const Sizes &size, const DeviceLayout &layout,
                                   std::optional<c10::ScalarType> dtype,
-                                  const py::object & /*device*/, std::optional<bool> pinMemory,
+                                  std::optional<c10::Device> device, std::optional<bool> pinMemory,
                                   std::optional<c10::MemoryFormat> format) {
   if (pinMemory && *pinMemory) {
     raise(error<6503>("Pin memory can only be on CPU; leave pin_memory out for a Spyre tensor"));
@@ -87,7 +87,7 @@ at::Tensor emptyWithLayoutOptions(const Sizes &size, const DeviceLayout &layout,
         "Spyre backend only supports contiguous memory format; leave memory_format out"));
   }
   return emptyWithLayout(size, rowMajorStrides(size),
-                         dtype.value_or(c10::get_default_dtype_as_scalartype()), layout);
+                         dtype.value_or(c10::get_default_dtype_as_scalartype()), layout, device);
 }
 
 DeviceLayout layoutOf(const at::Tensor &tensor) {
@@ -149,7 +149,7 @@ void bindLayout(py::module_ &module) {
 
   module.def("get_spyre_tensor_layout", &layoutOf);
   module.def("spyre_empty_with_layout", &emptyWithLayout, py::arg("size"), py::arg("stride"),
-             py::arg("dtype"), py::arg("layout"));
+             py::arg("dtype"), py::arg("layout"), py::arg("device") = py::none());
   module.def("empty_with_layout", &emptyWithLayoutOptions, py::arg("size"), py::arg("layout"),
              py::arg("dtype") = py::none(), py::arg("device") = py::none(),
              py::arg("pin_memory") = py::none(), py::arg("memory_format") = py::none());

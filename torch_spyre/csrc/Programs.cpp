@@ -3,6 +3,7 @@
 
 #include "Copy.h"
 #include "Errors.h"
+#include "Guard.h"
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
@@ -117,7 +118,7 @@ capi::TensorType tensorType(const at::Tensor &tensor) {
 }
 
 std::string signatureOf(const at::Tensor &input) {
-  return fmt::format("{}[{}]({}){}", c10::toString(input.scalar_type()),
+  return fmt::format("{}@{}[{}]({}){}", c10::toString(input.scalar_type()), input.device().index(),
                      fmt::join(input.sizes(), ","), fmt::join(input.strides(), ","),
                      geometryOf(input).layout.toString());
 }
@@ -128,14 +129,15 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
   for (const at::Tensor &input : inputs) {
     inputBuffers.push_back(bufferOf(input));
   }
+  const c10::Device where = inputs.empty() ? currentSpyre() : inputs[0].device();
   std::vector<at::Tensor> outputs;
   for (const spec::TensorDesc &desc : program->model().outputs) {
-    outputs.push_back(makeTensor(desc.size, desc.stride, scalarTypeOf(desc.dtype),
-                                 c10::Device(c10::DeviceType::PrivateUse1, 0),
+    outputs.push_back(makeTensor(desc.size, desc.stride, scalarTypeOf(desc.dtype), where,
                                  {desc.size, desc.stride, desc.layout}));
     outputBuffers.push_back(bufferOf(outputs.back()));
   }
   check(program->run(inputBuffers, outputBuffers, host));
+  publishUse();
   return outputs;
 }
 

@@ -52,8 +52,8 @@ const std::vector<std::string> &supportedOperations();
 /// Those that compute: what eager calls are compiled for.
 const std::vector<std::string> &computedOperations();
 
-/// Compiles, or takes from the cache, and loads; counts which of the two it was and remembers the
-/// record under \p name.
+/// Compiles, or takes from the cache, and loads on the current device; counts which of the two it
+/// was and remembers the record under \p name.
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
                                  const CompileSettings &settings);
 std::shared_ptr<const CompileRecord> lastCompile();
@@ -65,7 +65,8 @@ std::vector<std::shared_ptr<const CompileRecord>> takeCompiles();
 /// contiguous copy with the canonical layout.
 at::Tensor programInput(const at::Tensor &tensor);
 capi::TensorType tensorType(const at::Tensor &tensor);
-/// Everything a program's code depends on; equal text, equal program.
+/// Everything a program's code depends on, and the device it is loaded on; equal text, equal
+/// program.
 std::string signatureOf(const at::Tensor &input);
 
 /// \p inputs are programInput()s with the geometry the program was compiled for. Outputs have the

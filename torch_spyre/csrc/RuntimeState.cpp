@@ -2,23 +2,39 @@
 #include "RuntimeState.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Runtime/CardState.h"
 
 #include "Errors.h"
+#include "Guard.h"
 
+#include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <pthread.h>
+#include <unistd.h>
 
 namespace spyre::plugin {
 
 namespace {
 
+/// One visible device.
+struct Slot {
+  std::mutex mutex;
+  std::atomic<bool> started{false};
+  std::shared_ptr<runtime::Device> device;
+  runtime::CardLock lock;
+  std::shared_ptr<runtime::FaultInjector> faults;
+  std::chrono::steady_clock::time_point opened;
+  /// What counted before the user's last reset: spyre-smi shows everything since the start.
+  runtime::DeviceCounters before;
+};
+
 /// Never destroyed: tensors of the interpreter may outlive static destructors.
 struct State {
-  std::mutex mutex;
-  std::shared_ptr<runtime::Device> device;
+  std::array<Slot, runtime::kMaxCards> slots;
   std::atomic<bool> started{false};
   std::atomic<bool> badFork{false};
   HostCounters counters;
@@ -34,6 +50,10 @@ State &state() {
 void markChild() {
   if (state().started) {
     state().badFork = true;
+    // A child that lives on must not keep the cards of a parent that died.
+    for (Slot &slot : state().slots) {
+      slot.lock.abandon();
+    }
   }
 }
 
@@ -56,12 +76,89 @@ Expected<uint32_t> simulatorThreads() {
   return value;
 }
 
-Expected<std::shared_ptr<runtime::Device>> createDevice() {
+const runtime::CardVariables &cardVariables() {
+  static const auto *variables =
+      new runtime::CardVariables{environment("FLEX_DEVICE", ""), environment("AIU_WORLD_SIZE", ""),
+                                 environment("SPYRE_DEVICES", ""), environment("LOCAL_RANK", "")};
+  return *variables;
+}
+
+/// Decided once per process.
+const Expected<runtime::CardList> &enumeration() {
+  static const auto *list =
+      new Expected<runtime::CardList>(runtime::enumerateCards(cardVariables()));
+  return *list;
+}
+
+bool isCompileWorker() {
+  static const bool worker = environment("IS_INDUCTOR_SPAWNED_SUBPROCESS", "0") == "1";
+  return worker;
+}
+
+const std::string &cardFolder() {
+  static const auto *folder = new std::string(
+      runtime::cardFolder(environment("SPYRE_CARD_DIR", ""), environment("XDG_RUNTIME_DIR", ""),
+                          environment("TMPDIR", "/tmp"), unsigned(geteuid())));
+  return *folder;
+}
+
+Status openSlot(Slot &slot, int card) {
+  const runtime::CardMode mode = enumeration()->mode;
+  SPYRE_ASSIGN_OR_RETURN(slot.lock, runtime::CardLock::acquire(cardFolder(), card, mode));
   runtime::DriverOptions options;
   SPYRE_ASSIGN_OR_RETURN(options.threads, simulatorThreads());
+  options.sharedCard = mode == runtime::CardMode::Shared;
+  options.wipeSeed = uint64_t(card) + 1;
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Driver> driver,
                          runtime::createDriver("sim", deviceDesc(), options));
-  return runtime::Device::create(std::move(driver), options.threads);
+  slot.faults = std::make_shared<runtime::FaultInjector>();
+  slot.device = runtime::Device::create(runtime::createFaultDriver(std::move(driver), slot.faults),
+                                        options.threads);
+  slot.opened = std::chrono::steady_clock::now();
+  return Status::success();
+}
+
+void checkProcess() {
+  if (state().badFork) {
+    raise(
+        error<6501>("Cannot re-initialize Spyre in forked subprocess; the parent had already used "
+                    "the device. Use the 'spawn' start method of multiprocessing"));
+  }
+  if (isCompileWorker()) {
+    raise(error<6521>("a compile worker must not open a Spyre device "
+                      "(IS_INDUCTOR_SPAWNED_SUBPROCESS is 1); use the device in the main process"));
+  }
+}
+
+void add(runtime::DeviceCounters &sum, const runtime::DeviceCounters &more) {
+  for (auto member :
+       {&runtime::DeviceCounters::launches, &runtime::DeviceCounters::ddrReadBytes,
+        &runtime::DeviceCounters::ddrWriteBytes, &runtime::DeviceCounters::lxReadBytes,
+        &runtime::DeviceCounters::lxWriteBytes, &runtime::DeviceCounters::ringBytes,
+        &runtime::DeviceCounters::ptMacs, &runtime::DeviceCounters::sfpLaneOps,
+        &runtime::DeviceCounters::cycles, &runtime::DeviceCounters::nanoseconds,
+        &runtime::DeviceCounters::sanitizerChecks}) {
+    sum.*member += more.*member;
+  }
+}
+
+/// Calls \p action for every open device, with its slot; none in a forked child.
+template <typename Action>
+void forEachOpen(Action action) {
+  if (!deviceStarted()) {
+    return;
+  }
+  for (size_t i = 0; i < state().slots.size(); ++i) {
+    if (state().slots[i].started) {
+      action(i, state().slots[i]);
+    }
+  }
+}
+
+runtime::DeviceCounters summedCounters() {
+  runtime::DeviceCounters sum;
+  forEachOpen([&](size_t, Slot &slot) { add(sum, slot.device->counters()); });
+  return sum;
 }
 
 } // namespace
@@ -79,34 +176,150 @@ const arch::DeviceDesc &deviceDesc() {
   return *desc;
 }
 
-const std::shared_ptr<runtime::Device> &device() {
-  State &s = state();
-  if (s.badFork) {
-    raise(
-        error<6501>("Cannot re-initialize Spyre in forked subprocess; the parent had already used "
-                    "the device. Use the 'spawn' start method of multiprocessing"));
+int deviceCount() noexcept { return enumeration().ok() ? int(enumeration()->cards.size()) : 0; }
+
+const runtime::CardList &cards() {
+  check(enumeration().status());
+  return *enumeration();
+}
+
+int defaultDevice() {
+  if (cards().cards.empty()) {
+    raise(error<6522>("No Spyre devices are visible; SPYRE_DEVICES names no card that exists"));
   }
-  if (!s.started) {
-    std::lock_guard<std::mutex> lock(s.mutex);
-    if (!s.device) {
+  static const auto *index =
+      new Expected<int>(runtime::defaultDeviceIndex(cardVariables(), cards().cards.size()));
+  check(index->status());
+  return **index;
+}
+
+const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index) {
+  State &s = state();
+  checkDeviceIndex(index);
+  checkProcess();
+  Slot &slot = s.slots[size_t(index)];
+  if (!slot.started) {
+    std::lock_guard<std::mutex> lock(slot.mutex);
+    if (!slot.started) {
       static std::once_flag forkHandler;
       std::call_once(forkHandler, [] { pthread_atfork(nullptr, nullptr, markChild); });
-      s.device = check(createDevice());
+      if (Status status = openSlot(slot, cards().cards[size_t(index)]); !status.ok()) {
+        slot.lock = runtime::CardLock();
+        raise(status);
+      }
+      slot.started = true;
       s.started = true;
     }
   }
-  return s.device;
+  return slot.device;
+}
+
+const std::shared_ptr<runtime::Device> &device() { return device(currentDevice()); }
+
+void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan) {
+  device(index);
+  state().slots[size_t(index)].faults->arm(plan);
 }
 
 bool deviceStarted() { return state().started && !state().badFork; }
-bool inBadFork() { return state().badFork; }
+
+bool deviceStarted(c10::DeviceIndex index) {
+  return deviceStarted() && index >= 0 && index < deviceCount() &&
+         state().slots[size_t(index)].started;
+}
+
+bool inBadFork() { return state().badFork || isCompileWorker(); }
 
 void checkDeviceIndex(int64_t index) {
-  if (index < 0 || index >= kDeviceCount) {
-    raise(error<6509>(
-        "Device index {} out of range [0, {}); torch.spyre.device_count() says how many "
-        "devices there are",
-        index, kDeviceCount));
+  if (index >= 0 && index < deviceCount()) {
+    return;
+  }
+  if (cards().cards.empty()) {
+    defaultDevice(); // says that there are none
+  }
+  raise(
+      error<6509>("Device index {} out of range [0, {}); torch.spyre.device_count() says how many "
+                  "devices there are",
+                  index, deviceCount()));
+}
+
+//===--------------------------------------------------------------------------------------------===//
+// spyre-smi
+//===--------------------------------------------------------------------------------------------===//
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Whether, where and when next this process tells about itself.
+struct Publisher {
+  std::string folder;
+  bool enabled = false;
+  std::atomic<int64_t> nextNs{0};
+};
+
+void withdrawAll();
+
+Publisher &publisher() {
+  static Publisher *instance = [] {
+    auto *made = new Publisher();
+    made->folder = runtime::stateFolder(cardFolder());
+    const std::string wish = environment("SPYRE_SMI", "");
+    if (wish == "1" && runtime::prepareCardFolder(cardFolder()).ok()) {
+      made->enabled = runtime::prepareCardFolder(made->folder).ok();
+    } else if (wish != "0") {
+      made->enabled = access(made->folder.c_str(), W_OK) == 0;
+    }
+    if (made->enabled) {
+      std::atexit(withdrawAll);
+    }
+    return made;
+  }();
+  return *instance;
+}
+
+void withdrawAll() {
+  forEachOpen([](size_t index, Slot &) {
+    runtime::withdrawState(publisher().folder, cards().cards[index], getpid());
+  });
+}
+
+void publishSlot(size_t index, Slot &slot) {
+  runtime::CardState now;
+  runtime::describeThisProcess(now);
+  now.card = cards().cards[index];
+  now.mode = cards().mode;
+  now.machine = deviceDesc().name;
+  const runtime::MemoryStats memory = slot.device->memoryStats();
+  now.reservedBytes = now.activeBytes = int64_t(memory.allocatedBytes);
+  now.totalBytes = deviceDesc().ddrBytes;
+  std::unique_lock<std::mutex> lock(slot.mutex);
+  runtime::DeviceCounters counters = slot.before;
+  lock.unlock();
+  add(counters, slot.device->counters());
+  now.launches = int64_t(counters.launches);
+  now.ddrReadBytes = int64_t(counters.ddrReadBytes);
+  now.ddrWriteBytes = int64_t(counters.ddrWriteBytes);
+  now.ptMacs = int64_t(counters.ptMacs);
+  now.cycles = int64_t(counters.cycles);
+  now.simulatedNs = int64_t(counters.nanoseconds);
+  now.wallNs = std::chrono::nanoseconds(Clock::now() - slot.opened).count();
+  now.ptMacsPerCycle = deviceDesc().timing.ptMacsPerCycle * double(deviceDesc().cores);
+  runtime::publishState(publisher().folder, now);
+}
+
+} // namespace
+
+void publishUse() {
+  static Publisher &mine = publisher();
+  if (!mine.enabled) {
+    return;
+  }
+  constexpr int64_t kPeriodNs = 1'000'000'000;
+  const int64_t nowNs = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+  int64_t due = mine.nextNs;
+  if (nowNs >= due && mine.nextNs.compare_exchange_strong(due, nowNs + kPeriodNs)) {
+    forEachOpen(publishSlot);
   }
 }
 
@@ -114,10 +327,7 @@ HostCounters &hostCounters() { return state().counters; }
 
 std::vector<std::pair<std::string, uint64_t>> allCounters() {
   const HostCounters &host = hostCounters();
-  runtime::DeviceCounters sim;
-  if (deviceStarted()) {
-    sim = device()->counters();
-  }
+  const runtime::DeviceCounters sim = summedCounters();
   return {{"programs_compiled", host.programsCompiled},
           {"programs_launched", sim.launches},
           {"compile_cache_hits", host.compileCacheHits},
@@ -139,7 +349,7 @@ std::vector<std::pair<std::string, uint64_t>> allCounters() {
           {"device_ns", sim.nanoseconds}};
 }
 
-uint64_t sanitizerChecks() { return deviceStarted() ? device()->counters().sanitizerChecks : 0; }
+uint64_t sanitizerChecks() { return summedCounters().sanitizerChecks; }
 
 void resetCounters() {
   HostCounters &host = hostCounters();
@@ -153,9 +363,11 @@ void resetCounters() {
     std::lock_guard<std::mutex> lock(state().fallbackMutex);
     state().fallbacks.clear();
   }
-  if (deviceStarted()) {
-    device()->resetCounters();
-  }
+  forEachOpen([](size_t, Slot &slot) {
+    std::lock_guard<std::mutex> lock(slot.mutex);
+    add(slot.before, slot.device->counters());
+    slot.device->resetCounters();
+  });
 }
 
 void countFallback(const std::string &operation, uint64_t bytes) {

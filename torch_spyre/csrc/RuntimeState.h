@@ -1,8 +1,13 @@
-//===- RuntimeState.h - the one device of the process, and the counters kept beside it ------===//
+//===- RuntimeState.h - the devices of the process, and the counters kept beside them -------===//
 //
-// The device is created on first use, never on import. A child forked after that cannot use it (its
+// Which devices there are is decided once, from the environment, without opening any. A device is
+// opened when it is first used, never on import. A child forked after that cannot use any (their
 // threads are gone) and says so. The environment is read here and in Python, nowhere else:
 //
+//   FLEX_DEVICE, AIU_WORLD_SIZE, SPYRE_DEVICES, LOCAL_RANK  see spyre/Runtime/Cards.h
+//   SPYRE_CARD_DIR     folder of locks and state files of cards (run-time or temporary folder)
+//   SPYRE_SMI          "1": tell spyre-smi about this process; "0": never; else if it is switched
+//   on IS_INDUCTOR_SPAWNED_SUBPROCESS  "1": a compile worker, which never opens a device
 //   SPYRE_DEVICE_DESC  preset name or JSON file of the machine ("openspyre")
 //   SPYRE_SIM_THREADS  host threads of the simulator (one per host core)
 //   SPYRE_BACKEND_CMD  another back end, run as CMD --bundle -d DIR (the built-in one)
@@ -10,7 +15,11 @@
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "spyre/Runtime/Cards.h"
 #include "spyre/Runtime/Device.h"
+#include "spyre/Runtime/Faults.h"
+
+#include "c10/core/Device.h"
 
 #include <atomic>
 #include <cstdint>
@@ -22,22 +31,37 @@
 
 namespace spyre::plugin {
 
-constexpr int kDeviceCount = 1;
-
 /// Machine description; does not start the device. Throws when SPYRE_DEVICE_DESC is at fault.
 const arch::DeviceDesc &deviceDesc();
-/// Starts the device if need be. Throws E6501 in a child forked after the start.
+/// Visible devices; 0 when the environment is at fault. Opens nothing.
+int deviceCount() noexcept;
+/// What a factory without an index uses until set_device(): LOCAL_RANK or 0. Throws when there are
+/// no devices (E6522) or the environment is at fault (E6140-E6143).
+int defaultDevice();
+/// Visible cards. Throws when the environment is at fault.
+const runtime::CardList &cards();
+/// Opens the device if need be. Throws E6501 in a child forked after the first was opened, E6521 in
+/// a compile worker, E6144 when another process has the card.
+const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index);
+/// The thread's current device.
 const std::shared_ptr<runtime::Device> &device();
+/// Makes the device fail; see spyre/Runtime/Faults.h. Opens it.
+void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan);
 /// SPYRE_BACKEND_CMD; empty: the built-in back end.
 std::string backEndCommand();
 /// Sets the log level from the environment; called when the module is loaded.
 void configureLog();
+/// Any of them, or this one.
 bool deviceStarted();
+bool deviceStarted(c10::DeviceIndex index);
 bool inBadFork();
 /// Throws E6509 when \p index is not a device.
 void checkDeviceIndex(int64_t index);
 
-/// Figures of the plug-in itself; those of the device come from runtime::Device.
+/// Tells spyre-smi, at most once a second and only when somebody wants to know. Cheap otherwise.
+void publishUse();
+
+/// Figures of the plug-in itself; those of the devices come from runtime::Device.
 struct HostCounters {
   std::atomic<uint64_t> programsCompiled{0};
   std::atomic<uint64_t> compileCacheHits{0}, compileCacheMisses{0};
@@ -46,7 +70,7 @@ struct HostCounters {
 };
 HostCounters &hostCounters();
 
-/// All public counters in their documented order.
+/// All public counters in their documented order, those of the devices added up.
 std::vector<std::pair<std::string, uint64_t>> allCounters();
 /// Checks the LX sanitizer made: proof that it was on.
 uint64_t sanitizerChecks();
