@@ -26,8 +26,8 @@ struct ArgumentSource {
 };
 
 struct LoadedStep {
-  /// Also the name of its operations.
-  std::shared_ptr<const std::string> directory;
+  std::string directory;
+  std::shared_ptr<const std::string> operationName;
   std::shared_ptr<JobPlan> plan;
   bool usesPool = false;
   std::vector<ArgumentSource> arguments;
@@ -121,8 +121,7 @@ std::map<std::string, ArgumentSource> nameSources(const spec::Model &model) {
 
 LoadedStep resolveStep(const spec::BundleStep &step,
                        const std::map<std::string, ArgumentSource> &sources) {
-  LoadedStep loaded{
-      std::make_shared<const std::string>(step.directory), nullptr, step.usesPool, {}};
+  LoadedStep loaded{step.directory, nullptr, nullptr, step.usesPool, {}};
   for (const std::string &name : step.arguments) {
     auto source = sources.find(name);
     SPYRE_CHECK(source != sources.end(), "verifyModel knows every name of a step");
@@ -214,6 +213,7 @@ struct Executable::State {
   spec::Model model;
   std::map<std::string, ArgumentSource> sources;
   bool hasCpuSteps = false;
+  std::string label;
   Artifacts files;
 
   /// Guards what is below it.
@@ -242,6 +242,10 @@ struct Executable::State {
 
 Expected<std::shared_ptr<const Loaded>> Executable::State::load() const {
   auto fresh = std::make_shared<Loaded>();
+  const bool isOnlyBundle =
+      std::count_if(model.steps.begin(), model.steps.end(), [](const spec::ModelStep &step) {
+        return std::holds_alternative<spec::BundleStep>(step);
+      }) == 1;
   std::map<std::string, std::shared_ptr<JobPlan>> plans;
   for (const spec::ModelStep &entry : model.steps) {
     const auto *step = std::get_if<spec::BundleStep>(&entry);
@@ -254,6 +258,10 @@ Expected<std::shared_ptr<const Loaded>> Executable::State::load() const {
       SPYRE_ASSIGN_OR_RETURN(plan, prepareStep(*device, files, step->directory));
     }
     resolved.plan = plan;
+    resolved.operationName =
+        std::make_shared<const std::string>(label.empty()  ? step->directory
+                                            : isOnlyBundle ? label
+                                                           : label + "/" + step->directory);
     if (Status fits = plan->checkArguments(step->arguments.size(), step->usesPool); !fits.ok()) {
       return fits.withContext(fmt::format("step '{}': ", step->directory));
     }
@@ -333,7 +341,7 @@ Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
     return launch.run();
   }
   Operation operation;
-  operation.name = step.directory;
+  operation.name = step.operationName;
   operation.body = [launch = std::move(launch)](OperationContext &) { return launch.run(); };
   return device->streams().submit(*run.stream, std::move(operation));
 }
@@ -368,7 +376,7 @@ Status Executable::State::runSteps(Run &run) {
     } else {
       const LoadedStep &loadedStep = run.loaded->bundles[bundle++];
       if (Status launched = launchStep(loadedStep, run); !launched.ok()) {
-        return launched.withContext(fmt::format("step '{}': ", *loadedStep.directory));
+        return launched.withContext(fmt::format("step '{}': ", loadedStep.directory));
       }
     }
   }
@@ -398,7 +406,8 @@ Executable::Executable() : state(std::make_unique<State>()) {}
 Executable::~Executable() = default;
 
 Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> device,
-                                                       const Artifacts &artifacts) {
+                                                       const Artifacts &artifacts,
+                                                       const std::string &label) {
   SPYRE_CHECK(device != nullptr, "an executable is loaded on a device");
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
@@ -410,6 +419,7 @@ Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> d
   state.device = std::move(device);
   state.model = std::move(model);
   state.sources = nameSources(state.model);
+  state.label = label;
   state.files = programFiles(artifacts);
   for (const spec::ModelStep &step : state.model.steps) {
     state.hasCpuSteps |= std::holds_alternative<spec::CpuStep>(step);

@@ -1,11 +1,12 @@
 //===- ModuleJobPlan.cpp - kernels of a directory, prepared and launched from Python --------===//
 //
-// For code that brings its own back end's output: a spyreCodeDir becomes a JobPlan, and a JobPlan is
-// launched on tensors in the order of the bundle's arguments. Programs of torch.compile and of eager
-// operations go through Programs.h.
+// For code that brings its own back end's output: a spyreCodeDir becomes a JobPlan, and a JobPlan
+// is launched on tensors in the order of the bundle's arguments. Programs of torch.compile and of
+// eager operations go through Programs.h.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Runtime/JobPlan.h"
 
+#include "Copy.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
@@ -66,8 +67,14 @@ void launchPlan(const std::shared_ptr<JobPlan> &plan, const std::vector<at::Tens
   for (size_t i = 0; i < arguments.size(); ++i) {
     buffers.push_back(argumentBuffer(arguments[i], i));
   }
+  const c10::DeviceIndex index = arguments.empty() ? currentDevice() : arguments[0].device().index();
+  const runtime::StreamId stream = currentStream(index);
   py::gil_scoped_release release;
-  check(check(plan->bind(buffers, nullptr, 0)).run());
+  runtime::Operation operation;
+  operation.name = "launch::Compute";
+  operation.body = [launch = check(plan->bind(buffers, nullptr, stream))](
+                       runtime::OperationContext &) { return launch.run(); };
+  check(device(index)->streams().submit(stream, std::move(operation)));
 }
 
 std::string describe(const JobPlan &plan) {

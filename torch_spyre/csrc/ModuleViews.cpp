@@ -1,5 +1,7 @@
 //===- ModuleViews.cpp - views with a layout, for code that asks for them by name -----------===//
 #include "ATen/ops/as_strided.h"
+#include "ATen/core/LegacyTypeDispatch.h"
+#include "Copy.h"
 #include "Errors.h"
 #include "Module.h"
 #include "SpyreTensorImpl.h"
@@ -54,8 +56,9 @@ at::Tensor reinterpretWithLayout(const at::Tensor &tensor, const Sizes &size, co
 void setLayout(const at::Tensor &tensor, const DeviceLayout &layout) {
   requireSpyre(tensor, "set_spyre_tensor_layout");
   if (!isWholeStorage(tensor)) {
-    raise(error<6513>("set_spyre_tensor_layout: the tensor is a view; a layout belongs to the whole "
-                      "storage, set it on the tensor the view was made of"));
+    raise(
+        error<6513>("set_spyre_tensor_layout: the tensor is a view; a layout belongs to the whole "
+                    "storage, set it on the tensor the view was made of"));
   }
   const StorageGeometry shown =
       geometryOf(viewInLayout(tensor, tensor.sizes(), tensor.strides(), layout));

@@ -27,6 +27,7 @@ struct Slot {
   std::shared_ptr<runtime::Device> device;
   runtime::CardLock lock;
   std::shared_ptr<runtime::FaultInjector> faults;
+  std::shared_ptr<runtime::ControlBlockLog> blocks = std::make_shared<runtime::ControlBlockLog>();
   std::chrono::steady_clock::time_point opened;
   /// What counted before the user's last reset: spyre-smi shows everything since the start.
   runtime::DeviceCounters before;
@@ -112,8 +113,9 @@ Status openSlot(Slot &slot, int card) {
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Driver> driver,
                          runtime::createDriver("sim", deviceDesc(), options));
   slot.faults = std::make_shared<runtime::FaultInjector>();
-  slot.device = runtime::Device::create(runtime::createFaultDriver(std::move(driver), slot.faults),
-                                        options.threads);
+  driver = runtime::createFaultDriver(std::move(driver), slot.faults);
+  slot.device = runtime::Device::create(
+      runtime::recordControlBlocks(std::move(driver), slot.blocks), options.threads);
   slot.opened = std::chrono::steady_clock::now();
   return Status::success();
 }
@@ -219,6 +221,18 @@ const std::shared_ptr<runtime::Device> &device() { return device(currentDevice()
 void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan) {
   device(index);
   state().slots[size_t(index)].faults->arm(plan);
+}
+
+runtime::ControlBlockLog &controlBlocks(c10::DeviceIndex index) {
+  device(index);
+  return *state().slots[size_t(index)].blocks;
+}
+
+void shutDownDevices() noexcept {
+  forEachOpen([](size_t, Slot &slot) {
+    (void)slot.device->streams().synchronizeAll();
+    slot.device->streams().shutdown();
+  });
 }
 
 bool deviceStarted() { return state().started && !state().badFork; }

@@ -1,9 +1,9 @@
 //===- SpyreTensorImpl.h - the tensor class of the device -----------------------------------===//
 //
 // Every tensor of ours is one. It adds a layout of its own, which is almost always empty: then the
-// tensor has the layout of its storage (Memory.h), as all its views have. as_strided_with_layout and
-// its relatives show the same memory in another layout; only such a tensor, and views of it, carry
-// one.
+// tensor has the layout of its storage (Memory.h), as all its views have. as_strided_with_layout
+// and its relatives show the same memory in another layout; only such a tensor, and views of it,
+// carry one.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -19,8 +19,8 @@ public:
   /// Null: that of the storage.
   const GeometryRef &ownGeometry() const { return own; }
 
-  c10::intrusive_ptr<c10::TensorImpl>
-  shallow_copy_and_detach(const c10::VariableVersion &version, bool allowChange) const override;
+  c10::intrusive_ptr<c10::TensorImpl> shallow_copy_and_detach(const c10::VariableVersion &version,
+                                                              bool allowChange) const override;
   c10::intrusive_ptr<c10::TensorImpl> shallow_copy_and_detach(c10::VariableVersion &&version,
                                                               bool allowChange) const override;
   void shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl> &impl) override;
