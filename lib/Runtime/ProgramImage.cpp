@@ -90,7 +90,8 @@ Expected<ProgramImage> prepare(Device &device, const Artifacts &code) {
   }
   SPYRE_ASSIGN_OR_RETURN(spec::SpyreCode spyreCode, spec::readSpyreCode(plan->second));
   ProgramImage image;
-  SPYRE_ASSIGN_OR_RETURN(image.buffer, device.allocate(uint64_t(spyreCode.allocateBytes)));
+  SPYRE_ASSIGN_OR_RETURN(image.buffer,
+                         device.allocate(uint64_t(spyreCode.allocateBytes), MemoryKind::Program));
   FilledRanges filled;
   for (const spec::InitTransfer &step : spyreCode.transfers) {
     SPYRE_RETURN_IF_ERROR(transfer(step, code, image.buffer, filled));

@@ -88,7 +88,7 @@ public:
   }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override {
     size_t total = size_t(deviceDesc().ddrBytes);
-    size_t used = deviceStarted() ? device()->memoryStats().allocatedBytes : 0;
+    size_t used = deviceStarted() ? device()->memoryStats().allocatedNow() : 0;
     return {total - std::min(used, total), total};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
