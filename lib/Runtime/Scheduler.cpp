@@ -2,6 +2,7 @@
 #include "Scheduler.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Runtime/Device.h"
 
 #include <algorithm>
 #include <bit>
@@ -256,6 +257,10 @@ void Scheduler::waitForWork(Lock &lock) {
   const uint64_t seen = signals.load(std::memory_order_acquire);
   const auto isNew = [&] { return signals.load(std::memory_order_acquire) != seen; };
   lock.unlock();
+  if (seen != lastIdle) {
+    lastIdle = seen;
+    device.discardFreed();
+  }
   for (const uint64_t end = hostNanoseconds() + options.spinNanoseconds;
        !isNew() && hostNanoseconds() < end;) {
     for (int look = 0; look < kLooksPerYield && !isNew(); ++look) {

@@ -141,6 +141,8 @@ private:
   bool isWorkerAsleep = false;
   /// Counts what may give the worker something to do; it looks here without the lock.
   std::atomic<uint64_t> signals{0};
+  /// The worker's: value of signals at which it last tidied up.
+  uint64_t lastIdle = 0;
   std::thread worker;
   int64_t workerProcess = 0;
 };

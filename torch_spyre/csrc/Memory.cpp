@@ -97,7 +97,7 @@ public:
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
     checkDeviceIndex(index);
     size_t total = size_t(deviceDesc().ddrBytes);
-    size_t used = deviceStarted(index) ? device(index)->memoryStats().allocatedBytes : 0;
+    size_t used = deviceStarted(index) ? device(index)->memoryStats().allocatedNow() : 0;
     return {total - std::min(used, total), total};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }

@@ -305,7 +305,8 @@ void publishSlot(size_t index, Slot &slot) {
   now.mode = cards().mode;
   now.machine = deviceDesc().name;
   const runtime::MemoryStats memory = slot.device->memoryStats();
-  now.reservedBytes = now.activeBytes = int64_t(memory.allocatedBytes);
+  now.reservedBytes = memory.reservedBytes[runtime::kAllPools].current;
+  now.activeBytes = memory.activeBytes[runtime::kAllPools].current;
   now.totalBytes = deviceDesc().ddrBytes;
   std::unique_lock<std::mutex> lock(slot.mutex);
   runtime::DeviceCounters counters = slot.before;
