@@ -5,6 +5,7 @@
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
+#include "ATen/record_function.h"
 #include "Errors.h"
 #include "Memory.h"
 #include "RuntimeState.h"
@@ -34,12 +35,14 @@ layout::HostTensorRef hostRef(const at::Tensor &host, HostType type) {
 /// The whole storage of \p tensor, in \p layout, from and to \p host.
 void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
             const layout::DeviceLayout &layout) {
+  RECORD_FUNCTION("launch::H2D", c10::ArrayRef<const c10::IValue>{});
   check(runtime::uploadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
   hostCounters().h2dBytes += uint64_t(layout.bytes());
 }
 
 void download(const at::Tensor &tensor, const layout::DeviceLayout &layout,
               const layout::HostTensorRef &host) {
+  RECORD_FUNCTION("launch::D2H", c10::ArrayRef<const c10::IValue>{});
   check(runtime::downloadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
   hostCounters().d2hBytes += uint64_t(layout.bytes());
 }

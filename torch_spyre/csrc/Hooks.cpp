@@ -4,6 +4,7 @@
 #include "Generator.h"
 #include "Guard.h"
 #include "Memory.h"
+#include "Pinned.h"
 #include "RuntimeState.h"
 
 namespace spyre::plugin {
@@ -29,13 +30,14 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   }
 
   const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override {
-    checkDeviceIndex(index < 0 ? 0 : index);
-    return defaultGenerator();
+    return defaultGenerator(index);
   }
   at::Generator getNewGenerator(c10::DeviceIndex index) const override {
-    checkDeviceIndex(index < 0 ? 0 : index);
-    return newGenerator();
+    return newGenerator(index);
   }
+
+  at::Allocator *getPinnedMemoryAllocator() const override { return &pinnedAllocator(); }
+  bool isPinnedPtr(const void *pointer) const override { return isPinned(pointer); }
 
   at::Device getDeviceFromPtr(void *pointer) const override {
     const Allocation *allocation = findAllocation(pointer);

@@ -15,6 +15,7 @@
 #include "Copy.h"
 #include "Errors.h"
 #include "Memory.h"
+#include "Serialization.h"
 #include "Types.h"
 #include "torch/library.h"
 
@@ -161,7 +162,9 @@ at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, int64_t offse
       stride.size() == size.size() ? toVector(stride) : rowMajorStrides(toVector(size));
   at::Tensor probe =
       at::detail::make_tensor<c10::TensorImpl>(c10::Storage(source), self.key_set(), self.dtype());
+  probe.unsafeGetTensorImpl()->set_sizes_and_strides(size, strides, offset);
   checkBounds(probe, size, strides, offset);
+  sendIfWhole(probe);
   self.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(source));
   self.unsafeGetTensorImpl()->set_sizes_and_strides(size, strides, offset);
   return self;

@@ -5,6 +5,7 @@
 
 #include "Errors.h"
 #include "RuntimeState.h"
+#include "Serialization.h"
 #include "Types.h"
 #include "c10/core/Allocator.h"
 
@@ -32,24 +33,45 @@ public:
     auto allocation = std::make_unique<Allocation>();
     allocation->bytes = bytes;
     if (bytes > 0) {
-      allocation->buffer = check(device()->allocate(bytes));
-      std::lock_guard<std::mutex> lock(mutex);
-      allocation->token = nextToken;
-      nextToken += size_t(roundUp(int64_t(bytes), kTokenAlignment)) + kTokenAlignment;
-      live.emplace(allocation->token, allocation.get());
-      change(int64_t(allocation->buffer->bytes()));
+      obtain(*allocation);
     }
-    void *pointer = reinterpret_cast<void *>(allocation->token);
-    c10::Device where(c10::DeviceType::PrivateUse1, allocation->deviceIndex);
-    return {pointer, allocation.release(), &deleteAllocation, where};
+    return dataPtrOf(std::move(allocation));
+  }
+
+  /// Memory of allocation.bytes, and a token unless it has one.
+  void obtain(Allocation &allocation) {
+    allocation.frames = currentFrames();
+    allocation.buffer = check(device()->allocate(allocation.bytes));
+    std::lock_guard<std::mutex> lock(mutex);
+    giveToken(allocation, allocation.bytes);
+    change(int64_t(allocation.buffer->bytes()));
+    report(allocation, int64_t(allocation.buffer->bytes()));
+    addMemoryEvent("alloc", allocation.deviceIndex, allocation.token, allocation.buffer->bytes(),
+                   allocation.frames);
+  }
+
+  /// A token and no memory yet; \p mostBytes is what it may grow to.
+  c10::DataPtr reserve(std::unique_ptr<Allocation> allocation, size_t mostBytes) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      giveToken(*allocation, mostBytes);
+    }
+    return dataPtrOf(std::move(allocation));
   }
 
   void release(Allocation *allocation) {
     std::unique_ptr<Allocation> owned(allocation);
-    if (owned->buffer) {
-      std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<std::mutex> lock(mutex);
+    if (owned->token != 0) {
       live.erase(owned->token);
+    }
+    if (owned->buffer) {
       change(-int64_t(owned->buffer->bytes()));
+      report(*owned, -int64_t(owned->buffer->bytes()));
+      for (const char *action : {"free_requested", "free_completed"}) {
+        addMemoryEvent(action, owned->deviceIndex, owned->token, owned->buffer->bytes(),
+                       owned->frames);
+      }
     }
   }
 
@@ -61,6 +83,13 @@ public:
     }
     const Allocation *candidate = std::prev(next)->second;
     return address < candidate->token + candidate->bytes ? candidate : nullptr;
+  }
+
+  void each(const std::function<void(const Allocation &)> &visit) {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (const auto &[token, allocation] : live) {
+      visit(*allocation);
+    }
   }
 
   bool initialized() override { return deviceStarted(); }
@@ -99,6 +128,28 @@ public:
   }
 
 private:
+  /// A row of torch.profiler with profile_memory=True.
+  void report(const Allocation &allocation, int64_t bytes) const {
+    if (c10::memoryProfilingEnabled()) {
+      constexpr size_t kAll = size_t(c10::CachingAllocator::StatType::AGGREGATE);
+      c10::reportMemoryUsageToProfiler(
+          reinterpret_cast<void *>(allocation.token), bytes,
+          size_t(stats.allocated_bytes[kAll].current), size_t(stats.reserved_bytes[kAll].current),
+          c10::Device(c10::DeviceType::PrivateUse1, allocation.deviceIndex));
+    }
+  }
+  static c10::DataPtr dataPtrOf(std::unique_ptr<Allocation> allocation) {
+    void *pointer = reinterpret_cast<void *>(allocation->token);
+    c10::Device where(c10::DeviceType::PrivateUse1, allocation->deviceIndex);
+    return {pointer, allocation.release(), &deleteAllocation, where};
+  }
+  void giveToken(Allocation &allocation, size_t bytes) {
+    if (allocation.token == 0) {
+      allocation.token = nextToken;
+      nextToken += size_t(roundUp(int64_t(bytes), kTokenAlignment)) + kTokenAlignment;
+      live.emplace(allocation.token, &allocation);
+    }
+  }
   std::array<c10::CachingAllocator::StatArray *, 6> tracked() {
     return {&stats.allocation,   &stats.active,         &stats.allocated_bytes,
             &stats.active_bytes, &stats.reserved_bytes, &stats.requested_bytes};
@@ -174,6 +225,10 @@ c10::DeviceAllocator &deviceAllocator() { return allocator(); }
 
 void registerAllocator() { c10::SetAllocator(c10::DeviceType::PrivateUse1, &allocator()); }
 
+void eachAllocation(const std::function<void(const Allocation &)> &visit) {
+  allocator().each(visit);
+}
+
 const Allocation *findAllocation(const void *pointer) {
   return allocator().find(reinterpret_cast<uintptr_t>(pointer));
 }
@@ -189,11 +244,18 @@ Allocation &allocationOf(const c10::Storage &storage) {
 }
 
 const runtime::BufferRef &bufferOf(const at::Tensor &tensor) {
-  return allocationOf(tensor.storage()).buffer;
+  Allocation &allocation = allocationOf(tensor.storage());
+  if (allocation.waiting) [[unlikely]] {
+    sendWaiting(tensor);
+  }
+  return allocation.buffer;
 }
 
 const StorageGeometry &geometryOf(const at::Tensor &tensor) {
   Allocation &allocation = allocationOf(tensor.storage());
+  if (!allocation.geometry && allocation.waiting) {
+    chooseGeometry(tensor);
+  }
   if (!allocation.geometry) {
     allocation.geometry =
         std::make_shared<const StorageGeometry>(geometryOfBytes(allocation, tensor.scalar_type()));
@@ -233,6 +295,7 @@ c10::Storage makeStorage(StorageGeometry geometry, c10::ScalarType type, c10::De
   size_t bytes = storageBytes(geometry, type);
   c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, &allocator(), /*resizable=*/true);
   allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).type = type;
   return storage;
 }
 
@@ -256,6 +319,31 @@ void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::S
   impl->set_data_ptr_noswap(allocator().allocate(bytes));
   impl->set_nbytes(bytes);
   allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).type = type;
+}
+
+c10::Storage makeWaitingStorage(c10::Storage host, c10::Device device) {
+  // A byte becomes at most one half-word on the device; sticks pad the rest.
+  constexpr size_t kMostGrowth = 2, kStickBytes = 128;
+  checkDeviceIndex(device.has_index() ? device.index() : 0);
+  auto allocation = std::make_unique<Allocation>();
+  const size_t bytes = host.nbytes();
+  allocation->bytes = bytes;
+  allocation->deviceIndex = device.has_index() ? device.index() : c10::DeviceIndex(0);
+  allocation->waiting = true;
+  allocation->hostBytes = std::move(host);
+  c10::DataPtr data = allocator().reserve(std::move(allocation), bytes * kMostGrowth + kStickBytes);
+  return c10::Storage(c10::Storage::use_byte_size_t(), bytes, std::move(data), &allocator(),
+                      /*resizable=*/true);
+}
+
+void allocateWaiting(const c10::Storage &storage) {
+  Allocation &allocation = allocationOf(storage);
+  allocation.bytes = storageBytes(*allocation.geometry, *allocation.type);
+  if (allocation.bytes > 0) {
+    allocator().obtain(allocation);
+  }
+  storage.unsafeGetStorageImpl()->set_nbytes(allocation.bytes);
 }
 
 void resizeStorageBytes(const c10::Storage &storage, size_t bytes) {
@@ -268,6 +356,7 @@ void resizeStorageBytes(const c10::Storage &storage, size_t bytes) {
     check(device()->copyOnDevice(old.buffer, allocation.buffer, kept));
   }
   allocation.geometry = geometry;
+  allocation.type = old.type;
   c10::StorageImpl *impl = storage.unsafeGetStorageImpl();
   impl->set_data_ptr_noswap(std::move(fresh));
   impl->set_nbytes(bytes);

@@ -7,15 +7,13 @@
 #include "Copy.h"
 #include "Eager.h"
 #include "Errors.h"
-#include "Generator.h"
 #include "Guard.h"
 #include "Memory.h"
 #include "Programs.h"
 #include "RuntimeState.h"
+#include "Serialization.h"
 #include "torch/csrc/Exceptions.h"
 #include "torch/csrc/utils/pybind.h"
-
-#include <mutex>
 
 namespace spyre::plugin {
 
@@ -77,24 +75,6 @@ py::dict propertiesDict() {
   return result;
 }
 
-at::Tensor rngState() {
-  at::Generator generator = defaultGenerator();
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void setRngState(const at::Tensor &state) {
-  at::Generator generator = defaultGenerator();
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
-
-void seed(uint64_t value) {
-  at::Generator generator = defaultGenerator();
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(value);
-}
-
 py::dict allocatorStats() {
   constexpr size_t kAll = size_t(c10::CachingAllocator::StatType::AGGREGATE);
   auto stats = deviceAllocator().getDeviceStats(0);
@@ -129,22 +109,6 @@ void bindDevice(py::module_ &module) {
              [](int index) { deviceAllocator().resetPeakStats(c10::DeviceIndex(index)); });
 }
 
-void bindRandom(py::module_ &module) {
-  module.def(
-      "manual_seed", [](uint64_t value, int) { seed(value); }, py::arg("seed"),
-      py::arg("device") = -1);
-  module.def("manual_seed_all", &seed, py::arg("seed"));
-  module.def("get_rng_state", [](int) { return rngState(); }, py::arg("device") = -1);
-  module.def(
-      "set_rng_state", [](const at::Tensor &state, int) { setRngState(state); },
-      py::arg("new_state"), py::arg("device") = -1);
-  module.def(
-      "initial_seed", [](int) { return defaultGenerator().current_seed(); },
-      py::arg("device") = -1);
-  module.def(
-      "_get_default_generator", [](int) { return defaultGenerator(); }, py::arg("device") = -1);
-}
-
 } // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -154,12 +118,13 @@ PYBIND11_MODULE(_C, module) {
   registerAllocator();
   registerHooks();
   registerEagerKernels();
+  registerSerialization();
   bindDevice(module);
-  bindRandom(module);
   bindLayout(module);
   bindGraph(module);
   bindCompat(module);
   bindSpec(module);
+  bindSurface(module);
   module.def(
       "copy_tensor",
       [](const at::Tensor &source, const at::Tensor &destination, bool) {

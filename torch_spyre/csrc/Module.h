@@ -9,5 +9,6 @@ void bindLayout(pybind11::module_ &module);
 void bindCompat(pybind11::module_ &module);
 void bindGraph(pybind11::module_ &module);
 void bindSpec(pybind11::module_ &module);
+void bindSurface(pybind11::module_ &module);
 
 } // namespace spyre::plugin

@@ -1,6 +1,7 @@
 //===- Programs.cpp - compile, load, run ----------------------------------------------------===//
 #include "Programs.h"
 
+#include "ATen/record_function.h"
 #include "Copy.h"
 #include "Errors.h"
 #include "Memory.h"
@@ -135,6 +136,7 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
                                  {desc.size, desc.stride, desc.layout}));
     outputBuffers.push_back(bufferOf(outputs.back()));
   }
+  RECORD_FUNCTION("launch::Compute", c10::ArrayRef<const c10::IValue>{});
   check(program->run(inputBuffers, outputBuffers, host));
   return outputs;
 }
