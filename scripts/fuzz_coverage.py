@@ -66,7 +66,8 @@ def coverage(build: pathlib.Path, target: str, indexed: pathlib.Path, sources: l
     text = run(["llvm-cov-19", "export", "-summary-only", f"-instr-profile={indexed}", binary])
     covered = total = 0
     for file in json.loads(text)["data"][0]["files"]:
-        if any(file["filename"].endswith("/" + source) for source in sources):
+        # Relative where the compiler cache maps the source folder away.
+        if any(("/" + file["filename"]).endswith("/" + source) for source in sources):
             covered += file["summary"]["lines"]["covered"]
             total += file["summary"]["lines"]["count"]
     return covered, total

@@ -23,7 +23,8 @@ def _autoload():
     import torch
 
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
-    from torch_spyre import _C, device_module, model_utils, tensor_patches
+    from torch_spyre import _C, amp, device_module, environment, logging, model_utils
+    from torch_spyre import serialization, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
     from torch_spyre.ops import fallbacks, recurrent
 
@@ -31,12 +32,15 @@ def _autoload():
     torch.utils.generate_methods_for_privateuse1_backend(
         unsupported_dtype=[torch.float64, torch.complex64, torch.complex128, torch.uint8]
     )
-    if os.environ.get("TORCH_SPYRE_DOWNCAST_WARN", "1").lower() in ("0", "false", "off"):
-        _C.set_downcast_warning(False)
+    environment.warn_unknown()
+    _C.set_downcast_warning(environment.get("TORCH_SPYRE_DOWNCAST_WARN"))
+    logging.configure()
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
     recurrent.install()
     tensor_patches.install()
+    serialization.install()
+    amp.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()
 

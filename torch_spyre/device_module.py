@@ -1,14 +1,63 @@
-"""The module behind ``torch.spyre``. Only use and :func:`_lazy_init` start the device."""
+"""The module behind ``torch.spyre``. Only use and :func:`_lazy_init` start the device.
+
+Names of the submodules below are resolved when they are first asked for; looking at a name, also at one
+that does not exist, never starts anything.
+"""
 
 import torch
 
 from torch_spyre import _C
 from torch_spyre.constants import DEVICE_NAME
+from torch_spyre.random import (  # noqa: F401
+    default_generator,
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 
 # Inductor probes these names on every device module.
 Scheduling = GraphLowering = Lowering = Codegen = Compile = None
 
-_LAZY_STREAMS = ("Stream", "stream", "current_stream", "default_stream")
+OutOfMemoryError = torch.OutOfMemoryError
+AcceleratorError = torch.AcceleratorError
+has_half = True
+
+_SUBMODULES = ("memory", "streams", "random", "profiler", "logging")
+_LAZY = {
+    **dict.fromkeys(
+        ("Stream", "Event", "stream", "set_stream", "current_stream", "default_stream"), "streams"
+    ),
+    **dict.fromkeys(
+        (
+            "empty_cache",
+            "host_memory_stats",
+            "max_memory_allocated",
+            "max_memory_cached",
+            "max_memory_reserved",
+            "mem_get_info",
+            "memory_allocated",
+            "memory_cached",
+            "memory_reserved",
+            "memory_snapshot",
+            "memory_stats",
+            "memory_stats_as_nested_dict",
+            "memory_summary",
+            "reset_accumulated_memory_stats",
+            "reset_max_memory_allocated",
+            "reset_max_memory_cached",
+            "reset_peak_memory_stats",
+        ),
+        "memory",
+    ),
+    "get_diagnostic_report": "ffdc",
+}
+_deferred = []
 
 
 def _index(device):
@@ -52,6 +101,16 @@ def _is_in_bad_fork():
 def _lazy_init():
     """Starts the device unless it runs."""
     _C.start_runtime()
+    while _deferred:
+        _deferred.pop(0)()
+
+
+def _lazy_call(function, **_options):
+    """Calls the function now if the device runs, else when it starts: seeding must not start it."""
+    if _C.is_started():
+        function()
+    else:
+        _deferred.append(function)
 
 
 init = _lazy_init
@@ -70,8 +129,13 @@ def set_device(device):
 
 
 def synchronize(device=None):
-    """Waits for all work on the device; every call returns after its work, so there is none."""
-    _check_device(device)
+    """Waits for all work: of all devices that run, or of one."""
+    indices = range(_C.device_count()) if device is None else [_check_device(device)]
+    if not _C.is_started():
+        return
+    with torch.autograd.profiler.record_function("host::synchronize"):
+        for index in indices:
+            torch.accelerator.synchronize(index)
 
 
 class device:
@@ -136,72 +200,70 @@ def fallback_counts():
     return _C.fallback_counts()
 
 
-def mem_get_info(device=None):
-    """(free, total) bytes of device memory."""
-    return torch.accelerator.get_memory_info(_check_device(device))
-
-
-def memory_allocated(device=None):
-    return _C._spyre_get_allocator_stats(_check_device(device))["allocated_bytes.all.current"]
-
-
-def max_memory_allocated(device=None):
-    return _C._spyre_get_allocator_stats(_check_device(device))["allocated_bytes.all.peak"]
-
-
-def memory_reserved(device=None):
-    return memory_allocated(device)
-
-
-def empty_cache():
-    """Nothing is cached: freed memory is free at once."""
-
-
-def manual_seed(seed, device=None):
-    _C.manual_seed(int(seed) & 0xFFFFFFFFFFFFFFFF, _check_device(device))
-
-
-def manual_seed_all(seed):
-    _C.manual_seed_all(int(seed) & 0xFFFFFFFFFFFFFFFF)
-
-
-def seed():
-    """Seeds the generator from the operating system."""
-    value = torch._C.Generator().seed()
-    manual_seed(value)
-    return value
-
-
-def initial_seed(device=DEVICE_NAME):
-    return _C.initial_seed(_check_device(device))
-
-
-def get_rng_state(device=DEVICE_NAME):
-    return _C.get_rng_state(_check_device(device))
-
-
-def set_rng_state(new_state, device=DEVICE_NAME):
-    _C.set_rng_state(new_state, _check_device(device))
-
-
 def get_amp_supported_dtype():
     return [torch.float16, torch.bfloat16]
 
 
-def is_bf16_supported():
+def is_bf16_supported(including_emulation=True):
+    """bfloat16 tensors are stored in the device's own 16-bit format."""
     return True
 
 
+def is_current_stream_capturing():
+    """Work is never captured: compiled graphs are made ahead of their first run."""
+    return False
+
+
+def get_arch_list():
+    """Machine names programs are made for."""
+    return ["dd2"]
+
+
+def ipc_collect():
+    """Memory of other processes cannot be mapped, so there is none to give back."""
+
+
+def can_device_access_peer(device, peer_device):
+    """Cards copy through the host."""
+    _check_device(device)
+    _check_device(peer_device)
+    return False
+
+
+def show_config(file=None):
+    """Prints every environment variable that is read, its value and where that comes from."""
+    from torch_spyre import environment
+
+    print(environment.text(), file=file)
+
+
+def reset_device(device=None):
+    """Makes a device usable again after a fault. Tensors made before are lost."""
+    index = _check_device(device)
+    reset = getattr(_C, "reset_device", None)
+    if reset is None:
+        raise RuntimeError(
+            "SPYRE-E6557: this build cannot reset a device; start the process again"
+        )
+    reset(index)
+
+
 def __getattr__(name):
-    if name in _LAZY_STREAMS:
-        from torch_spyre import streams
+    import importlib
 
-        return getattr(streams, name)
-    if name == "memory":
-        from torch_spyre import memory
-
-        return memory
+    home = name if name in _SUBMODULES else _LAZY.get(name)
+    if home is not None:
+        module = importlib.import_module(f"torch_spyre.{home}")
+        value = module if name in _SUBMODULES else getattr(module, name)
+        globals()[name] = value
+        return value
+    if name == "default_generators":
+        return tuple(default_generator(index) for index in range(_C.device_count()))
     # Public names of the extension; torch probes private ones, which must not resolve by accident.
     if not name.startswith("_") and hasattr(_C, name):
         return getattr(_C, name)
     raise AttributeError(f"module 'torch.spyre' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY, *_SUBMODULES, "default_generators"})

@@ -1,3 +1,175 @@
-"""Memory statistics of the device: torch's generic accelerator functions."""
+"""Memory of the device in the manner of torch.cuda.memory.
 
-from torch.accelerator.memory import *  # noqa: F403
+The figures come from the allocator (``_C._memory_stats``, ``_C._memory_snapshot``); nothing here
+counts. Asking does not start the device.
+"""
+
+import collections
+import pickle
+
+import torch
+from torch.accelerator.memory import empty_host_cache  # noqa: F401
+
+from torch_spyre import _C
+from torch_spyre.constants import DEVICE_NAME
+
+_UNITS = ["B  ", "KiB", "MiB", "GiB", "TiB"]
+
+
+def _index(device):
+    from torch_spyre import device_module
+
+    return device_module._check_device(device)
+
+
+def memory_stats(device=None):
+    """All figures of the allocator, flat: "allocated_bytes.all.current" and so on."""
+    return collections.OrderedDict(sorted(_C._memory_stats(_index(device)).items()))
+
+
+def memory_stats_as_nested_dict(device=None):
+    result = {}
+    for name, value in memory_stats(device).items():
+        *parents, last = name.split(".")
+        place = result
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+    return result
+
+
+def _stat(name, device):
+    return _C._memory_stats(_index(device))[name]
+
+
+def memory_allocated(device=None):
+    """Bytes that tensors hold."""
+    return _stat("allocated_bytes.all.current", device)
+
+
+def max_memory_allocated(device=None):
+    return _stat("allocated_bytes.all.peak", device)
+
+
+def memory_reserved(device=None):
+    """Bytes the allocator holds, cached ones included."""
+    return _stat("reserved_bytes.all.current", device)
+
+
+def max_memory_reserved(device=None):
+    return _stat("reserved_bytes.all.peak", device)
+
+
+def memory_cached(device=None):
+    """Older name of :func:`memory_reserved`."""
+    return memory_reserved(device)
+
+
+def max_memory_cached(device=None):
+    return max_memory_reserved(device)
+
+
+def mem_get_info(device=None):
+    """(free, total) bytes of device memory."""
+    return torch.accelerator.get_memory_info(_index(device))
+
+
+get_memory_info = mem_get_info
+
+
+def empty_cache():
+    """Gives cached memory back; does nothing before the device has started."""
+    if _C.is_started():
+        torch.accelerator.empty_cache()
+
+
+def reset_peak_memory_stats(device=None):
+    _C._spyre_reset_peak_stats(_index(device))
+
+
+def reset_accumulated_memory_stats(device=None):
+    _C._spyre_reset_accumulated_stats(_index(device))
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def host_memory_stats():
+    """Figures of pinned host memory."""
+    return collections.OrderedDict(sorted(_C._host_memory_stats().items()))
+
+
+def memory_snapshot(device=None):
+    """Segments with their blocks."""
+    index = None if device is None else _index(device)
+    return [s for s in _snapshot()["segments"] if index is None or s["device"] == index]
+
+
+def _snapshot(device=None):
+    """Segments, blocks and the events since :func:`_record_memory_history`, as torch's memory viewer
+    (pytorch.org/memory_viz) reads them."""
+    return _C._memory_snapshot()
+
+
+def _dump_snapshot(filename="dump_snapshot.pickle"):
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file)
+
+
+def _record_memory_history(enabled="all", *_args, max_entries=1 << 16, **_kwargs):
+    """Keeps the last ``max_entries`` events of the allocator; ``enabled=None`` stops."""
+    if enabled not in (None, False, True, "state", "all"):
+        raise ValueError(f"enabled is {enabled!r}; give None, 'state' or 'all'")
+    if max_entries < 1:
+        raise ValueError(f"max_entries is {max_entries}; give 1 or more")
+    _C._record_memory_history(min(int(max_entries), 1 << 24) if enabled else 0)
+
+
+def _size(count):
+    unit = 0
+    while abs(count) >= 1 << 14 and unit + 1 < len(_UNITS):
+        count //= 1024
+        unit += 1
+    return f"{count:7d} {_UNITS[unit]}"
+
+
+def memory_summary(device=None, abbreviated=False):
+    """A table of :func:`memory_stats` for people."""
+    stats = memory_stats(device)
+    rows = [
+        ("allocated_bytes", "Allocated memory", _size),
+        ("active_bytes", "Active memory", _size),
+        ("requested_bytes", "Requested memory", _size),
+        ("reserved_bytes", "Reserved memory", _size),
+        ("inactive_split_bytes", "Non-releasable memory", _size),
+        ("allocation", "Allocations", "{:7d}    ".format),
+        ("active", "Active allocations", "{:7d}    ".format),
+        ("segment", "Reserved segments", "{:7d}    ".format),
+        ("inactive_split", "Non-releasable blocks", "{:7d}    ".format),
+    ]
+    pools = [("all", "")] if abbreviated else [
+        ("all", ""),
+        ("large_pool", "   large pool"),
+        ("small_pool", "   small pool"),
+    ]
+    rule = "|" + "-" * 75 + "|"
+    lines = [
+        "|" + "=" * 75 + "|",
+        f"|{f'Spyre memory summary, device {DEVICE_NAME}:{_index(device)}':^75}|",
+        rule,
+        f"|{'OOMs: ' + str(stats['num_ooms']):^37}|"
+        f"{'allocation retries: ' + str(stats['num_alloc_retries']):^37}|",
+        "|" + "=" * 75 + "|",
+        f"|{'Metric':^23}|{'Now':^12}|{'Peak':^12}|{'Allocated':^12}|{'Freed':^12}|",
+        rule,
+    ]
+    for name, title, form in rows:
+        for pool, label in pools:
+            values = (
+                form(stats[f"{name}.{pool}.{what}"])
+                for what in ("current", "peak", "allocated", "freed")
+            )
+            lines.append(f"| {label or title:<22}|" + "|".join(f"{v:>12}" for v in values) + "|")
+        lines.append(rule)
+    lines[-1] = "|" + "=" * 75 + "|"
+    return "\n".join(lines) + "\n"

@@ -94,5 +94,11 @@ def patch_module_to_for_spyre():
             return original(self, *args, **kwargs)
         return load_model_to_spyre(self, dtype, device)
 
+    def spyre(self, device=None):
+        """``to("spyre")``, with the layouts of products."""
+        return self.to(torch.device(DEVICE_NAME, device) if isinstance(device, int) else
+                       device or DEVICE_NAME)
+
     to._spyre_patched = True
     torch.nn.Module.to = to
+    torch.nn.Module.spyre = spyre

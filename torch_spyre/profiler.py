@@ -1,6 +1,19 @@
-"""Profiler of the device. The counters of torch.spyre.counters() are its present form."""
+"""Profiling of the device.
+
+``torch.profiler`` shows the host side of the device's work as ranges (``launch::Compute``,
+``launch::H2D``, ``launch::D2H``, ``host::synchronize``) and, with ``profile_memory=True``, each
+allocation. What the device itself did is in ``torch.spyre.counters()``.
+"""
+
+from torch.profiler import ProfilerActivity
+
+HOST_RANGES = ("launch::Compute", "launch::H2D", "launch::D2H", "host::synchronize")
 
 
 def is_available():
-    """Whether device rows appear in torch.profiler traces."""
-    return False
+    """Whether traces of torch.profiler have rows about the device's work."""
+    return True
+
+
+def supported_activities():
+    return {ProfilerActivity.CPU}

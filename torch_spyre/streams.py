@@ -1,42 +1,121 @@
-"""Streams in the manner of torch.cuda. Operations have finished when their call returns."""
+"""Streams and events in the manner of torch.cuda."""
+
+import contextlib
 
 import torch
 
 from torch_spyre.constants import DEVICE_NAME
 
+_LOW_STREAMS = 32  # ids 1 to 32 have priority 0, those above -1
+
 
 def _device(device):
+    """torch.device with an index of None, int, str, torch.device or a stream."""
     if device is None:
         return torch.device(DEVICE_NAME, torch.spyre.current_device())
     if isinstance(device, int):
-        return torch.device(DEVICE_NAME, device)
+        return torch.device(DEVICE_NAME, torch.spyre._check_device(device))
     device = torch.device(device)
-    return device if device.index is not None else torch.device(DEVICE_NAME, torch.spyre.current_device())
+    if device.type != DEVICE_NAME:
+        raise ValueError(f"expected a {DEVICE_NAME} device, got {device}")
+    return torch.device(DEVICE_NAME, torch.spyre._check_device(device))
 
 
 class Stream(torch.Stream):
-    """A stream of the spyre device; a context manager that makes it current."""
+    """A stream of a spyre device; a context manager that makes it current.
 
-    def __new__(cls, device=None, priority=0):
+    ``device`` is an attribute as in torch.cuda (older software had a method of that name)."""
+
+    def __new__(cls, device=None, priority=0, **ids):
+        if ids:  # stream_id=, device_index=, device_type=: an existing stream
+            return super().__new__(cls, priority=priority, **ids)
         return super().__new__(cls, device=_device(device), priority=priority)
+
+    @classmethod
+    def _of(cls, stream):
+        """The same stream as an object of this class."""
+        return cls(
+            stream_id=stream.stream_id,
+            device_index=stream.device_index,
+            device_type=stream.device_type,
+        )
+
+    @property
+    def id(self):
+        return self.stream_id
+
+    @property
+    def spyre_stream(self):
+        """The number of the stream; there is no native pointer to give away."""
+        return self.stream_id
+
+    @property
+    def priority(self):
+        return 0 if self.stream_id <= _LOW_STREAMS else -1
+
+    @staticmethod
+    def priority_range():
+        """(lowest, highest)"""
+        return (0, -1)
+
+    def wait_stream(self, stream):
+        """Work given to this stream from now on waits for what ``stream`` has now."""
+        self.wait_event(stream.record_event())
+
+    def record_event(self, event=None):
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def __repr__(self):
+        return f"<torch_spyre.Stream device={self.device_index} id={self.stream_id}>"
+
+
+class Event(torch.Event):
+    """A point in the work of a stream."""
+
+    def __new__(cls, enable_timing=False, blocking=False, interprocess=False, device=None):
+        if interprocess:
+            raise RuntimeError(
+                "SPYRE-E6555: events of other processes are not supported; leave interprocess out"
+            )
+        return super().__new__(
+            cls, device=DEVICE_NAME, enable_timing=enable_timing, blocking=blocking
+        )
+
+    @classmethod
+    def from_ipc_handle(cls, device, handle):
+        raise RuntimeError("SPYRE-E6555: events of other processes are not supported")
+
+    def ipc_handle(self):
+        raise RuntimeError("SPYRE-E6555: events of other processes are not supported")
+
+    def __repr__(self):
+        return "<torch_spyre.Event>"
 
 
 def stream(s):
-    """The stream itself: ``with torch.spyre.stream(s):``."""
-    return s
+    """The stream itself, ``with torch.spyre.stream(s):``; None leaves the current one."""
+    return contextlib.nullcontext() if s is None else s
+
+
+def set_stream(s):
+    """Makes a stream current for this thread; None does nothing."""
+    if s is not None:
+        torch.accelerator.set_stream(s)
 
 
 def current_stream(device=None):
-    return torch.accelerator.current_stream(_device(device))
+    return Stream._of(torch.accelerator.current_stream(_device(device)))
 
 
 def default_stream(device=None):
     current = current_stream(device)
-    return torch.Stream(
+    return Stream(
         stream_id=0, device_index=current.device_index, device_type=current.device_type
     )
 
 
 def synchronize(device=None):
-    """Waits for all work on the device: it is already done."""
-    torch.spyre._check_device(_device(device).index)
+    """Waits for all work: of all devices, or of one."""
+    torch.spyre.synchronize(device)

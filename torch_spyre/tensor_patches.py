@@ -31,20 +31,18 @@ def _target_dtype(tensor, args, kwargs):
     return tensor.dtype
 
 
-def _target_device(tensor, args, kwargs):
-    for value in (*args[:1], kwargs.get("device"), kwargs.get("tensor"), kwargs.get("other")):
-        if isinstance(value, torch.Tensor):
-            return value.device
-        if isinstance(value, (str, int, torch.device)):
-            found = torch.device(value)
-            index = torch.spyre.current_device() if found.index is None else found.index
-            return torch.device(found.type, index)
-    return tensor.device if _is_spyre(tensor) else torch.device(DEVICE_NAME)
+def _without_layout(kwargs):
+    """What nn.Module.to takes as well."""
+    return {k: v for k, v in kwargs.items() if k in ("device", "dtype", "tensor", "non_blocking")}
 
 
 def _to_with_layout(tensor, layout, args, kwargs):
     dtype = _target_dtype(tensor, args, kwargs)
-    device = _target_device(tensor, args, kwargs)
+    device = torch._C._nn._parse_to(*args, **_without_layout(kwargs))[0] or tensor.device
+    if device.type != DEVICE_NAME:
+        raise ValueError(f"device_layout is for {DEVICE_NAME} tensors, not for {device}")
+    if device.index is None:
+        device = torch.device(DEVICE_NAME, torch.spyre.current_device())
     if tensor.device == device and dtype == tensor.dtype and not kwargs.get("copy", False):
         if _C.get_spyre_tensor_layout(tensor) == layout:
             return tensor
@@ -71,6 +69,11 @@ def _wrap_empty(original):
     def empty(*args, device_layout=None, **kwargs):
         if device_layout is None:
             return original(*args, **kwargs)
+        device = torch.device(kwargs.get("device") or DEVICE_NAME)
+        if device.type != DEVICE_NAME:
+            raise ValueError(f"device_layout is for {DEVICE_NAME} tensors, not for {device}")
+        if kwargs.get("out") is not None:
+            raise ValueError("device_layout and out cannot be given together")
         size = kwargs.get("size", args)
         if len(size) == 1 and not isinstance(size[0], int):
             size = size[0]
@@ -91,7 +94,12 @@ def _wrap_repr(original):
     def __repr__(self, *, tensor_contents=None):
         if tensor_contents is not None or not _is_spyre(self):
             return original(self, tensor_contents=tensor_contents)
-        text = original(self.detach().cpu())
+        try:
+            text = original(self.detach().cpu())
+        except RuntimeError:  # a debugger must be able to show the variable of a failed device
+            return (
+                f"SpyreTensor(shape={tuple(self.shape)}, dtype={self.dtype}, device={self.device})"
+            )
         device = f"device='{self.device}'"
         grad = (
             f", grad_fn=<{type(self.grad_fn).__name__}>"
@@ -101,6 +109,11 @@ def _wrap_repr(original):
         return f"{text[:-1]}, {device}{grad})"
 
     return __repr__
+
+
+def from_device(self):
+    """The tensor on the CPU: the way back of ``to("spyre")``."""
+    return self.cpu()
 
 
 def install():
@@ -114,5 +127,6 @@ def install():
     torch.Tensor.to = _wrap_to(torch.Tensor.to)
     torch.Tensor.__repr__ = _wrap_repr(torch.Tensor.__repr__)
     torch.Tensor.device_tensor_layout = device_tensor_layout
+    torch.Tensor.from_device = from_device
     torch.empty = _wrap_empty(torch.empty)
     torch.Tensor._spyre_tensor_patched = True

@@ -415,21 +415,18 @@ def test_operations_are_logged(caplog):
 
 
 def test_logs_go_where_the_environment_says(tmp_path):
-    import logging
+    from torch_spyre import logging as spyre_logging
 
-    parent = logging.getLogger("spyre.inductor")
-    handlers, level = list(parent.handlers), parent.level
+    environment = {"SPYRE_INDUCTOR_LOG": "yes", "SPYRE_LOG_FILE": str(tmp_path / "log")}
     try:
-        environment = {"SPYRE_INDUCTOR_LOG": "yes", "SPYRE_LOG_FILE": str(tmp_path / "log")}
-        passes.configure_log(environment)
+        spyre_logging.configure(environment)
         with torch.no_grad():
             torch.compile(lambda t: t.exp() * 3.0)(half(8, 64).to("spyre"))
         assert "after planning" in (tmp_path / "log").read_text()
         with pytest.raises(ValueError, match="SPYRE-E6508"):
-            passes.configure_log({**environment, "SPYRE_INDUCTOR_LOG_LEVEL": "loud"})
+            spyre_logging.configure({**environment, "SPYRE_INDUCTOR_LOG_LEVEL": "loud"})
     finally:
-        parent.handlers[:], parent.level = handlers, level
-        parent.setLevel(level)
+        spyre_logging.reset()
 
 
 def test_hints():

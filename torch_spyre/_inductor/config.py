@@ -5,29 +5,8 @@ import sys
 
 from torch.utils._config_module import install_config_module
 
-
-def _flag(name, default):
-    text = os.environ.get(name)
-    if text is None or text == "":
-        return default
-    if text.lower() in ("1", "true", "on", "yes"):
-        return True
-    if text.lower() in ("0", "false", "off", "no"):
-        return False
-    raise ValueError(f"SPYRE-E6508: {name} is '{text}'; give 0 or 1")
-
-
-def _number(name, default, low, high):
-    text = os.environ.get(name)
-    if text is None or text == "":
-        return default
-    try:
-        value = type(default)(text)
-    except ValueError:
-        value = None
-    if value is None or not low <= value <= high:
-        raise ValueError(f"SPYRE-E6508: {name} is '{text}'; give a number from {low} to {high}")
-    return value
+from torch_spyre.environment import flag as _flag
+from torch_spyre.environment import number as _number
 
 
 lx_planning: bool = _flag("LX_PLANNING", True)

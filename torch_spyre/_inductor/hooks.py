@@ -14,6 +14,30 @@ import sys
 from torch_spyre.constants import DEVICE_NAME
 
 
+def _watched(compiler):
+    """The compiler and what it returns with reports of failures and times, where those are on. A
+    graph is compiled at its first call."""
+    from torch_spyre import ffdc, timing
+
+    if not ffdc.enabled() and not timing.enabled():
+        return compiler
+
+    def guarded(function, stage):
+        timed = timing.timed(stage, function) if timing.enabled() else function
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with ffdc.capture(kernel_name="graph"):
+                return timed(*args, **kwargs)
+
+        return call
+
+    def compile_graph(*args):
+        return guarded(guarded(compiler, "capture")(*args), "first_call")
+
+    return compile_graph
+
+
 def _patch_compile_fx(module):
     original = module.compile_fx
     if getattr(original, "_spyre_wrapped", False):
@@ -25,7 +49,7 @@ def _patch_compile_fx(module):
 
         if spyre_compile.is_spyre_graph(model_, example_inputs_):
             table = kwargs.get("decompositions")
-            return spyre_compile.compile_graph_module(model_, example_inputs_, table)
+            return _watched(spyre_compile.compile_graph_module)(model_, example_inputs_, table)
         return original(model_, example_inputs_, *args, **kwargs)
 
     compile_fx._spyre_wrapped = True
@@ -38,7 +62,7 @@ def _patch_registry(module):
 
         if not spyre_compile.is_spyre_graph(model, example_inputs):
             return model.forward  # nothing of it is on the device: it runs as it was captured
-        return spyre_compile.compile_graph_module(model, example_inputs)
+        return _watched(spyre_compile.compile_graph_module)(model, example_inputs)
 
     module.register_backend(spyre, name=DEVICE_NAME)
 

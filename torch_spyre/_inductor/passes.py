@@ -16,24 +16,6 @@ import os
 log = logging.getLogger("spyre.inductor.passes")
 
 
-def configure_log(environment):
-    """SPYRE_INDUCTOR_LOG=1 with SPYRE_INDUCTOR_LOG_LEVEL (INFO) and SPYRE_LOG_FILE (standard error).
-    torch refuses TORCH_LOGS=spyre before it loads any plug-in."""
-    if environment.get("SPYRE_INDUCTOR_LOG", "").lower() not in ("1", "true", "yes"):
-        return
-    level = environment.get("SPYRE_INDUCTOR_LOG_LEVEL", "INFO").upper()
-    if level not in logging.getLevelNamesMapping():
-        raise ValueError(
-            f"SPYRE-E6508: SPYRE_INDUCTOR_LOG_LEVEL is '{level}'; give DEBUG, INFO, WARNING or ERROR"
-        )
-    path = environment.get("SPYRE_LOG_FILE")
-    parent = logging.getLogger("spyre.inductor")
-    parent.addHandler(logging.FileHandler(path) if path else logging.StreamHandler())
-    parent.setLevel(level)
-
-
-configure_log(os.environ)
-
 __all__ = [
     "CustomPostFusionPasses",
     "CustomPostPasses",

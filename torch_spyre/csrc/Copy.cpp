@@ -5,6 +5,7 @@
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
+#include "ATen/record_function.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
@@ -53,6 +54,7 @@ void enqueue(const at::Tensor &tensor, runtime::Operation operation, Wait wait) 
 /// The whole storage of \p tensor, in \p layout, from and to \p host.
 void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
             const layout::DeviceLayout &layout, HostMemory memory, Wait wait) {
+  RECORD_FUNCTION("launch::H2D", c10::ArrayRef<const c10::IValue>{});
   runtime::Operation operation;
   operation.name = "launch::H2D";
   operation.engine = runtime::Engine::HostToDevice;
@@ -67,6 +69,7 @@ void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
 
 void download(const at::Tensor &tensor, const layout::DeviceLayout &layout,
               const layout::HostTensorRef &host, HostMemory memory, Wait wait) {
+  RECORD_FUNCTION("launch::D2H", c10::ArrayRef<const c10::IValue>{});
   runtime::Operation operation;
   operation.name = "launch::D2H";
   operation.engine = runtime::Engine::DeviceToHost;

@@ -4,6 +4,7 @@
 #include "Generator.h"
 #include "Guard.h"
 #include "Memory.h"
+#include "Pinned.h"
 #include "RuntimeState.h"
 
 namespace spyre::plugin {
@@ -36,6 +37,9 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   at::Generator getNewGenerator(c10::DeviceIndex index) const override {
     return newGenerator(index);
   }
+
+  at::Allocator *getPinnedMemoryAllocator() const override { return &pinnedAllocator(); }
+  bool isPinnedPtr(const void *pointer) const override { return isPinned(pointer); }
 
   at::Device getDeviceFromPtr(void *pointer) const override {
     const Allocation *allocation = findAllocation(pointer);

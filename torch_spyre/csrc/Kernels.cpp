@@ -18,6 +18,7 @@
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
+#include "Serialization.h"
 #include "SpyreTensorImpl.h"
 #include "Types.h"
 #include "torch/library.h"
@@ -175,7 +176,9 @@ at::Tensor &setStorageOffset(at::Tensor &self, at::Storage source, int64_t offse
       stride.size() == size.size() ? toVector(stride) : rowMajorStrides(toVector(size));
   at::Tensor probe =
       at::detail::make_tensor<c10::TensorImpl>(c10::Storage(source), self.key_set(), self.dtype());
+  probe.unsafeGetTensorImpl()->set_sizes_and_strides(size, strides, offset);
   checkBounds(probe, size, strides, offset);
+  sendIfWhole(probe);
   self.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(source));
   self.unsafeGetTensorImpl()->set_sizes_and_strides(size, strides, offset);
   return self;

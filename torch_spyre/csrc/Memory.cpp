@@ -1,11 +1,13 @@
-//===- Memory.cpp - allocator bridge, tokens, storage geometry ------------------------------===//
+//===- Memory.cpp - storages and where their elements lie -----------------------------------===//
 #include "Memory.h"
 
 #include "spyre/Base/Math.h"
 
+#include "Allocator.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "RuntimeState.h"
+#include "Serialization.h"
 #include "SpyreTensorImpl.h"
 #include "Types.h"
 #include "c10/core/Allocator.h"
@@ -19,127 +21,6 @@
 namespace spyre::plugin {
 
 namespace {
-
-using c10::CachingDeviceAllocator::DeviceStats;
-
-/// Above every address a user program of a 64-bit host can map.
-constexpr uintptr_t kFirstToken = uintptr_t(1) << 56;
-constexpr size_t kTokenAlignment = 128;
-
-void deleteAllocation(void *context);
-
-class SpyreAllocator final : public c10::DeviceAllocator {
-public:
-  c10::DataPtr allocate(size_t bytes) override { return allocateOn(currentDevice(), bytes); }
-
-  c10::DataPtr allocateOn(c10::DeviceIndex index, size_t bytes) {
-    auto allocation = std::make_unique<Allocation>();
-    allocation->bytes = bytes;
-    allocation->deviceIndex = index;
-    if (bytes > 0) {
-      allocation->buffer = check(device(index)->allocate(bytes));
-      std::lock_guard<std::mutex> lock(mutex);
-      allocation->token = nextToken;
-      nextToken += size_t(roundUp(int64_t(bytes), kTokenAlignment)) + kTokenAlignment;
-      live.emplace(allocation->token, allocation.get());
-      change(index, int64_t(allocation->buffer->bytes()));
-    }
-    void *pointer = reinterpret_cast<void *>(allocation->token);
-    c10::Device where(c10::DeviceType::PrivateUse1, allocation->deviceIndex);
-    return {pointer, allocation.release(), &deleteAllocation, where};
-  }
-
-  void release(Allocation *allocation) {
-    std::unique_ptr<Allocation> owned(allocation);
-    if (owned->buffer) {
-      std::lock_guard<std::mutex> lock(mutex);
-      live.erase(owned->token);
-      change(owned->deviceIndex, -int64_t(owned->buffer->bytes()));
-    }
-  }
-
-  const Allocation *find(uintptr_t address) {
-    std::lock_guard<std::mutex> lock(mutex);
-    auto next = live.upper_bound(address);
-    if (next == live.begin()) {
-      return nullptr;
-    }
-    const Allocation *candidate = std::prev(next)->second;
-    return address < candidate->token + candidate->bytes ? candidate : nullptr;
-  }
-
-  bool initialized() override { return deviceStarted(); }
-  void emptyCache(c10::MempoolId_t) override {}
-  void recordStream(const c10::DataPtr &, c10::Stream) override {}
-  DeviceStats getDeviceStats(c10::DeviceIndex index) override {
-    checkDeviceIndex(index);
-    std::lock_guard<std::mutex> lock(mutex);
-    return allStats[size_t(index)];
-  }
-  void resetAccumulatedStats(c10::DeviceIndex index) override {
-    checkDeviceIndex(index);
-    std::lock_guard<std::mutex> lock(mutex);
-    for (c10::CachingAllocator::StatArray *array : tracked(index)) {
-      for (c10::CachingAllocator::Stat &stat : *array) {
-        stat.reset_accumulated();
-      }
-    }
-  }
-  void resetPeakStats(c10::DeviceIndex index) override {
-    checkDeviceIndex(index);
-    std::lock_guard<std::mutex> lock(mutex);
-    for (c10::CachingAllocator::StatArray *array : tracked(index)) {
-      for (c10::CachingAllocator::Stat &stat : *array) {
-        stat.reset_peak();
-      }
-    }
-  }
-  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
-    checkDeviceIndex(index);
-    size_t total = size_t(deviceDesc().ddrBytes);
-    size_t used = deviceStarted(index) ? device(index)->memoryStats().allocatedNow() : 0;
-    return {total - std::min(used, total), total};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
-  void copy_data(void *, const void *, std::size_t) const override {
-    raise(
-        error<6512>("the bytes of a Spyre storage are device formats and cannot be copied as host "
-                    "bytes; copy tensors instead (tensor.clone(), tensor.cpu())"));
-  }
-
-private:
-  std::array<c10::CachingAllocator::StatArray *, 6> tracked(c10::DeviceIndex index) {
-    DeviceStats &stats = allStats[size_t(index)];
-    return {&stats.allocation,   &stats.active,         &stats.allocated_bytes,
-            &stats.active_bytes, &stats.reserved_bytes, &stats.requested_bytes};
-  }
-  void change(c10::DeviceIndex index, int64_t bytes) {
-    DeviceStats &stats = allStats[size_t(index)];
-    auto update = [](c10::CachingAllocator::StatArray &array, int64_t amount) {
-      auto &stat = array[size_t(c10::CachingAllocator::StatType::AGGREGATE)];
-      amount >= 0 ? stat.increase(size_t(amount)) : stat.decrease(size_t(-amount));
-    };
-    int64_t one = bytes >= 0 ? 1 : -1;
-    update(stats.allocation, one);
-    update(stats.active, one);
-    for (auto *array : {&stats.allocated_bytes, &stats.active_bytes, &stats.reserved_bytes,
-                        &stats.requested_bytes}) {
-      update(*array, bytes);
-    }
-  }
-
-  std::mutex mutex;
-  uintptr_t nextToken = kFirstToken;
-  std::map<uintptr_t, Allocation *> live;
-  std::array<DeviceStats, runtime::kMaxCards> allStats;
-};
-
-SpyreAllocator &allocator() {
-  static SpyreAllocator *instance = new SpyreAllocator();
-  return *instance;
-}
-
-void deleteAllocation(void *context) { allocator().release(static_cast<Allocation *>(context)); }
 
 StorageGeometry flatGeometry(int64_t elements, c10::ScalarType type) {
   StorageGeometry geometry;
@@ -181,12 +62,12 @@ StorageGeometry geometryOfBytes(const Allocation &allocation, c10::ScalarType ty
 
 } // namespace
 
-c10::DeviceAllocator &deviceAllocator() { return allocator(); }
+c10::DeviceAllocator &deviceAllocator() { return spyreAllocator(); }
 
-void registerAllocator() { c10::SetAllocator(c10::DeviceType::PrivateUse1, &allocator()); }
+void registerAllocator() { c10::SetAllocator(c10::DeviceType::PrivateUse1, &spyreAllocator()); }
 
 const Allocation *findAllocation(const void *pointer) {
-  return allocator().find(reinterpret_cast<uintptr_t>(pointer));
+  return spyreAllocator().find(reinterpret_cast<uintptr_t>(pointer));
 }
 
 Allocation &allocationOf(const c10::Storage &storage) {
@@ -200,7 +81,11 @@ Allocation &allocationOf(const c10::Storage &storage) {
 }
 
 const runtime::BufferRef &bufferOf(const at::Tensor &tensor) {
-  return allocationOf(tensor.storage()).buffer;
+  Allocation &allocation = allocationOf(tensor.storage());
+  if (allocation.waiting) [[unlikely]] {
+    sendWaiting(tensor);
+  }
+  return allocation.buffer;
 }
 
 const StorageGeometry &geometryOf(const at::Tensor &tensor) {
@@ -209,6 +94,9 @@ const StorageGeometry &geometryOf(const at::Tensor &tensor) {
     return *ours->ownGeometry();
   }
   Allocation &allocation = allocationOf(tensor.storage());
+  if (!allocation.geometry && allocation.waiting) {
+    chooseGeometry(tensor);
+  }
   if (!allocation.geometry) {
     allocation.geometry =
         std::make_shared<const StorageGeometry>(geometryOfBytes(allocation, tensor.scalar_type()));
@@ -246,9 +134,11 @@ size_t storageBytes(const StorageGeometry &geometry, c10::ScalarType type) {
 c10::Storage makeStorage(StorageGeometry geometry, c10::ScalarType type, c10::Device device) {
   const c10::DeviceIndex index = withIndex(device).index();
   size_t bytes = storageBytes(geometry, type);
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, allocator().allocateOn(index, bytes),
-                       &allocator(), /*resizable=*/true);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes,
+                       spyreAllocator().allocateOn(index, bytes), &spyreAllocator(),
+                       /*resizable=*/true);
   allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).type = type;
   return storage;
 }
 
@@ -268,21 +158,56 @@ at::Tensor makeDefaultTensor(c10::IntArrayRef size, c10::ScalarType type, c10::D
 void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::ScalarType type) {
   size_t bytes = storageBytes(geometry, type);
   c10::StorageImpl *impl = storage.unsafeGetStorageImpl();
-  impl->set_data_ptr_noswap(allocator().allocateOn(storage.device().index(), bytes));
+  impl->set_data_ptr_noswap(spyreAllocator().allocateOn(storage.device().index(), bytes));
   impl->set_nbytes(bytes);
   allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).type = type;
+}
+
+c10::Storage makeWaitingStorage(c10::Storage host, c10::Device device) {
+  // A byte becomes at most one half-word on the device; sticks pad the rest.
+  constexpr size_t kMostGrowth = 2, kStickBytes = 128;
+  auto allocation = std::make_unique<Allocation>();
+  const size_t bytes = host.nbytes();
+  allocation->bytes = bytes;
+  allocation->deviceIndex = withIndex(device).index();
+  allocation->waiting = true;
+  allocation->hostBytes = std::move(host);
+  c10::DataPtr data =
+      spyreAllocator().reserve(std::move(allocation), bytes * kMostGrowth + kStickBytes);
+  return c10::Storage(c10::Storage::use_byte_size_t(), bytes, std::move(data), &spyreAllocator(),
+                      /*resizable=*/true);
+}
+
+void allocateWaiting(const c10::Storage &storage) {
+  Allocation &allocation = allocationOf(storage);
+  allocation.bytes = storageBytes(*allocation.geometry, *allocation.type);
+  if (allocation.bytes > 0) {
+    spyreAllocator().obtain(allocation);
+  }
+  storage.unsafeGetStorageImpl()->set_nbytes(allocation.bytes);
 }
 
 void resizeStorageBytes(const c10::Storage &storage, size_t bytes) {
   Allocation &old = allocationOf(storage);
   GeometryRef geometry = old.geometry;
-  c10::DataPtr fresh = allocator().allocateOn(old.deviceIndex, bytes);
+  c10::DataPtr fresh = spyreAllocator().allocateOn(old.deviceIndex, bytes);
   auto &allocation = *static_cast<Allocation *>(fresh.get_context());
   if (old.buffer && allocation.buffer) {
     uint64_t kept = std::min(old.buffer->bytes(), allocation.buffer->bytes());
-    check(device(old.deviceIndex)->copyOnDevice(old.buffer, allocation.buffer, kept));
+    runtime::Operation operation;
+    operation.name = "launch::D2D";
+    operation.engine = runtime::Engine::OnDevice;
+    operation.body = [from = old.buffer, to = allocation.buffer,
+                      kept](runtime::OperationContext &context) {
+      return context.device.copyOnDevice(from, to, kept);
+    };
+    check(device(old.deviceIndex)
+              ->streams()
+              .submit(currentStream(old.deviceIndex), std::move(operation)));
   }
   allocation.geometry = geometry;
+  allocation.type = old.type;
   c10::StorageImpl *impl = storage.unsafeGetStorageImpl();
   impl->set_data_ptr_noswap(std::move(fresh));
   impl->set_nbytes(bytes);

@@ -15,7 +15,10 @@
 #include "ATen/core/Tensor.h"
 #include "c10/core/CachingDeviceAllocator.h"
 
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace spyre::plugin {
@@ -36,6 +39,12 @@ struct Allocation {
   c10::DeviceIndex deviceIndex = 0;
   runtime::BufferRef buffer;
   GeometryRef geometry;
+  /// Type of the elements; unknown for storages somebody made as bare bytes.
+  std::optional<c10::ScalarType> type;
+  /// Host bytes that are still to be sent: a loaded storage whose tensor is not known yet. See
+  /// Serialization.h.
+  std::atomic<bool> waiting{false};
+  c10::Storage hostBytes;
 };
 
 /// The allocator of the spyre device; lives as long as the process.
@@ -66,6 +75,10 @@ at::Tensor makeTensor(c10::IntArrayRef size, c10::IntArrayRef stride, c10::Scala
 at::Tensor makeDefaultTensor(c10::IntArrayRef size, c10::ScalarType type, c10::Device device);
 /// Gives the storage new memory and geometry; all its views see them.
 void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::ScalarType type);
+/// A storage without memory that will get the bytes of \p host when its type is known.
+c10::Storage makeWaitingStorage(c10::Storage host, c10::Device device);
+/// Memory for a waiting storage, by its geometry.
+void allocateWaiting(const c10::Storage &storage);
 /// Raw bytes: keeps the first ones and the geometry.
 void resizeStorageBytes(const c10::Storage &storage, size_t bytes);
 

@@ -7,15 +7,13 @@
 #include "Copy.h"
 #include "Eager.h"
 #include "Errors.h"
-#include "Generator.h"
 #include "Guard.h"
 #include "Memory.h"
 #include "Programs.h"
 #include "RuntimeState.h"
+#include "Serialization.h"
 #include "torch/csrc/Exceptions.h"
 #include "torch/csrc/utils/pybind.h"
-
-#include <mutex>
 
 namespace spyre::plugin {
 
@@ -46,6 +44,15 @@ void installSettingsHook(const py::function &callable) {
   setSettingsHook([kept] { return withPython([&] { return (*kept)().cast<CompileSettings>(); }); });
 }
 
+/// Asked when device memory is short, by a thread that holds no lock and not the interpreter.
+void installGarbageCollector() {
+  setGarbageCollector([] {
+    if (Py_IsInitialized() != 0) {
+      withPython([] { PyGC_Collect(); });
+    }
+  });
+}
+
 void translateUnsupported(std::exception_ptr raised) {
   try {
     if (raised) {
@@ -65,37 +72,6 @@ py::dict countersDict() {
   return result;
 }
 
-/// -1: the current device's.
-const at::Generator &generatorOf(int device) {
-  if (device >= 0) {
-    checkDeviceIndex(device);
-  }
-  return defaultGenerator(c10::DeviceIndex(device < 0 ? -1 : device));
-}
-
-at::Tensor rngState(int device) {
-  at::Generator generator = generatorOf(device);
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void setRngState(const at::Tensor &state, int device) {
-  at::Generator generator = generatorOf(device);
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
-
-void seed(uint64_t value, int device) {
-  at::Generator generator = generatorOf(device);
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(value);
-}
-
-void seedAll(uint64_t value) {
-  for (int i = 0; i < deviceCount(); ++i) {
-    seed(value, i);
-  }
-}
 
 c10::DeviceIndex checkedIndex(int64_t index) {
   checkDeviceIndex(index);
@@ -128,19 +104,6 @@ void bindDevice(py::module_ &module) {
              [](int64_t index) { deviceAllocator().resetPeakStats(checkedIndex(index)); });
 }
 
-void bindRandom(py::module_ &module) {
-  module.def("manual_seed", &seed, py::arg("seed"), py::arg("device") = -1);
-  module.def("manual_seed_all", &seedAll, py::arg("seed"));
-  module.def("get_rng_state", &rngState, py::arg("device") = -1);
-  module.def("set_rng_state", &setRngState, py::arg("new_state"), py::arg("device") = -1);
-  module.def(
-      "initial_seed", [](int device) { return generatorOf(device).current_seed(); },
-      py::arg("device") = -1);
-  module.def(
-      "_get_default_generator", [](int device) { return generatorOf(device); },
-      py::arg("device") = -1);
-}
-
 } // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -148,11 +111,12 @@ PYBIND11_MODULE(_C, module) {
   py::register_exception_translator(&translateUnsupported);
   configureLog();
   registerAllocator();
+  installGarbageCollector();
   registerHooks();
   registerEagerKernels();
+  registerSerialization();
   bindDevice(module);
   bindCards(module);
-  bindRandom(module);
   bindLayout(module);
   bindGraph(module);
   bindJobPlan(module);
@@ -160,6 +124,7 @@ PYBIND11_MODULE(_C, module) {
   bindStreams(module);
   bindCompat(module);
   bindSpec(module);
+  bindSurface(module);
   module.def(
       "copy_tensor",
       [](const at::Tensor &source, const at::Tensor &destination, bool nonBlocking) {

@@ -13,5 +13,6 @@ void bindJobPlan(pybind11::module_ &module);
 void bindViews(pybind11::module_ &module);
 void bindStreams(pybind11::module_ &module);
 void bindSpec(pybind11::module_ &module);
+void bindSurface(pybind11::module_ &module);
 
 } // namespace spyre::plugin

@@ -1,11 +1,14 @@
 //===- ModuleLayout.cpp - SpyreTensorLayout and the format enumerations in Python -----------===//
 #include "spyre/Base/Math.h"
+#include "spyre/Layout/Coordinates.h"
 
+#include "ATen/core/LegacyTypeDispatch.h"
 #include "Copy.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
 #include "Module.h"
+#include "Serialization.h"
 #include "Types.h"
 #include "torch/csrc/utils/pybind.h"
 
@@ -63,14 +66,24 @@ DeviceLayout unpickle(const py::tuple &state) {
   }
 }
 
-at::Tensor emptyWithLayout(const Sizes &size, const Sizes &stride, c10::ScalarType dtype,
-                           const DeviceLayout &layout, std::optional<c10::Device> device) {
+/// Everything a layout can be wrong in, before any memory is asked for.
+void checkLayout(const Sizes &size, const Sizes &stride, c10::ScalarType dtype,
+                 const DeviceLayout &layout) {
   check(layout.verify());
   if (layout.format != numerics::deviceFormat(requireHostType(dtype))) {
     raise(error<6513>(
         "a layout of format {} cannot hold {}; build the layout with the tensor's dtype",
         numerics::formatName(layout.format), c10::toString(dtype)));
   }
+  for (int64_t extent : size) {
+    TORCH_CHECK(extent >= 0, "Trying to create tensor with negative dimension ", extent);
+  }
+  check(layout::CoordinateMap::make(layout, size, stride).status());
+}
+
+at::Tensor emptyWithLayout(const Sizes &size, const Sizes &stride, c10::ScalarType dtype,
+                           const DeviceLayout &layout, std::optional<c10::Device> device) {
+  checkLayout(size, stride, dtype, layout);
   return makeTensor(size, stride, dtype, withIndex(device), {size, stride, layout});
 }
 
@@ -94,6 +107,19 @@ DeviceLayout layoutOf(const at::Tensor &tensor) {
   TORCH_CHECK(isSpyre(tensor), "get_spyre_tensor_layout: the tensor is on ", tensor.device(),
               ", not on spyre");
   return geometryOf(tensor).layout;
+}
+
+/// The tensor keeps its values and lies as \p layout says from now on.
+void setLayout(const at::Tensor &tensor, const DeviceLayout &layout) {
+  TORCH_CHECK(isSpyre(tensor), "set_spyre_tensor_layout: the tensor is on ", tensor.device(),
+              ", not on spyre");
+  if (!isWholeStorage(tensor)) {
+    raise(error<6513>("set_spyre_tensor_layout: the tensor is a view, and a layout belongs to the "
+                      "whole storage; make a copy of it first (tensor.clone())"));
+  }
+  const Sizes size = toVector(tensor.sizes()), stride = toVector(tensor.strides());
+  checkLayout(size, stride, tensor.scalar_type(), layout);
+  moveToGeometry(tensor, {size, stride, layout});
 }
 
 void bindEnums(py::module_ &module) {
@@ -147,6 +173,7 @@ void bindLayout(py::module_ &module) {
           },
           &unpickle));
 
+  module.def("set_spyre_tensor_layout", &setLayout, py::arg("tensor"), py::arg("layout"));
   module.def("get_spyre_tensor_layout", &layoutOf);
   module.def("spyre_empty_with_layout", &emptyWithLayout, py::arg("size"), py::arg("stride"),
              py::arg("dtype"), py::arg("layout"), py::arg("device") = py::none());

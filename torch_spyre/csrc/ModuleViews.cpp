@@ -53,28 +53,15 @@ at::Tensor reinterpretWithLayout(const at::Tensor &tensor, const Sizes &size, co
                              layout);
 }
 
-void setLayout(const at::Tensor &tensor, const DeviceLayout &layout) {
-  requireSpyre(tensor, "set_spyre_tensor_layout");
-  if (!isWholeStorage(tensor)) {
-    raise(
-        error<6513>("set_spyre_tensor_layout: the tensor is a view; a layout belongs to the whole "
-                    "storage, set it on the tensor the view was made of"));
-  }
-  const StorageGeometry shown =
-      geometryOf(viewInLayout(tensor, tensor.sizes(), tensor.strides(), layout));
-  allocationOf(tensor.storage()).geometry = std::make_shared<const StorageGeometry>(shown);
-}
-
 } // namespace
 
 void bindViews(py::module_ &module) {
   module.def("as_strided_with_layout", &asStridedWithLayout, py::arg("tensor"), py::arg("size"),
              py::arg("stride"), py::arg("offset"), py::arg("layout"));
   module.def("reinterpret_tensor", &reinterpretTensor, py::arg("tensor"), py::arg("size"),
-             py::arg("stride"), py::arg("offset_increment"));
+             py::arg("stride"), py::arg("offset_increment") = 0);
   module.def("reinterpret_tensor_with_layout", &reinterpretWithLayout, py::arg("tensor"),
              py::arg("size"), py::arg("stride"), py::arg("offset_increment"), py::arg("layout"));
-  module.def("set_spyre_tensor_layout", &setLayout, py::arg("tensor"), py::arg("layout"));
 }
 
 } // namespace spyre::plugin

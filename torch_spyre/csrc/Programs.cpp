@@ -1,6 +1,7 @@
 //===- Programs.cpp - compile, load, run ----------------------------------------------------===//
 #include "Programs.h"
 
+#include "ATen/record_function.h"
 #include "Copy.h"
 #include "Errors.h"
 #include "Guard.h"
@@ -23,6 +24,9 @@ struct Shared {
   bool keeps = false;
   std::vector<std::shared_ptr<const CompileRecord>> kept;
   std::function<CompileSettings()> settingsHook;
+  std::function<void()> collect;
+  /// Everything that was loaded; those that are gone are dropped now and then.
+  std::vector<std::weak_ptr<runtime::Executable>> loaded;
 };
 
 Shared &shared() {
@@ -30,7 +34,44 @@ Shared &shared() {
   return *instance;
 }
 
+/// With the lock held.
+void remember(const Program &program) {
+  std::vector<std::weak_ptr<runtime::Executable>> &loaded = shared().loaded;
+  constexpr size_t kSweepEvery = 64;
+  if (loaded.size() % kSweepEvery == 0) {
+    std::erase_if(loaded, [](const auto &entry) { return entry.expired(); });
+  }
+  loaded.push_back(program);
+}
+
+std::vector<Program> programsOn(c10::DeviceIndex index) {
+  const runtime::Device *where = device(index).get();
+  std::lock_guard<std::mutex> lock(shared().mutex);
+  std::vector<Program> found;
+  for (const std::weak_ptr<runtime::Executable> &entry : shared().loaded) {
+    if (Program program = entry.lock(); program && program->device().get() == where) {
+      found.push_back(std::move(program));
+    }
+  }
+  return found;
+}
+
 } // namespace
+
+void evictPrograms(c10::DeviceIndex index) {
+  // Without the lock: the memory of a program is given back on this thread.
+  for (const Program &program : programsOn(index)) {
+    program->evict();
+  }
+}
+
+void setGarbageCollector(std::function<void()> collect) { shared().collect = std::move(collect); }
+
+void collectGarbage() {
+  if (shared().collect) {
+    shared().collect();
+  }
+}
 
 void setSettingsHook(std::function<CompileSettings()> hook) {
   shared().settingsHook = std::move(hook);
@@ -84,6 +125,7 @@ Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::str
                          runtime::Executable::load(device(), record->result.artifacts, name));
   hostCounters().programsCompiled += kept ? 0 : 1;
   std::lock_guard<std::mutex> lock(shared().mutex);
+  remember(program);
   shared().last = std::move(record);
   if (shared().keeps) {
     shared().kept.push_back(shared().last);
@@ -136,6 +178,7 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
                                  {desc.size, desc.stride, desc.layout}));
     outputBuffers.push_back(bufferOf(outputs.back()));
   }
+  RECORD_FUNCTION("launch::Compute", c10::ArrayRef<const c10::IValue>{});
   check(program->submit(currentStream(where.index()), inputBuffers, outputBuffers, host));
   publishUse();
   return outputs;

@@ -74,4 +74,10 @@ std::string signatureOf(const at::Tensor &input);
 std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs,
                                    const runtime::HostStepRunner &host = nullptr);
 
+/// Takes the programs of a device out of its memory; they come back when they are next used.
+void evictPrograms(c10::DeviceIndex index);
+/// Runs Python's garbage collector, which may free tensors that only cycles hold.
+void collectGarbage();
+void setGarbageCollector(std::function<void()> collect);
+
 } // namespace spyre::plugin

@@ -4,8 +4,10 @@
 #include "spyre/Base/Log.h"
 #include "spyre/Runtime/CardState.h"
 
+#include "Allocator.h"
 #include "Errors.h"
 #include "Guard.h"
+#include "Programs.h"
 
 #include <array>
 #include <charconv>
@@ -103,7 +105,8 @@ const std::string &cardFolder() {
   return *folder;
 }
 
-Status openSlot(Slot &slot, int card) {
+Status openSlot(Slot &slot, c10::DeviceIndex index) {
+  const int card = enumeration()->cards[size_t(index)];
   const runtime::CardMode mode = enumeration()->mode;
   SPYRE_ASSIGN_OR_RETURN(slot.lock, runtime::CardLock::acquire(cardFolder(), card, mode));
   runtime::DriverOptions options;
@@ -116,6 +119,9 @@ Status openSlot(Slot &slot, int card) {
   driver = runtime::createFaultDriver(std::move(driver), slot.faults);
   slot.device = runtime::Device::create(
       runtime::recordControlBlocks(std::move(driver), slot.blocks), options.threads);
+  applyMemoryHistory(*slot.device);
+  slot.device->addPressureHandler([] { collectGarbage(); });
+  slot.device->addPressureHandler([index] { evictPrograms(index); });
   slot.opened = std::chrono::steady_clock::now();
   return Status::success();
 }
@@ -205,7 +211,7 @@ const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index) {
     if (!slot.started) {
       static std::once_flag forkHandler;
       std::call_once(forkHandler, [] { pthread_atfork(nullptr, nullptr, markChild); });
-      if (Status status = openSlot(slot, cards().cards[size_t(index)]); !status.ok()) {
+      if (Status status = openSlot(slot, index); !status.ok()) {
         slot.lock = runtime::CardLock();
         raise(status);
       }
@@ -226,6 +232,14 @@ void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan) {
 runtime::ControlBlockLog &controlBlocks(c10::DeviceIndex index) {
   device(index);
   return *state().slots[size_t(index)].blocks;
+}
+
+void resetDevice(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  if (deviceStarted(index)) {
+    evictPrograms(index);
+    check(device(index)->reset());
+  }
 }
 
 void shutDownDevices() noexcept {

@@ -25,7 +25,7 @@ c10::intrusive_ptr<c10::TensorImpl>
 SpyreTensorImpl::shallow_copy_and_detach(const c10::VariableVersion &version,
                                          bool allowChange) const {
   // A mode that watches dispatch (fake tensors, tracing) makes its own copy.
-  auto core = shallow_copy_and_detach_core(c10::VariableVersion(version), allowChange);
+  auto core = c10::TensorImpl::shallow_copy_and_detach(version, allowChange);
   return dynamic_cast<SpyreTensorImpl *>(core.get()) != nullptr || key_set() != core->key_set()
              ? core
              : copyWith(version, allowChange);

@@ -1,0 +1,232 @@
+//===- Allocator.cpp - tokens, and figures in torch's own structures ------------------------===//
+#include "Allocator.h"
+
+#include "spyre/Base/Math.h"
+
+#include "Errors.h"
+#include "Guard.h"
+#include "RuntimeState.h"
+#include "c10/core/Allocator.h"
+#include "torch/csrc/profiler/combined_traceback.h"
+
+#include <atomic>
+
+namespace spyre::plugin {
+
+namespace {
+
+using c10::CachingAllocator::Stat;
+using c10::CachingAllocator::StatArray;
+using c10::CachingDeviceAllocator::DeviceStats;
+
+/// Above every address a user program of a 64-bit host can map.
+constexpr uintptr_t kFirstToken = uintptr_t(1) << 56;
+constexpr size_t kTokenAlignment = 128;
+
+std::atomic<size_t> historyLimit{0};
+
+/// Null when history is off. Needs the interpreter, so no lock may be held.
+std::shared_ptr<const void> currentFrames() {
+  return historyLimit == 0 ? nullptr
+                           : torch::CapturedTraceback::gather(/*python=*/true, /*script=*/false,
+                                                              /*cpp=*/false);
+}
+
+Stat torchStat(const runtime::MemoryStat &stat) {
+  Stat result;
+  result.current = stat.current;
+  result.peak = stat.peak;
+  result.allocated = stat.allocated;
+  result.freed = stat.freed;
+  return result;
+}
+
+StatArray torchStats(const runtime::MemoryStatArray &stats) {
+  StatArray result;
+  for (size_t i = 0; i < stats.size(); ++i) {
+    result[i] = torchStat(stats[i]);
+  }
+  return result;
+}
+
+/// A row of torch.profiler with profile_memory=True.
+void reportToProfiler(const Allocation &allocation, int64_t bytes) {
+  if (c10::memoryProfilingEnabled()) {
+    const runtime::MemoryStats stats = device(allocation.deviceIndex)->memoryStats();
+    c10::reportMemoryUsageToProfiler(
+        reinterpret_cast<void *>(allocation.token), bytes, size_t(stats.allocatedNow()),
+        size_t(stats.reservedBytes[runtime::kAllPools].current),
+        c10::Device(c10::DeviceType::PrivateUse1, allocation.deviceIndex));
+  }
+}
+
+c10::DataPtr dataPtrOf(std::unique_ptr<Allocation> allocation) {
+  void *pointer = reinterpret_cast<void *>(allocation->token);
+  c10::Device where(c10::DeviceType::PrivateUse1, allocation->deviceIndex);
+  return {pointer, allocation.release(), &deleteAllocation, where};
+}
+
+template <typename Action>
+void forEachStarted(Action action) {
+  for (int i = 0; i < deviceCount(); ++i) {
+    if (deviceStarted(c10::DeviceIndex(i))) {
+      action(*device(c10::DeviceIndex(i)));
+    }
+  }
+}
+
+} // namespace
+
+SpyreAllocator::SpyreAllocator() : nextToken(kFirstToken) {}
+
+c10::DataPtr SpyreAllocator::allocate(size_t bytes) { return allocateOn(currentDevice(), bytes); }
+
+c10::DataPtr SpyreAllocator::allocateOn(c10::DeviceIndex index, size_t bytes) {
+  auto allocation = std::make_unique<Allocation>();
+  allocation->bytes = bytes;
+  allocation->deviceIndex = index;
+  if (bytes > 0) {
+    obtain(*allocation);
+  }
+  return dataPtrOf(std::move(allocation));
+}
+
+void SpyreAllocator::obtain(Allocation &allocation) {
+  const c10::DeviceIndex index = allocation.deviceIndex;
+  allocation.buffer = check(device(index)->allocate(allocation.bytes, runtime::MemoryKind::Tensor,
+                                                    currentStream(index), currentFrames()));
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    giveToken(allocation, allocation.bytes);
+  }
+  reportToProfiler(allocation, int64_t(allocation.buffer->bytes()));
+}
+
+c10::DataPtr SpyreAllocator::reserve(std::unique_ptr<Allocation> allocation, size_t mostBytes) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    giveToken(*allocation, mostBytes);
+  }
+  return dataPtrOf(std::move(allocation));
+}
+
+void SpyreAllocator::giveToken(Allocation &allocation, size_t bytes) {
+  if (allocation.token == 0) {
+    allocation.token = nextToken;
+    nextToken += size_t(roundUp(int64_t(bytes), kTokenAlignment)) + kTokenAlignment;
+    live.emplace(allocation.token, &allocation);
+  }
+}
+
+void SpyreAllocator::release(Allocation *allocation) {
+  std::unique_ptr<Allocation> owned(allocation);
+  if (owned->token != 0) {
+    std::lock_guard<std::mutex> lock(mutex);
+    live.erase(owned->token);
+  }
+  if (owned->buffer && !inBadFork()) {
+    owned->buffer->abandon();
+    reportToProfiler(*owned, -int64_t(owned->buffer->bytes()));
+  }
+}
+
+const Allocation *SpyreAllocator::find(uintptr_t address) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto next = live.upper_bound(address);
+  if (next == live.begin()) {
+    return nullptr;
+  }
+  const Allocation *candidate = std::prev(next)->second;
+  return address < candidate->token + candidate->bytes ? candidate : nullptr;
+}
+
+bool SpyreAllocator::initialized() { return deviceStarted(); }
+
+void SpyreAllocator::emptyCache(c10::MempoolId_t) {
+  forEachStarted([](runtime::Device &each) { each.emptyCache(); });
+}
+
+void SpyreAllocator::recordStream(const c10::DataPtr &data, c10::Stream stream) {
+  if (data.get_deleter() != &deleteAllocation) {
+    return;
+  }
+  const auto &allocation = *static_cast<const Allocation *>(data.get_context());
+  if (allocation.buffer) {
+    check(device(stream.device_index())
+              ->recordStream(allocation.buffer, runtime::StreamId(stream.id())));
+  }
+}
+
+DeviceStats SpyreAllocator::getDeviceStats(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  DeviceStats result;
+  if (!deviceStarted(index)) {
+    return result;
+  }
+  // What programs take is not the user's to free.
+  const runtime::MemoryStats stats = device(index)->memoryStats(runtime::MemoryKind::Tensor);
+  result.allocation = torchStats(stats.allocation);
+  result.segment = torchStats(stats.segment);
+  result.active = torchStats(stats.active);
+  result.inactive_split = torchStats(stats.inactiveSplit);
+  result.allocated_bytes = torchStats(stats.allocatedBytes);
+  result.reserved_bytes = torchStats(stats.reservedBytes);
+  result.active_bytes = torchStats(stats.activeBytes);
+  result.inactive_split_bytes = torchStats(stats.inactiveSplitBytes);
+  result.requested_bytes = torchStats(stats.requestedBytes);
+  result.oversize_allocations = torchStat(stats.oversizeAllocations);
+  result.oversize_segments = torchStat(stats.oversizeSegments);
+  result.num_alloc_retries = stats.numAllocRetries;
+  result.num_ooms = stats.numOoms;
+  result.num_sync_all_streams = stats.numSyncAllStreams;
+  result.num_device_alloc = stats.numDeviceAlloc;
+  result.num_device_free = stats.numDeviceFree;
+  result.max_split_size = stats.maxSplitSizeBytes;
+  return result;
+}
+
+void SpyreAllocator::resetAccumulatedStats(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  if (deviceStarted(index)) {
+    device(index)->resetAccumulatedMemoryStats();
+  }
+}
+
+void SpyreAllocator::resetPeakStats(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  if (deviceStarted(index)) {
+    device(index)->resetPeakMemoryStats();
+  }
+}
+
+std::pair<size_t, size_t> SpyreAllocator::getMemoryInfo(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  if (!deviceStarted(index)) {
+    return {size_t(deviceDesc().ddrBytes), size_t(deviceDesc().ddrBytes)};
+  }
+  const runtime::MemoryInfo info = device(index)->memoryInfo();
+  return {size_t(info.freeBytes), size_t(info.totalBytes)};
+}
+
+void SpyreAllocator::copy_data(void *, const void *, std::size_t) const {
+  raise(error<6512>("the bytes of a Spyre storage are device formats and cannot be copied as host "
+                    "bytes; copy tensors instead (tensor.clone(), tensor.cpu())"));
+}
+
+SpyreAllocator &spyreAllocator() {
+  static SpyreAllocator *instance = new SpyreAllocator();
+  return *instance;
+}
+
+void deleteAllocation(void *context) {
+  spyreAllocator().release(static_cast<Allocation *>(context));
+}
+
+void recordMemoryHistory(size_t count) {
+  historyLimit = count;
+  forEachStarted([](runtime::Device &each) { applyMemoryHistory(each); });
+}
+
+void applyMemoryHistory(runtime::Device &device) { device.setMemoryHistory(historyLimit); }
+
+} // namespace spyre::plugin

@@ -1,0 +1,5 @@
+"""Logger of the component ``spyre.execution``. A module, because TORCH_LOGS takes names of modules."""
+
+import logging
+
+log = logging.getLogger("spyre.execution")

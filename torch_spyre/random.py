@@ -1,0 +1,71 @@
+"""Random numbers of the device. The generators live in C++ and do not need a started device.
+
+For the same seed the values are those of the CPU's generator, whatever the CPU's own stream does.
+"""
+
+import torch
+
+from torch_spyre import _C
+from torch_spyre.constants import DEVICE_NAME
+
+_MASK = (1 << 64) - 1
+
+
+def _index(device):
+    from torch_spyre import device_module
+
+    return device_module._check_device(device)
+
+
+def manual_seed(seed, device=None):
+    """Seeds the generator of one device (the current one)."""
+    _C.manual_seed(int(seed) & _MASK, _index(device))
+
+
+def manual_seed_all(seed):
+    """Seeds the generators of all devices."""
+    _C.manual_seed_all(int(seed) & _MASK)
+
+
+def seed():
+    """Seeds the generator of the current device from the operating system."""
+    value = torch._C.Generator().seed()
+    manual_seed(value)
+    return value
+
+
+def seed_all():
+    """Seeds the generators of all devices with one number from the operating system."""
+    value = torch._C.Generator().seed()
+    manual_seed_all(value)
+    return value
+
+
+def initial_seed(device=DEVICE_NAME):
+    return _C.initial_seed(_index(device))
+
+
+def get_rng_state(device=DEVICE_NAME):
+    """State of the generator: 5016 bytes."""
+    return _C.get_rng_state(_index(device))
+
+
+def get_rng_state_all():
+    return [get_rng_state(index) for index in range(_C.device_count())]
+
+
+def set_rng_state(new_state, device=DEVICE_NAME):
+    if not isinstance(new_state, torch.Tensor):
+        raise TypeError(
+            f"set_rng_state: expected a torch.ByteTensor, got {type(new_state).__name__}"
+        )
+    _C.set_rng_state(new_state.cpu(), _index(device))
+
+
+def set_rng_state_all(new_states):
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
+
+
+def default_generator(device=DEVICE_NAME):
+    return _C._get_default_generator(_index(device))
