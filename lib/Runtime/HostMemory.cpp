@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
@@ -26,6 +25,11 @@ uint64_t classBytes(uint64_t bytes) {
     return std::bit_ceil(std::max(bytes, kPageBytes));
   }
   return (bytes + kLargestPowerBytes - 1) / kLargestPowerBytes * kLargestPowerBytes;
+}
+
+void *mapPages(uint64_t bytes) {
+  void *pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
 }
 
 } // namespace
@@ -51,7 +55,7 @@ struct HostBuffer::Shared {
       munlock(memory.data, bytes);
       stats.lockedBytes -= bytes;
     }
-    std::free(memory.data);
+    munmap(memory.data, bytes);
   }
   bool lock(void *data, uint64_t bytes) {
     if (mlock(data, bytes) == 0) {
@@ -111,10 +115,10 @@ Expected<HostBufferRef> HostBufferCache::allocate(uint64_t bytes) {
     shared->stats.cachedBytes -= rounded;
   } else {
     ++shared->stats.misses;
-    memory.data = std::aligned_alloc(kPageBytes, rounded);
+    memory.data = mapPages(rounded);
     if (!memory.data) {
       shared->freeAll();
-      memory.data = std::aligned_alloc(kPageBytes, rounded);
+      memory.data = mapPages(rounded);
     }
     if (!memory.data) {
       return refused();
