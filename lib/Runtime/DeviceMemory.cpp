@@ -56,9 +56,9 @@ Device::State::State(std::unique_ptr<Driver> newDriver, uint32_t newThreads)
                 uint64_t(std::max<int64_t>(driver->desc().segmentBytes, 1))),
       threads(newThreads) {}
 
-Buffer::Buffer(std::shared_ptr<Device> owner, MemoryBlock *block, uint64_t sizeBytes,
-               uint64_t generation)
-    : owner(std::move(owner)), block(block), address(block->address), sizeBytes(sizeBytes),
+Buffer::Buffer(std::shared_ptr<Device> owner, MemoryBlock *block, uint64_t address,
+               uint64_t sizeBytes, uint64_t generation)
+    : owner(std::move(owner)), block(block), address(address), sizeBytes(sizeBytes),
       generation(generation) {}
 
 Buffer::~Buffer() { owner->release(*this); }
@@ -129,8 +129,9 @@ bool Device::State::tryAllocate(const MemoryRequest &request, bool reclaims, All
   if (reclaims) {
     allocator.reclaim();
   }
-  result = {allocator.allocate(request), generation};
-  return result.block != nullptr;
+  MemoryBlock *block = allocator.allocate(request);
+  result = {block, block ? block->address : 0, generation};
+  return block != nullptr;
 }
 
 Status Device::State::outOfMemory(const MemoryRequest &request) {
@@ -222,8 +223,8 @@ Expected<BufferRef> Device::allocate(uint64_t bytes, MemoryKind kind, StreamId s
                       !state->allocateUnderPressure(request, result))) {
     return state->outOfMemory(request);
   }
-  return BufferRef(
-      new Buffer(shared_from_this(), result.block, request.roundedBytes, result.generation));
+  return BufferRef(new Buffer(shared_from_this(), result.block, result.address,
+                              request.roundedBytes, result.generation));
 }
 
 void Device::abandon(Buffer &buffer) {

@@ -31,8 +31,9 @@ struct Device::State {
   Status checkDiscarded(uint64_t address, uint64_t bytes);
 
   struct Allocated {
+    /// Valid while the generation lasts; a reset may end it at any time.
     MemoryBlock *block = nullptr;
-    uint64_t generation = 0;
+    uint64_t address = 0, generation = 0;
   };
   bool tryAllocate(const MemoryRequest &request, bool reclaims, Allocated &result);
   bool allocateUnderPressure(const MemoryRequest &request, Allocated &result);

@@ -38,6 +38,20 @@ private:
   Nest nest;
 };
 
+/// Looks for up to \p nanoseconds whether \p isNew.
+template <typename Predicate>
+void spinUntil(const Predicate &isNew, uint64_t nanoseconds) {
+  constexpr int kLooksPerYield = 64;
+  for (const uint64_t end = hostNanoseconds() + nanoseconds; !isNew() && hostNanoseconds() < end;) {
+    for (int look = 0; look < kLooksPerYield && !isNew(); ++look) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    std::this_thread::yield();
+  }
+}
+
 Status runBody(const Operation &operation, OperationContext &context) {
   if (!operation.body) {
     return Status::success();
@@ -206,6 +220,11 @@ void Scheduler::drop(std::vector<Entry> entries, const Status &status) {
 
 void Scheduler::retire(StreamId stream) {
   ++streams[stream].retired;
+  noteProgress();
+}
+
+void Scheduler::noteProgress() {
+  progressSignals.fetch_add(1, std::memory_order_release);
   if (progressWaiters > 0) {
     progress.notify_all();
   }
@@ -215,9 +234,7 @@ void Scheduler::unblock(StreamId stream) {
   Lock lock(mutex);
   setOf(stream).blocked &= ~bitOf(stream);
   wakeWorker();
-  if (progressWaiters > 0) {
-    progress.notify_all();
-  }
+  noteProgress();
 }
 
 void Scheduler::noteSeen(uint64_t nanoseconds) {
@@ -250,7 +267,6 @@ void Scheduler::workerLoop() {
 }
 
 void Scheduler::waitForWork(Lock &lock) {
-  constexpr int kLooksPerYield = 64;
   if (isStopped) {
     return;
   }
@@ -261,15 +277,7 @@ void Scheduler::waitForWork(Lock &lock) {
     lastIdle = seen;
     device.discardFreed();
   }
-  for (const uint64_t end = hostNanoseconds() + options.spinNanoseconds;
-       !isNew() && hostNanoseconds() < end;) {
-    for (int look = 0; look < kLooksPerYield && !isNew(); ++look) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
-    std::this_thread::yield();
-  }
+  spinUntil(isNew, options.spinNanoseconds);
   lock.lock();
   isWorkerAsleep = true;
   work.wait(lock, [&] { return isStopped || isNew(); });
@@ -475,27 +483,41 @@ Status Scheduler::submit(StreamId stream, Entry entry) {
   return Status::success();
 }
 
+/// What is left waits for an event: of another device, or of our own unfinished operation.
+bool Scheduler::waitsForOthers() const {
+  for (const StreamState &state : streams) {
+    if (!state.queue.empty() && state.queue.front().kind == Entry::Kind::Wait &&
+        state.queue.front().record->owner.lock().get() != this) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Status Scheduler::waitUntil(Lock &lock, const std::function<bool()> &isDone) {
   const bool inside = isInside(*this);
+  bool hasHelped = false;
   while (!isDone()) {
-    if (inside && step(lock)) {
+    // Who waits may as well do the work: inside an operation nobody else can, and outside it spares
+    // two changes of thread when the worker sleeps.
+    if ((inside || (!executing && !isPaused)) && step(lock)) {
+      hasHelped = true;
       continue;
     }
-    if (inside) {
-      // What is left waits for an event: of another device, or of our own unfinished operation.
-      bool waitsForOthers = false;
-      for (const StreamState &state : streams) {
-        if (!state.queue.empty() && state.queue.front().kind == Entry::Kind::Wait) {
-          waitsForOthers |= state.queue.front().record->owner.lock().get() != this;
-        }
-      }
-      if (!waitsForOthers) {
-        return waitsForItself();
-      }
+    if (inside && !waitsForOthers()) {
+      return waitsForItself();
     }
+    const uint64_t seen = progressSignals.load(std::memory_order_acquire);
+    lock.unlock();
+    spinUntil([&] { return progressSignals.load(std::memory_order_acquire) != seen; },
+              options.waitSpinNanoseconds);
+    lock.lock();
     ++progressWaiters;
-    progress.wait(lock);
+    progress.wait(lock, [&] { return progressSignals.load() != seen; });
     --progressWaiters;
+  }
+  if (hasHelped && !inside && queued > 0) {
+    wakeWorker();
   }
   return Status::success();
 }
@@ -567,7 +589,7 @@ Status Scheduler::synchronize(StreamId first, StreamId last) {
   return Status::success();
 }
 
-Status Scheduler::waitInside(const EventRecord &record) {
+Status Scheduler::waitFor(const EventRecord &record) {
   Lock lock(mutex);
   const auto isDone = [&] {
     std::lock_guard recordLock(record.mutex);
@@ -660,7 +682,7 @@ Status Scheduler::reset(const std::function<void()> &whileStopped) {
   }
   isPaused = false;
   wakeWorker();
-  progress.notify_all();
+  noteProgress();
   space.notify_all();
   return Status::success();
 }
@@ -678,6 +700,7 @@ void Scheduler::shutdown() {
     streams[stream].retired += dropped[stream].size();
   }
   wakeWorker();
+  noteProgress();
   space.notify_all();
   if (!isInside(*this)) {
     ++progressWaiters;
@@ -690,6 +713,9 @@ void Scheduler::shutdown() {
   for (std::vector<Entry> &entries : dropped) {
     drop(std::move(entries), reason);
   }
+  lock.lock();
+  noteProgress();
+  lock.unlock();
   if (ending.joinable()) {
     // The last handle of the device may go on the worker itself, with the operation that held it.
     if (ending.get_id() == std::this_thread::get_id()) {

@@ -82,8 +82,8 @@ struct Scheduler : std::enable_shared_from_this<Scheduler> {
   Status waitRecord(StreamId stream, const RecordRef &record);
   Status reset(const std::function<void()> &whileStopped);
   void shutdown();
-  /// Waits for a record on a thread that holds this scheduler's token, by doing the work itself.
-  Status waitInside(const EventRecord &record);
+  /// Waits for a record of this scheduler; of another one, does what work there is meanwhile.
+  Status waitFor(const EventRecord &record);
   void unblock(StreamId stream);
   /// The host knows that the device has reached this time.
   void noteSeen(uint64_t nanoseconds);
@@ -134,6 +134,8 @@ private:
   /// Outside the lock: poisons records, releases references.
   static void drop(std::vector<Entry> entries, const Status &status);
   void retire(StreamId stream);
+  void noteProgress();
+  bool waitsForOthers() const;
   Status waitUntil(Lock &lock, const std::function<bool()> &isDone);
 
   std::condition_variable work, progress, space;
@@ -141,6 +143,8 @@ private:
   bool isWorkerAsleep = false;
   /// Counts what may give the worker something to do; it looks here without the lock.
   std::atomic<uint64_t> signals{0};
+  /// Counts what those who wait may wait for.
+  std::atomic<uint64_t> progressSignals{0};
   /// The worker's: value of signals at which it last tidied up.
   uint64_t lastIdle = 0;
   std::thread worker;

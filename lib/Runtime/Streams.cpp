@@ -73,13 +73,16 @@ Status Event::synchronize() const {
   }
   // A thread that executes operations has to do the work it waits for itself.
   for (detail::Nest *nest = detail::currentNest(); nest; nest = nest->outer) {
-    SPYRE_RETURN_IF_ERROR(nest->scheduler->waitInside(*seen));
+    SPYRE_RETURN_IF_ERROR(nest->scheduler->waitFor(*seen));
+  }
+  const std::shared_ptr<detail::Scheduler> owner = seen->owner.lock();
+  if (owner) {
+    SPYRE_RETURN_IF_ERROR(owner->waitFor(*seen));
   }
   std::unique_lock lock(seen->mutex);
   seen->changed.wait(lock, [&] { return seen->isDone; });
   const Status result = seen->result;
   const uint64_t nanoseconds = seen->nanoseconds;
-  const std::shared_ptr<detail::Scheduler> owner = seen->owner.lock();
   lock.unlock();
   if (owner) {
     owner->noteSeen(nanoseconds);

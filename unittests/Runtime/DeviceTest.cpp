@@ -3,77 +3,14 @@
 // Behaviour every driver must show is in conformance/; here a driver made for the test records what
 // it is asked and fails on command.
 //===--------------------------------------------------------------------------------------------===//
-#include "spyre/Runtime/Device.h"
-
+#include "FakeDriver.h"
 #include "gtest/gtest.h"
-
-#include <cstring>
 
 using namespace spyre;
 using namespace spyre::runtime;
+using namespace spyre::test;
 
 namespace {
-
-constexpr uint64_t kMemoryBytes = 8 << 20;
-
-/// Memory in a vector, shared with the test.
-struct FakeState {
-  std::vector<char> memory = std::vector<char>(kMemoryBytes);
-  std::vector<std::vector<SegmentBinding>> launches;
-  std::vector<uint32_t> launchFlags;
-  std::vector<uint64_t> programAddresses;
-  uint64_t largestTransferBytes = 0;
-  bool failDiscard = false;
-  bool destroyed = false;
-};
-
-class FakeDriver final : public Driver {
-public:
-  explicit FakeDriver(FakeState &state) : state(state) {
-    deviceDesc.name = "fake";
-    deviceDesc.ddrBytes = kMemoryBytes;
-  }
-  ~FakeDriver() override { state.destroyed = true; }
-  const char *name() const override { return "fake"; }
-  const arch::DeviceDesc &desc() const override { return deviceDesc; }
-  Status write(uint64_t address, const void *data, uint64_t bytes) override {
-    state.largestTransferBytes = std::max(state.largestTransferBytes, bytes);
-    std::memcpy(state.memory.data() + address, data, bytes);
-    return Status::success();
-  }
-  Status read(uint64_t address, void *data, uint64_t bytes) override {
-    std::memcpy(data, state.memory.data() + address, bytes);
-    return Status::success();
-  }
-  Status discard(uint64_t address, uint64_t bytes) override {
-    if (state.failDiscard) {
-      return Status(6106, "told to fail");
-    }
-    std::memset(state.memory.data() + address, 0, bytes);
-    return Status::success();
-  }
-  Status launch(uint64_t address, uint64_t, const std::vector<SegmentBinding> &segments,
-                uint32_t flags) override {
-    state.programAddresses.push_back(address);
-    state.launchFlags.push_back(flags);
-    state.launches.push_back(segments);
-    return Status::success();
-  }
-  DeviceCounters counters() const override {
-    DeviceCounters counters;
-    counters.launches = state.launches.size();
-    return counters;
-  }
-  void resetCounters() override { state.launches.clear(); }
-
-private:
-  FakeState &state;
-  arch::DeviceDesc deviceDesc;
-};
-
-std::shared_ptr<Device> makeDevice(FakeState &state) {
-  return Device::create(std::make_unique<FakeDriver>(state));
-}
 
 TEST(Device, BuffersKeepTheDeviceAlive) {
   FakeState state;

@@ -110,7 +110,7 @@ public:
 
 private:
   friend class Device;
-  Buffer(std::shared_ptr<Device> owner, MemoryBlock *block, uint64_t sizeBytes,
+  Buffer(std::shared_ptr<Device> owner, MemoryBlock *block, uint64_t address, uint64_t sizeBytes,
          uint64_t generation);
   std::shared_ptr<Device> owner;
   MemoryBlock *block;

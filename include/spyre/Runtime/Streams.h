@@ -8,7 +8,7 @@
 //
 // A wait captures the record an event has at that moment, and a record is queued before anybody can
 // wait for it: whatever waits was submitted later than what it waits for, so waits cannot form a
-// cycle.
+// cycle. A thread that waits may execute what it waits for.
 //
 // An operation that fails puts its stream in error: what is queued behind it is dropped, its later
 // events are poisoned, and every later call on the stream returns the first error until the device
@@ -72,8 +72,8 @@ public:
 struct Operation {
   OperationName name;
   Engine engine = Engine::Compute;
-  /// Runs on the worker, or on the thread that called run(). May use the device and its streams.
-  /// What it throws becomes E6110.
+  /// Runs on the worker, or on a thread that waits for the stream or called run(). May use the
+  /// device and its streams. What it throws becomes E6110.
   std::function<Status(OperationContext &)> body;
   /// Kept alive until the operation retired: buffers, programs, staging memory.
   std::vector<std::shared_ptr<const void>> references;
@@ -112,6 +112,8 @@ struct StreamOptions {
   size_t maxQueued = 1024;
   /// How long an idle worker looks for work before it sleeps.
   uint64_t spinNanoseconds = 30000;
+  /// How long a thread that waits looks before it sleeps.
+  uint64_t waitSpinNanoseconds = 10000;
 };
 
 namespace detail {
