@@ -40,6 +40,11 @@ int deviceCount() noexcept;
 int defaultDevice();
 /// Visible cards. Throws when the environment is at fault.
 const runtime::CardList &cards();
+/// What torch calls before the first use of any device: throws where no use is possible, and opens
+/// none, as it is not known yet which one is meant.
+void initialise();
+/// initialise() was called, or a device is open; not in a forked child of such a process.
+bool initialised();
 /// Opens the device if need be. Throws E6501 in a child forked after the first was opened, E6521 in
 /// a compile worker, E6144 when another process has the card.
 const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index);
@@ -51,7 +56,7 @@ void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan);
 std::string backEndCommand();
 /// Sets the log level from the environment; called when the module is loaded.
 void configureLog();
-/// Any of them, or this one.
+/// Any of them is open, or this one.
 bool deviceStarted();
 bool deviceStarted(c10::DeviceIndex index);
 bool inBadFork();
