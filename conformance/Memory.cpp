@@ -24,7 +24,7 @@ TEST_F(Memory, AllocationsAreWholeAlignedSticksAndNeverAddressZero) {
     EXPECT_GE(buffer->bytes(), std::max<uint64_t>(bytes, 1));
     EXPECT_LT(buffer->bytes(), bytes + 129);
   }
-  EXPECT_EQ(device->memoryStats().allocatedBytes, 0u);
+  EXPECT_EQ(device->memoryStats().allocatedNow(), 0u);
 }
 
 TEST_F(Memory, LiveBuffersAreDisjointAndFreedMemoryComesBack) {
@@ -35,23 +35,34 @@ TEST_F(Memory, LiveBuffersAreDisjointAndFreedMemoryComesBack) {
   EXPECT_EQ((*device->allocate(1000))->physicalAddress(), address);
 }
 
+// All regions but that of programs; the first lacks the stick at address 0.
 TEST_F(Memory, AllOfTheMemoryCanBeUsedAndNotMore) {
-  const uint64_t usable = uint64_t(desc.ddrBytes) - 128;
+  const uint64_t segment = uint64_t(desc.segmentBytes);
+  const uint64_t tensorRegions = uint64_t(desc.ddrBytes) / segment - 1;
   {
-    Expected<BufferRef> all = device->allocate(usable);
-    ASSERT_TRUE(all.ok()) << all.status().message();
+    std::vector<BufferRef> all;
+    for (uint64_t i = 0; i < tensorRegions; ++i) {
+      Expected<BufferRef> region =
+          device->allocate(i + 1 < tensorRegions ? segment : segment - 128);
+      ASSERT_TRUE(region.ok()) << region.status().message();
+      EXPECT_EQ(device->copyToDevice(*region, (*region)->bytes() - 1, "x", 1).code(), 0);
+      all.push_back(*region);
+    }
     Expected<BufferRef> more = device->allocate(1);
     ASSERT_FALSE(more.ok());
     EXPECT_EQ(more.status().code(), 6102);
-    const char byte = 1;
-    EXPECT_TRUE(device->copyToDevice(*all, (*all)->bytes() - 1, &byte, 1).ok());
+    EXPECT_NE(more.status().text().find("region 6 (programs): 0 of"), std::string::npos)
+        << more.status().text();
+    EXPECT_TRUE(device->allocate(1, MemoryKind::Program).ok());
+    EXPECT_EQ(device->memoryStats().numOoms, 1);
   }
-  for (uint64_t bytes : {usable + 1, uint64_t(desc.ddrBytes), UINT64_MAX - 1, UINT64_MAX}) {
+  for (uint64_t bytes : {segment + 1, uint64_t(desc.ddrBytes), UINT64_MAX - 1, UINT64_MAX}) {
     Expected<BufferRef> refused = device->allocate(bytes);
     ASSERT_FALSE(refused.ok()) << bytes;
-    EXPECT_EQ(refused.status().code(), 6102);
+    EXPECT_EQ(refused.status().code(), 6111);
   }
-  EXPECT_TRUE(device->allocate(usable).ok()) << "a refused request takes nothing";
+  EXPECT_EQ(device->memoryStats().numOomRejections, 4);
+  EXPECT_TRUE(device->allocate(segment).ok()) << "a refused request takes nothing";
 }
 
 TEST_F(Memory, CopiesStayInsideTheBuffer) {

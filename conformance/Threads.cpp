@@ -17,7 +17,7 @@ TEST_F(Threads, ThreadsDoNotDisturbEachOther) {
   constexpr int kThreads = 4, kRounds = 25;
   BufferRef program = loadAdd({0, 1, 2, 1, false});
   const uint64_t bytes = programBytes;
-  const uint64_t before = device->memoryStats().allocations;
+  const uint64_t before = device->memoryStats().allocationsNow();
   std::vector<std::thread> threads;
   for (int id = 0; id < kThreads; ++id) {
     threads.emplace_back([&, id] {
@@ -46,7 +46,7 @@ TEST_F(Threads, ThreadsDoNotDisturbEachOther) {
     thread.join();
   }
   EXPECT_EQ(device->counters().launches, uint64_t(kThreads * kRounds));
-  EXPECT_EQ(device->memoryStats().allocations, before);
+  EXPECT_EQ(device->memoryStats().allocationsNow(), before);
 }
 
 TEST_F(Threads, TheLastHandleMayGoInAnotherThread) {

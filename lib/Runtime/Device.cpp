@@ -1,40 +1,9 @@
-//===- Device.cpp - a driver with an allocator around it ------------------------------------===//
-//
-// Two locks, never held together: one for the driver (one operation at a time on the card, but for
-// copies, which share it) and one for the allocator, so that allocating does not wait for a running
-// launch.
-//===--------------------------------------------------------------------------------------------===//
-#include "spyre/Runtime/Device.h"
-
-#include "spyre/Base/Log.h"
-#include "spyre/Base/ThreadPool.h"
-
-#include "Allocator.h"
-
-#include <algorithm>
-#include <mutex>
-#include <shared_mutex>
+//===- Device.cpp - copies and launches on a driver -----------------------------------------===//
+#include "DeviceState.h"
 
 namespace spyre::runtime {
 
 namespace {
-
-/// Address 0 is never handed out, so that it can mean "nothing" in a dump.
-constexpr uint64_t kFirstAddress = kAllocationAlignmentBytes;
-
-uint64_t memoryEnd(const arch::DeviceDesc &desc) {
-  return desc.ddrBytes > 0 ? uint64_t(desc.ddrBytes) : 0;
-}
-
-Status checkBuffer(const Device &device, const BufferRef &buffer, const char *what) {
-  if (!buffer) {
-    return error<6105>("{}: the buffer handle is empty; allocate it first", what);
-  }
-  if (&buffer->device() != &device) {
-    return error<6105>("{}: the buffer belongs to another device; copy it through the host", what);
-  }
-  return Status::success();
-}
 
 Status checkRange(const char *what, const Buffer &buffer, uint64_t offset, uint64_t bytes) {
   if (offset > buffer.bytes() || bytes > buffer.bytes() - offset) {
@@ -53,139 +22,104 @@ Status checkHostPointer(const char *what, const void *data, uint64_t bytes) {
   return Status::success();
 }
 
-Status checkCopy(const Device &device, const char *what, const BufferRef &buffer, uint64_t offset,
-                 const void *data, uint64_t bytes) {
-  SPYRE_RETURN_IF_ERROR(checkBuffer(device, buffer, what));
-  SPYRE_RETURN_IF_ERROR(checkRange(what, *buffer, offset, bytes));
-  return checkHostPointer(what, data, bytes);
+/// What the operation this thread executes has copied, for the simulated clock.
+void countCopy(const Device &device, uint64_t bytes) {
+  if (OperationContext *operation = currentOperation(device)) {
+    operation->copiedBytes += bytes;
+  }
 }
 
 } // namespace
 
-struct Device::State {
-  State(std::unique_ptr<Driver> newDriver, uint32_t newThreads)
-      : driver(std::move(newDriver)), allocator(kFirstAddress, memoryEnd(driver->desc())),
-        threads(newThreads) {}
+Device::Device(std::unique_ptr<Driver> driver, uint32_t threads, const StreamOptions &options)
+    : state(std::make_unique<State>(std::move(driver), threads)) {
+  state->streams = std::make_unique<Streams>(*this, options);
+}
+// Operations on the way still use the state, so they end while it is whole.
+Device::~Device() { state->streams->shutdown(); }
 
-  std::unique_ptr<Driver> driver;
-  mutable std::shared_mutex driverMutex;
-
-  FirstFitAllocator allocator;
-  MemoryStats stats;
-  mutable std::mutex memoryMutex;
-
-  const uint32_t threads;
-  std::once_flag poolMade;
-  std::unique_ptr<ThreadPool> pool;
-};
-
-Buffer::~Buffer() { owner->release(address, sizeBytes); }
-
-Device::Device(std::unique_ptr<Driver> driver, uint32_t threads)
-    : state(std::make_unique<State>(std::move(driver), threads)) {}
-Device::~Device() = default;
-
-std::shared_ptr<Device> Device::create(std::unique_ptr<Driver> driver, uint32_t threads) {
+std::shared_ptr<Device> Device::create(std::unique_ptr<Driver> driver, uint32_t threads,
+                                       const StreamOptions &options) {
   SPYRE_CHECK(driver != nullptr, "a device has a driver");
-  return std::shared_ptr<Device>(new Device(std::move(driver), threads));
+  return std::shared_ptr<Device>(new Device(std::move(driver), threads, options));
 }
 
 const arch::DeviceDesc &Device::desc() const { return state->driver->desc(); }
 const char *Device::driverName() const { return state->driver->name(); }
 
-Expected<BufferRef> Device::allocate(uint64_t bytes) {
-  const uint64_t mask = kAllocationAlignmentBytes - 1;
-  const uint64_t limit = memoryEnd(desc());
-  std::lock_guard lock(state->memoryMutex);
-  std::optional<uint64_t> address;
-  uint64_t rounded = 0;
-  // Compared before rounding: rounding the largest numbers up would wrap.
-  if (bytes <= limit) {
-    rounded = (std::max<uint64_t>(bytes, 1) + mask) & ~mask;
-    address = state->allocator.allocate(rounded);
+Status Device::check(const BufferRef &buffer, const char *what) const {
+  if (!buffer) {
+    return error<6105>("{}: the buffer handle is empty; allocate it first", what);
   }
-  MemoryStats &stats = state->stats;
-  if (!address) {
-    return error<6102>("out of device memory: {} bytes requested, {} free, largest free block {}, "
-                       "{} in use by {} buffers; free tensors or use a smaller batch",
-                       bytes, state->allocator.freeBytes(), state->allocator.largestFreeBytes(),
-                       stats.allocatedBytes, stats.allocations);
+  if (&buffer->device() != this) {
+    return error<6105>("{}: the buffer belongs to another device; copy it through the host", what);
   }
-  stats.allocatedBytes += rounded;
-  stats.peakAllocatedBytes = std::max(stats.peakAllocatedBytes, stats.allocatedBytes);
-  ++stats.allocations;
-  ++stats.totalAllocations;
-  return BufferRef(new Buffer(shared_from_this(), *address, rounded));
+  if (buffer->generation != state->generation) {
+    return error<6117>("{}: the buffer was made before the device was reset and its contents are "
+                       "lost; make it again",
+                       what);
+  }
+  return Status::success();
 }
 
-void Device::release(uint64_t address, uint64_t bytes) {
-  Status discarded = Status::success();
-  {
-    std::lock_guard lock(state->driverMutex);
-    discarded = state->driver->discard(address, bytes);
+template <typename Access>
+Status Device::copy(const char *what, const BufferRef &buffer, uint64_t offset, const void *data,
+                    uint64_t bytes, Access &&access) {
+  SPYRE_RETURN_IF_ERROR(check(buffer, what));
+  SPYRE_RETURN_IF_ERROR(checkRange(what, *buffer, offset, bytes));
+  SPYRE_RETURN_IF_ERROR(checkHostPointer(what, data, bytes));
+  if (bytes == 0) {
+    return Status::success();
   }
-  std::lock_guard lock(state->memoryMutex);
-  state->stats.allocatedBytes -= bytes;
-  --state->stats.allocations;
-  if (!discarded.ok()) {
-    // Its old contents would show in the next buffer, so the block is not used again.
-    log(LogLevel::Error, "runtime", "discard address={:#x} bytes={} failed: {}", address, bytes,
-        discarded.message());
-    return;
-  }
-  state->allocator.release(address, bytes);
+  SPYRE_RETURN_IF_ERROR(state->prepare(*buffer));
+  countCopy(*this, bytes);
+  std::shared_lock lock(state->driverMutex);
+  // Again, now that no reset can come between.
+  SPYRE_RETURN_IF_ERROR(check(buffer, what));
+  return access(buffer->physicalAddress() + offset);
 }
 
 Status Device::copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
                             uint64_t bytes) {
-  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to device", buffer, offset, data, bytes));
-  if (bytes == 0) {
-    return Status::success();
-  }
-  std::shared_lock lock(state->driverMutex);
-  return state->driver->write(buffer->physicalAddress() + offset, data, bytes);
+  return copy("copy to device", buffer, offset, data, bytes,
+              [&](uint64_t address) { return state->driver->write(address, data, bytes); });
 }
 
 Status Device::copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes) {
-  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to host", buffer, offset, data, bytes));
-  if (bytes == 0) {
-    return Status::success();
-  }
-  std::shared_lock lock(state->driverMutex);
-  return state->driver->read(buffer->physicalAddress() + offset, data, bytes);
+  return copy("copy to host", buffer, offset, data, bytes,
+              [&](uint64_t address) { return state->driver->read(address, data, bytes); });
 }
 
 bool Device::wantsPadding() const { return state->driver->wantsPadding(); }
 
 Status Device::copySticksToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
                                   uint64_t bytes, const uint64_t *padding) {
-  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to device", buffer, offset, data, bytes));
-  if (bytes == 0) {
-    return Status::success();
-  }
-  std::shared_lock lock(state->driverMutex);
-  return state->driver->writeSticks(buffer->physicalAddress() + offset, data, bytes, padding);
+  return copy("copy to device", buffer, offset, data, bytes, [&](uint64_t address) {
+    return state->driver->writeSticks(address, data, bytes, padding);
+  });
 }
 
 Status Device::copySticksToHost(const BufferRef &buffer, uint64_t offset, void *data,
                                 uint64_t bytes, const uint64_t *padding) {
-  SPYRE_RETURN_IF_ERROR(checkCopy(*this, "copy to host", buffer, offset, data, bytes));
-  if (bytes == 0) {
-    return Status::success();
-  }
-  std::shared_lock lock(state->driverMutex);
-  return state->driver->readSticks(buffer->physicalAddress() + offset, data, bytes, padding);
+  return copy("copy to host", buffer, offset, data, bytes, [&](uint64_t address) {
+    return state->driver->readSticks(address, data, bytes, padding);
+  });
 }
 
 Status Device::copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t bytes) {
-  SPYRE_RETURN_IF_ERROR(checkBuffer(*this, from, "copy on device"));
-  SPYRE_RETURN_IF_ERROR(checkBuffer(*this, to, "copy on device"));
+  SPYRE_RETURN_IF_ERROR(check(from, "copy on device"));
+  SPYRE_RETURN_IF_ERROR(check(to, "copy on device"));
   SPYRE_RETURN_IF_ERROR(checkRange("copy on device (source)", *from, 0, bytes));
   SPYRE_RETURN_IF_ERROR(checkRange("copy on device (target)", *to, 0, bytes));
   if (from == to || bytes == 0) {
     return Status::success();
   }
+  SPYRE_RETURN_IF_ERROR(state->prepare(*from));
+  SPYRE_RETURN_IF_ERROR(state->prepare(*to));
+  countCopy(*this, bytes);
   std::lock_guard lock(state->driverMutex);
+  SPYRE_RETURN_IF_ERROR(check(from, "copy on device"));
+  SPYRE_RETURN_IF_ERROR(check(to, "copy on device"));
   return state->driver->copy(from->physicalAddress(), to->physicalAddress(), bytes);
 }
 
@@ -194,7 +128,7 @@ Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t job
   std::vector<SegmentBinding> bindings(segments.size());
   for (size_t i = 0; i < segments.size(); ++i) {
     if (segments[i]) {
-      SPYRE_RETURN_IF_ERROR(checkBuffer(*this, segments[i], "launch"));
+      SPYRE_RETURN_IF_ERROR(check(segments[i], "launch"));
       bindings[i] = {segments[i]->physicalAddress(), segments[i]->bytes()};
     }
   }
@@ -207,7 +141,7 @@ Status Device::launchBound(const BufferRef &program, uint64_t jobOffset, uint64_
     return error<6104>("a launch needs a program: {}; load the program first",
                        program ? "its size is 0" : "the program segment is not bound");
   }
-  SPYRE_RETURN_IF_ERROR(checkBuffer(*this, program, "launch (program)"));
+  SPYRE_RETURN_IF_ERROR(check(program, "launch (program)"));
   SPYRE_RETURN_IF_ERROR(checkRange("launch (program)", *program, jobOffset, jobBytes));
   const size_t programSegment = size_t(desc().programSegment());
   if (bindings.size() > programSegment) {
@@ -226,7 +160,20 @@ Status Device::launchBound(const BufferRef &program, uint64_t jobOffset, uint64_
   }
   const uint64_t address = uint64_t(desc().segmentBase(int64_t(programSegment))) + jobOffset;
   std::lock_guard lock(state->driverMutex);
-  return state->driver->launch(address, jobBytes, bindings, flags);
+  SPYRE_RETURN_IF_ERROR(check(program, "launch (program)"));
+  if (state->pendingCount.load(std::memory_order_acquire) > 0) {
+    state->discardPending();
+    for (const SegmentBinding &binding : bindings) {
+      SPYRE_RETURN_IF_ERROR(state->checkDiscarded(binding.physicalBase, binding.bytes));
+    }
+  }
+  OperationContext *operation = currentOperation(*this);
+  const uint64_t before = operation ? state->driver->counters().nanoseconds : 0;
+  Status launched = state->driver->launch(address, jobBytes, bindings, flags);
+  if (operation && launched.ok()) {
+    operation->launchNanoseconds += state->driver->counters().nanoseconds - before;
+  }
+  return launched;
 }
 
 DeviceCounters Device::counters() const {
@@ -239,10 +186,7 @@ void Device::resetCounters() {
   state->driver->resetCounters();
 }
 
-MemoryStats Device::memoryStats() const {
-  std::lock_guard lock(state->memoryMutex);
-  return state->stats;
-}
+Streams &Device::streams() { return *state->streams; }
 
 ThreadPool &Device::threadPool() {
   std::call_once(state->poolMade,

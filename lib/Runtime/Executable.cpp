@@ -1,17 +1,15 @@
 //===- Executable.cpp - load a compiled model once, run it many times -----------------------===//
 #include "spyre/Runtime/Executable.h"
 
-#include "spyre/Base/Log.h"
-#include "spyre/Spec/Bundle.h"
-
-#include "ProgramImage.h"
+#include "spyre/Runtime/JobPlan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <mutex>
-#include <numeric>
+#include <optional>
 
 namespace spyre::runtime {
 
@@ -29,7 +27,8 @@ struct ArgumentSource {
 
 struct LoadedStep {
   std::string directory;
-  size_t image = 0;
+  std::shared_ptr<const std::string> operationName;
+  std::shared_ptr<JobPlan> plan;
   bool usesPool = false;
   std::vector<ArgumentSource> arguments;
 };
@@ -122,7 +121,7 @@ std::map<std::string, ArgumentSource> nameSources(const spec::Model &model) {
 
 LoadedStep resolveStep(const spec::BundleStep &step,
                        const std::map<std::string, ArgumentSource> &sources) {
-  LoadedStep loaded{step.directory, 0, step.usesPool, {}};
+  LoadedStep loaded{step.directory, nullptr, nullptr, step.usesPool, {}};
   for (const std::string &name : step.arguments) {
     auto source = sources.find(name);
     SPYRE_CHECK(source != sources.end(), "verifyModel knows every name of a step");
@@ -166,122 +165,131 @@ Status checkBuffers(const Device &device, const char *what, const std::vector<Bu
   return Status::success();
 }
 
-/// A baked program has its arguments in the segments of their number; one that is corrected may
-/// have more of them, but no other than the step's.
-Status checkArguments(const LoadedStep &step, const ProgramImage &image,
-                      const arch::DeviceDesc &desc) {
-  const int64_t bound = int64_t(step.arguments.size()) + (step.usesPool ? 1 : 0);
-  if (!image.correction) {
-    return bound <= desc.programSegment()
-               ? Status::success()
-               : error<6105>("step '{}' has {} tensors but the machine has {} data segments; split "
-                             "the bundle or compile it with symbolic arguments",
-                             step.directory, bound, desc.programSegment());
+Expected<std::shared_ptr<JobPlan>> prepareStep(Device &device, const Artifacts &artifacts,
+                                               const std::string &directory) {
+  const std::string prefix = (directory.empty() ? "" : directory + "/") + "spyreCodeDir/";
+  Expected<std::shared_ptr<JobPlan>> plan =
+      JobPlan::prepare(device, subArtifacts(artifacts, prefix));
+  if (!plan.ok()) {
+    return plan.status().withContext(prefix + ": ");
   }
-  for (const spec::ProgramCorrection::Slot &slot : image.correction->slots) {
-    const bool known = slot.argument == spec::kPoolArgument
-                           ? step.usesPool
-                           : slot.argument < int64_t(step.arguments.size());
-    if (!known) {
-      return error<6204>("the program of step '{}' wants the address of {}, which the step does "
-                         "not have; build the bundle again",
-                         step.directory, spec::bundleArgumentName(slot.argument));
-    }
-  }
-  return Status::success();
+  return plan;
 }
 
-/// Segments of a launch and the virtual addresses its buffers have in them.
-struct Placement {
-  std::vector<SegmentBinding> segments;
-  std::vector<int64_t> addresses;
+/// What a model has in device memory. Never changed once made: runs share it, eviction drops it.
+struct Loaded {
+  /// One per bundle step, in order.
+  std::vector<LoadedStep> bundles;
+  std::vector<BufferRef> constants;
 };
-
-/// One segment per buffer while there are enough, so that a program reaches nothing else. Beyond
-/// that buffers share segments: each segment begins with a buffer and goes as far as it can.
-Placement placeInSegments(const arch::DeviceDesc &desc, const std::vector<BufferRef> &buffers) {
-  Placement placement;
-  std::vector<size_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  const bool isShared = buffers.size() > size_t(desc.programSegment());
-  if (isShared) {
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return buffers[a]->physicalAddress() < buffers[b]->physicalAddress();
-    });
-  }
-  placement.addresses.resize(buffers.size());
-  for (size_t i : order) {
-    const uint64_t begin = buffers[i]->physicalAddress();
-    const uint64_t end = begin + buffers[i]->bytes();
-    const bool fits = isShared && !placement.segments.empty() &&
-                      end - placement.segments.back().physicalBase <= uint64_t(desc.segmentBytes);
-    if (!fits) {
-      placement.segments.push_back({begin, 0});
-    }
-    SegmentBinding &segment = placement.segments.back();
-    segment.bytes = std::max(segment.bytes, end - segment.physicalBase);
-    placement.addresses[i] = desc.segmentBase(int64_t(placement.segments.size()) - 1) +
-                             int64_t(begin - segment.physicalBase);
-  }
-  return placement;
-}
 
 /// The buffers of one run.
 struct Run {
   const std::vector<BufferRef> &inputs, &outputs;
   const HostStepRunner &host;
+  /// Nothing: launches run at once, on this thread.
+  std::optional<StreamId> stream;
+  std::shared_ptr<const Loaded> loaded;
   /// Those the steps allocate; null while they have no memory.
   std::vector<BufferRef> own;
   BufferRef pool;
 };
+
+/// The files that are needed to load the programs again.
+Artifacts programFiles(const Artifacts &artifacts) {
+  Artifacts files;
+  for (const auto &[path, contents] : artifacts) {
+    if (path.find("spyreCodeDir/") != std::string::npos) {
+      files.emplace(path, contents);
+    }
+  }
+  return files;
+}
 
 } // namespace
 
 struct Executable::State {
   std::shared_ptr<Device> device;
   spec::Model model;
-  std::vector<ProgramImage> images;
-  /// One per bundle step, in order.
-  std::vector<LoadedStep> bundles;
   std::map<std::string, ArgumentSource> sources;
-  std::vector<BufferRef> constants;
   bool hasCpuSteps = false;
-  /// Made by the first run that needs it and kept; runs with CPU steps have their own.
-  BufferRef pool;
-  /// Programs are corrected in place and runs share the pool, so one at a time. A run with CPU
-  /// steps holds it per launch only: what runs on the host may come back here.
-  std::mutex mutex;
+  std::string label;
+  Artifacts files;
 
-  Status loadSteps(const Artifacts &artifacts);
+  /// Guards what is below it.
+  std::mutex mutex;
+  std::shared_ptr<const Loaded> loaded;
+  /// Per stream, since streams do not wait for each other. Runs with CPU steps have their own.
+  std::map<StreamId, BufferRef> pools;
+
+  /// Runs without a stream share the pool of the default one, so one at a time. A run with CPU
+  /// steps holds it per launch only: what runs on the host may come back here.
+  std::mutex immediate;
+  std::atomic<uint64_t> lastUse{0};
+
+  Expected<std::shared_ptr<const Loaded>> load() const;
+  Expected<std::shared_ptr<const Loaded>> ensureLoaded();
   Status runSteps(Run &run);
   BufferRef bufferOf(const ArgumentSource &source, const Run &run) const;
-  /// The pool, if the step has it, and the arguments.
-  Expected<std::vector<BufferRef>> buffersOf(const LoadedStep &step, Run &run);
+  /// Null when the step has none.
+  Expected<BufferRef> poolOf(const LoadedStep &step, Run &run);
   Status launchStep(const LoadedStep &step, Run &run);
   Status hostStep(const spec::CpuStep &step, Run &run) const;
+  Status allocateStep(const spec::AllocateStep &step, Run &run) const;
+  Status start(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
+               const HostStepRunner &host, std::optional<StreamId> stream);
 };
 
-Status Executable::State::loadSteps(const Artifacts &artifacts) {
-  sources = nameSources(model);
-  std::map<std::string, size_t> imageOfDirectory;
+Expected<std::shared_ptr<const Loaded>> Executable::State::load() const {
+  auto fresh = std::make_shared<Loaded>();
+  const bool isOnlyBundle =
+      std::count_if(model.steps.begin(), model.steps.end(), [](const spec::ModelStep &step) {
+        return std::holds_alternative<spec::BundleStep>(step);
+      }) == 1;
+  std::map<std::string, std::shared_ptr<JobPlan>> plans;
   for (const spec::ModelStep &entry : model.steps) {
     const auto *step = std::get_if<spec::BundleStep>(&entry);
-    hasCpuSteps |= std::holds_alternative<spec::CpuStep>(entry);
     if (!step) {
       continue;
     }
-    LoadedStep loaded = resolveStep(*step, sources);
-    auto [known, isNew] = imageOfDirectory.emplace(step->directory, images.size());
-    if (isNew) {
-      SPYRE_ASSIGN_OR_RETURN(ProgramImage image,
-                             loadProgramImage(*device, artifacts, step->directory));
-      images.push_back(std::move(image));
+    LoadedStep resolved = resolveStep(*step, sources);
+    std::shared_ptr<JobPlan> &plan = plans[step->directory];
+    if (!plan) {
+      SPYRE_ASSIGN_OR_RETURN(plan, prepareStep(*device, files, step->directory));
     }
-    loaded.image = known->second;
-    SPYRE_RETURN_IF_ERROR(checkArguments(loaded, images[loaded.image], device->desc()));
-    bundles.push_back(std::move(loaded));
+    resolved.plan = plan;
+    resolved.operationName =
+        std::make_shared<const std::string>(label.empty()  ? step->directory
+                                            : isOnlyBundle ? label
+                                                           : label + "/" + step->directory);
+    if (Status fits = plan->checkArguments(step->arguments.size(), step->usesPool); !fits.ok()) {
+      return fits.withContext(fmt::format("step '{}': ", step->directory));
+    }
+    fresh->bundles.push_back(std::move(resolved));
   }
-  return Status::success();
+  for (const spec::ConstantDesc &constant : model.constants) {
+    SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, uploadConstant(*device, constant));
+    fresh->constants.push_back(std::move(buffer));
+  }
+  return std::shared_ptr<const Loaded>(std::move(fresh));
+}
+
+Expected<std::shared_ptr<const Loaded>> Executable::State::ensureLoaded() {
+  static std::atomic<uint64_t> clock{0};
+  lastUse = ++clock;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (loaded) {
+      return loaded;
+    }
+  }
+  // Without the lock: when memory is short, loading asks programs to leave, this one among them.
+  SPYRE_ASSIGN_OR_RETURN(std::shared_ptr<const Loaded> fresh, load());
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!loaded) {
+    loaded = std::move(fresh);
+  }
+  return loaded;
 }
 
 BufferRef Executable::State::bufferOf(const ArgumentSource &source, const Run &run) const {
@@ -291,86 +299,115 @@ BufferRef Executable::State::bufferOf(const ArgumentSource &source, const Run &r
   case ArgumentSource::Kind::Output:
     return run.outputs[source.index];
   case ArgumentSource::Kind::Constant:
-    return constants[source.index];
+    return run.loaded->constants[source.index];
   case ArgumentSource::Kind::Buffer:
     return run.own[source.index];
   }
   return nullptr;
 }
 
-Expected<std::vector<BufferRef>> Executable::State::buffersOf(const LoadedStep &step, Run &run) {
-  std::vector<BufferRef> buffers;
-  if (step.usesPool) {
-    BufferRef &shared = hasCpuSteps ? run.pool : pool;
-    if (!shared) {
-      SPYRE_ASSIGN_OR_RETURN(shared, device->allocate(uint64_t(model.poolBytes)));
+Expected<BufferRef> Executable::State::poolOf(const LoadedStep &step, Run &run) {
+  if (!step.usesPool) {
+    return BufferRef();
+  }
+  if (!run.pool && !hasCpuSteps) {
+    std::lock_guard<std::mutex> lock(mutex);
+    run.pool = pools[run.stream.value_or(kDefaultStream)];
+  }
+  if (!run.pool) {
+    SPYRE_ASSIGN_OR_RETURN(run.pool, device->allocate(uint64_t(model.poolBytes)));
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!hasCpuSteps && loaded) {
+      pools[run.stream.value_or(kDefaultStream)] = run.pool;
     }
-    buffers.push_back(shared);
   }
-  for (const ArgumentSource &argument : step.arguments) {
-    buffers.push_back(bufferOf(argument, run));
-  }
-  return buffers;
+  return run.pool;
 }
 
 Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<BufferRef> buffers, buffersOf(step, run));
-  const ProgramImage &image = images[step.image];
-  Placement placement = placeInSegments(device->desc(), buffers);
-  SPYRE_RETURN_IF_ERROR(correctProgram(image, [&](int64_t argument) {
-    const int64_t first = step.usesPool ? 1 : 0;
-    return placement.addresses[size_t(argument == spec::kPoolArgument ? 0 : first + argument)];
-  }));
-  for (const Job &job : image.jobs) {
-    const bool isLast = &job == &image.jobs.back();
-    const uint32_t flags = isLast && !image.nonTerminal ? 0 : kNonTerminalLaunch;
-    SPYRE_RETURN_IF_ERROR(
-        device->launchBound(image.buffer, job.offset, job.bytes, placement.segments, flags));
-    log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", step.directory,
-        job.offset, job.bytes);
+  SPYRE_ASSIGN_OR_RETURN(BufferRef stepPool, poolOf(step, run));
+  std::vector<BufferRef> arguments;
+  arguments.reserve(step.arguments.size());
+  for (const ArgumentSource &argument : step.arguments) {
+    arguments.push_back(bufferOf(argument, run));
   }
-  return Status::success();
+  SPYRE_ASSIGN_OR_RETURN(BoundLaunch launch,
+                         step.plan->bind(arguments, stepPool, run.stream.value_or(kDefaultStream)));
+  if (!run.stream) {
+    std::unique_lock<std::mutex> lock(immediate, std::defer_lock);
+    if (hasCpuSteps) {
+      lock.lock();
+    }
+    return launch.run();
+  }
+  Operation operation;
+  operation.name = step.operationName;
+  operation.body = [launch = std::move(launch)](OperationContext &) { return launch.run(); };
+  return device->streams().submit(*run.stream, std::move(operation));
 }
 
 Status Executable::State::hostStep(const spec::CpuStep &step, Run &run) const {
-  return run.host(step, [&](const std::string &name) {
+  if (run.stream) {
+    SPYRE_RETURN_IF_ERROR(device->streams().synchronize(*run.stream));
+  }
+  Status done = run.host(step, [&](const std::string &name) {
     auto source = sources.find(name);
     return source == sources.end() ? nullptr : bufferOf(source->second, run);
   });
+  return done.ok() ? done : done.withContext(fmt::format("CPU step '{}': ", step.callee));
+}
+
+Status Executable::State::allocateStep(const spec::AllocateStep &step, Run &run) const {
+  const size_t index = sources.at(step.buffer).index;
+  const auto bytes = uint64_t(model.buffers[index].layout.bytes());
+  SPYRE_ASSIGN_OR_RETURN(run.own[index], device->allocate(bytes));
+  return Status::success();
 }
 
 Status Executable::State::runSteps(Run &run) {
   size_t bundle = 0;
   for (const spec::ModelStep &entry : model.steps) {
     if (const auto *step = std::get_if<spec::CpuStep>(&entry)) {
-      if (Status done = hostStep(*step, run); !done.ok()) {
-        return done.withContext(fmt::format("CPU step '{}': ", step->callee));
-      }
+      SPYRE_RETURN_IF_ERROR(hostStep(*step, run));
     } else if (const auto *allocate = std::get_if<spec::AllocateStep>(&entry)) {
-      const size_t index = sources.at(allocate->buffer).index;
-      const auto bytes = uint64_t(model.buffers[index].layout.bytes());
-      SPYRE_ASSIGN_OR_RETURN(run.own[index], device->allocate(bytes));
+      SPYRE_RETURN_IF_ERROR(allocateStep(*allocate, run));
     } else if (const auto *freed = std::get_if<spec::FreeStep>(&entry)) {
       run.own[sources.at(freed->buffer).index] = nullptr;
     } else {
-      const LoadedStep &step = bundles[bundle++];
-      std::unique_lock<std::mutex> lock(mutex, std::defer_lock);
-      if (hasCpuSteps) {
-        lock.lock();
-      }
-      if (Status launched = launchStep(step, run); !launched.ok()) {
-        return launched.withContext(fmt::format("step '{}': ", step.directory));
+      const LoadedStep &loadedStep = run.loaded->bundles[bundle++];
+      if (Status launched = launchStep(loadedStep, run); !launched.ok()) {
+        return launched.withContext(fmt::format("step '{}': ", loadedStep.directory));
       }
     }
   }
   return Status::success();
 }
 
+Status Executable::State::start(const std::vector<BufferRef> &inputs,
+                                const std::vector<BufferRef> &outputs, const HostStepRunner &host,
+                                std::optional<StreamId> stream) {
+  SPYRE_RETURN_IF_ERROR(checkBuffers(*device, "input", inputs, model.inputs));
+  SPYRE_RETURN_IF_ERROR(checkBuffers(*device, "output", outputs, model.outputs));
+  if (!host && hasCpuSteps) {
+    return spec::refuseCpuSteps(model);
+  }
+  SPYRE_ASSIGN_OR_RETURN(std::shared_ptr<const Loaded> programs, ensureLoaded());
+  Run run{inputs,
+          outputs,
+          host,
+          stream,
+          std::move(programs),
+          std::vector<BufferRef>(model.buffers.size()),
+          nullptr};
+  return runSteps(run);
+}
+
 Executable::Executable() : state(std::make_unique<State>()) {}
 Executable::~Executable() = default;
 
 Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> device,
-                                                       const Artifacts &artifacts) {
+                                                       const Artifacts &artifacts,
+                                                       const std::string &label) {
   SPYRE_CHECK(device != nullptr, "an executable is loaded on a device");
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
@@ -381,29 +418,42 @@ Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> d
   State &state = *executable->state;
   state.device = std::move(device);
   state.model = std::move(model);
-  SPYRE_RETURN_IF_ERROR(state.loadSteps(artifacts));
-  for (const spec::ConstantDesc &constant : state.model.constants) {
-    SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, uploadConstant(*state.device, constant));
-    state.constants.push_back(std::move(buffer));
+  state.sources = nameSources(state.model);
+  state.label = label;
+  state.files = programFiles(artifacts);
+  for (const spec::ModelStep &step : state.model.steps) {
+    state.hasCpuSteps |= std::holds_alternative<spec::CpuStep>(step);
   }
+  SPYRE_RETURN_IF_ERROR(state.ensureLoaded().status());
   return executable;
 }
 
 const spec::Model &Executable::model() const { return state->model; }
 
+const std::shared_ptr<Device> &Executable::device() const { return state->device; }
+
 Status Executable::run(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
                        const HostStepRunner &host) {
-  SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "input", inputs, state->model.inputs));
-  SPYRE_RETURN_IF_ERROR(checkBuffers(*state->device, "output", outputs, state->model.outputs));
-  if (!host && state->hasCpuSteps) {
-    return spec::refuseCpuSteps(state->model);
-  }
-  Run run{inputs, outputs, host, std::vector<BufferRef>(state->model.buffers.size()), nullptr};
-  std::unique_lock<std::mutex> lock(state->mutex, std::defer_lock);
+  std::unique_lock<std::mutex> lock(state->immediate, std::defer_lock);
   if (!state->hasCpuSteps) {
     lock.lock();
   }
-  return state->runSteps(run);
+  return state->start(inputs, outputs, host, std::nullopt);
 }
+
+Status Executable::submit(StreamId stream, const std::vector<BufferRef> &inputs,
+                          const std::vector<BufferRef> &outputs, const HostStepRunner &host) {
+  return state->start(inputs, outputs, host, stream);
+}
+
+void Executable::evict() {
+  std::shared_ptr<const Loaded> programs;
+  std::map<StreamId, BufferRef> pools;
+  std::lock_guard<std::mutex> lock(state->mutex);
+  programs.swap(state->loaded);
+  pools.swap(state->pools);
+}
+
+uint64_t Executable::lastUse() const { return state->lastUse; }
 
 } // namespace spyre::runtime

@@ -2,8 +2,8 @@
 //
 // An execution plan is either jobs alone, or ComputeOnHost, DataTransfer to the device and jobs.
 // The metadata of a correction (hcm) is each back end's own; ours is {"correction": [{"offset":
-// "0", "argument": "pool"}, ...]}, any other is refused, since a launch without it would run an
-// unpatched program. [spec: codegen-and-backend 5.2]
+// "0", "argument": "pool"}, ...]}. A plan with any other can be read, so that tools can show it,
+// but not launched: it would run an unpatched program. [spec: codegen-and-backend 5.2]
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SpyreCode.h"
 
@@ -196,13 +196,12 @@ Expected<std::string> readComputeOnHost(const Command &command, ProgramCorrectio
   }
   SPYRE_ASSIGN_OR_RETURN(JsonReader metadata, command.property("hcm"));
   SPYRE_RETURN_IF_ERROR(metadata.members().status());
-  if (!metadata.has("correction")) {
-    return fault(metadata, "correction metadata of another back end; only its own host library can "
-                           "read it, so compile the bundle with spyre-backend");
+  correction.isForeign = !metadata.has("correction");
+  if (!correction.isForeign) {
+    SPYRE_RETURN_IF_ERROR(metadata.onlyFields({"correction"}));
+    SPYRE_ASSIGN_OR_RETURN(JsonReader slots, metadata.field("correction"));
+    SPYRE_RETURN_IF_ERROR(readSlots(slots, correction));
   }
-  SPYRE_RETURN_IF_ERROR(metadata.onlyFields({"correction"}));
-  SPYRE_ASSIGN_OR_RETURN(JsonReader slots, metadata.field("correction"));
-  SPYRE_RETURN_IF_ERROR(readSlots(slots, correction));
   SPYRE_RETURN_IF_ERROR(
       command.properties.onlyFields({"ihandle", "ishape", "ohandle", "size", "hcm"}));
   return handle;
@@ -269,13 +268,15 @@ Status readExecution(const JsonReader &plan, SpyreCode &code) {
       SPYRE_RETURN_IF_ERROR(readJob(command, code));
     } else {
       return fault(entries[i],
-                   "command '{}' at step {}; a plan is ComputeOnDevice steps, before which may "
-                   "stand ComputeOnHost and DataTransfer (program correction)",
-                   command.name.substr(0, 40), i);
+                   "Step ordering violation at step {}: command '{}'; a plan is ComputeOnDevice "
+                   "steps, before which may stand ComputeOnHost and DataTransfer to the device "
+                   "(program correction)",
+                   i, command.name.substr(0, 40));
     }
   }
   return code.correction && code.jobs.empty()
-             ? fault(plan, "a program correction without a ComputeOnDevice")
+             ? fault(plan, "Incomplete step sequence: a program correction without a "
+                           "ComputeOnDevice")
              : Status::success();
 }
 
@@ -291,7 +292,7 @@ void writeCorrection(const ProgramCorrection &correction, Json &plan) {
                {"ishape", Json::array({std::to_string(correction.slots.size())})},
                {"ohandle", kHandle},
                {"size", size},
-               {"hcm", {{"correction", slots}}}};
+               {"hcm", correction.isForeign ? Json::object() : Json{{"correction", slots}}}};
   plan.push_back(command("ComputeOnHost", std::move(host)));
   plan.push_back(command("DataTransfer", {{"dirn", "false"},
                                           {"host_handle", kHandle},
@@ -305,7 +306,9 @@ Expected<SpyreCode> readFile(const JsonReader &file) {
   SPYRE_ASSIGN_OR_RETURN(JsonReader preparation, file.field("JobPreparationPlan"));
   SPYRE_RETURN_IF_ERROR(readPreparation(preparation, code));
   SPYRE_ASSIGN_OR_RETURN(JsonReader execution, file.field("JobExecPlan"));
-  SPYRE_RETURN_IF_ERROR(readExecution(execution, code));
+  if (Status read = readExecution(execution, code); !read.ok()) {
+    return read.withContext("Failed to parse SpyreCode command: ");
+  }
   return code;
 }
 

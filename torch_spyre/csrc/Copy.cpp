@@ -6,6 +6,7 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "Errors.h"
+#include "Guard.h"
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
@@ -31,17 +32,51 @@ layout::HostTensorRef hostRef(const at::Tensor &host, HostType type) {
   return ref;
 }
 
+/// Memory of the host an operation reads or writes after its call may have returned.
+using HostMemory = std::shared_ptr<const void>;
+
+HostMemory keep(const at::Tensor &host) {
+  return std::make_shared<const c10::Storage>(host.storage());
+}
+
+enum class Wait { No, Yes };
+
+void enqueue(const at::Tensor &tensor, runtime::Operation operation, Wait wait) {
+  const c10::DeviceIndex index = tensor.device().index();
+  // Who waits is told at once; the stream need not remember it.
+  operation.isErrorLocal = wait == Wait::Yes;
+  runtime::Streams &streams = device(index)->streams();
+  check(wait == Wait::Yes ? streams.run(currentStream(index), std::move(operation))
+                          : streams.submit(currentStream(index), std::move(operation)));
+}
+
 /// The whole storage of \p tensor, in \p layout, from and to \p host.
 void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
-            const layout::DeviceLayout &layout) {
-  check(runtime::uploadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
+            const layout::DeviceLayout &layout, HostMemory memory, Wait wait) {
+  runtime::Operation operation;
+  operation.name = "launch::H2D";
+  operation.engine = runtime::Engine::HostToDevice;
+  operation.references = {std::move(memory)};
+  operation.body = [host, layout, buffer = bufferOf(tensor),
+                    stride = geometryOf(tensor).stride](runtime::OperationContext &) {
+    return runtime::uploadTensor(buffer, layout, stride, host);
+  };
   hostCounters().h2dBytes += uint64_t(layout.bytes());
+  enqueue(tensor, std::move(operation), wait);
 }
 
 void download(const at::Tensor &tensor, const layout::DeviceLayout &layout,
-              const layout::HostTensorRef &host) {
-  check(runtime::downloadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
+              const layout::HostTensorRef &host, HostMemory memory, Wait wait) {
+  runtime::Operation operation;
+  operation.name = "launch::D2H";
+  operation.engine = runtime::Engine::DeviceToHost;
+  operation.references = {std::move(memory)};
+  operation.body = [host, layout, buffer = bufferOf(tensor),
+                    stride = geometryOf(tensor).stride](runtime::OperationContext &) {
+    return runtime::downloadTensor(buffer, layout, stride, host);
+  };
   hostCounters().d2hBytes += uint64_t(layout.bytes());
+  enqueue(tensor, std::move(operation), wait);
 }
 
 layout::DeviceLayout rawLayout(const StorageGeometry &geometry, const RawType &raw) {
@@ -54,7 +89,8 @@ void storeRawImage(const at::Tensor &tensor, const at::Tensor &image) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const RawType raw = rawTypeOf(geometry.layout.format);
   at::Tensor whole = image.as_strided(geometry.size, geometry.stride);
-  upload(hostRef(whole, raw.host), tensor, rawLayout(geometry, raw));
+  // The image is nobody else's: it may wait for the device, its owner need not.
+  upload(hostRef(whole, raw.host), tensor, rawLayout(geometry, raw), keep(image), Wait::No);
 }
 
 /// Every element of the storage belongs to the tensor, once.
@@ -128,7 +164,7 @@ at::Tensor rawImage(const at::Tensor &tensor) {
   const RawType raw = rawTypeOf(geometry.layout.format);
   at::Tensor image = at::empty({hostExtent(geometry.size, geometry.stride)}, raw.scalar);
   at::Tensor whole = image.as_strided(geometry.size, geometry.stride);
-  download(tensor, rawLayout(geometry, raw), hostRef(whole, raw.host));
+  download(tensor, rawLayout(geometry, raw), hostRef(whole, raw.host), nullptr, Wait::Yes);
   return image;
 }
 
@@ -154,7 +190,7 @@ at::Tensor hostImage(const at::Tensor &tensor) {
                       tensor.scalar_type());
 }
 
-void copyToDevice(const at::Tensor &host, const at::Tensor &tensor) {
+void copyToDevice(const at::Tensor &host, const at::Tensor &tensor, bool nonBlocking) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const HostType type = requireHostType(tensor.scalar_type());
   if (host.scalar_type() == c10::ScalarType::Long && type == HostType::Int64) {
@@ -163,19 +199,28 @@ void copyToDevice(const at::Tensor &host, const at::Tensor &tensor) {
   if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
       geometry.layout.format == numerics::deviceFormat(type)) {
     at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
-    upload(hostRef(source, type), tensor, geometry.layout);
+    // Pageable memory may be changed as soon as the call returns: the device reads a copy.
+    if (nonBlocking && source.is_same(host) && !host.is_pinned()) {
+      source = host.clone();
+    }
+    const bool mayWait = nonBlocking || !source.is_same(host);
+    upload(hostRef(source, type), tensor, geometry.layout, keep(source),
+           mayWait ? Wait::No : Wait::Yes);
     return;
   }
   storeBits(tensor, bitsOfValues(host, tensor.scalar_type(), geometry.layout.format));
 }
 
-void copyToHost(const at::Tensor &tensor, const at::Tensor &host) {
+void copyToHost(const at::Tensor &tensor, const at::Tensor &host, bool nonBlocking) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const HostType type = requireHostType(tensor.scalar_type());
   if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
       host.is_non_overlapping_and_dense() &&
       geometry.layout.format == numerics::deviceFormat(type)) {
-    download(tensor, geometry.layout, hostRef(host, type));
+    // Only pinned memory may be filled later: who has it knows that it must wait.
+    const bool mayWait = nonBlocking && host.is_pinned();
+    download(tensor, geometry.layout, hostRef(host, type), keep(host),
+             mayWait ? Wait::No : Wait::Yes);
     return;
   }
   at::Tensor bits = viewOfImage(rawImage(tensor), tensor);
@@ -193,15 +238,22 @@ void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
   // Cards have no way to each other but the host.
   if (from.device() == to.device() && isWholeStorage(from) && isWholeStorage(to) &&
       geometryOf(from) == geometryOf(to)) {
-    uint64_t bytes = uint64_t(geometryOf(from).layout.bytes());
-    check(device(from.device().index())->copyOnDevice(bufferOf(from), bufferOf(to), bytes));
+    const auto bytes = uint64_t(geometryOf(from).layout.bytes());
+    runtime::Operation operation;
+    operation.name = "launch::D2D";
+    operation.engine = runtime::Engine::OnDevice;
+    operation.body = [source = bufferOf(from), target = bufferOf(to),
+                      bytes](runtime::OperationContext &context) {
+      return context.device.copyOnDevice(source, target, bytes);
+    };
+    enqueue(from, std::move(operation), Wait::No);
     hostCounters().d2dBytes += bytes;
     return;
   }
   storeBits(to, viewOfImage(rawImage(from), from).contiguous());
 }
 
-void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
+void copyTensor(const at::Tensor &source, const at::Tensor &destination, bool nonBlocking) {
   if (destination.numel() == 0) {
     return;
   }
@@ -210,9 +262,9 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
   if (isSpyre(from) && isSpyre(destination)) {
     copyOnDevice(from, destination);
   } else if (isSpyre(from) && destination.is_cpu()) {
-    copyToHost(from, destination);
+    copyToHost(from, destination, nonBlocking);
   } else if (from.is_cpu() && isSpyre(destination)) {
-    copyToDevice(from, destination);
+    copyToDevice(from, destination, nonBlocking);
   } else {
     raise(error<6505>("a copy from {} to {} is not possible; go through the CPU",
                       source.device().str(), destination.device().str()));

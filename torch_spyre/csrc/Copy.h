@@ -25,12 +25,15 @@ at::Tensor hostImage(const at::Tensor &tensor);
 /// The tensor's view of hostImage().
 at::Tensor viewOfImage(const at::Tensor &image, const at::Tensor &tensor);
 
-void copyToDevice(const at::Tensor &host, const at::Tensor &tensor);
-void copyToHost(const at::Tensor &tensor, const at::Tensor &host);
+/// On the current stream of the device. \p nonBlocking: the call may return before the copy is
+/// done; \p host may then be changed at once unless it is pinned. A copy to host memory that is not
+/// pinned is always done when the call returns.
+void copyToDevice(const at::Tensor &host, const at::Tensor &tensor, bool nonBlocking = false);
+void copyToHost(const at::Tensor &tensor, const at::Tensor &host, bool nonBlocking = false);
 /// Same bits where the device formats are the same.
 void copyOnDevice(const at::Tensor &from, const at::Tensor &to);
 /// Any pair of CPU and spyre; \p source is broadcast.
-void copyTensor(const at::Tensor &source, const at::Tensor &destination);
+void copyTensor(const at::Tensor &source, const at::Tensor &destination, bool nonBlocking = false);
 
 /// A row-major tensor with the canonical layout and the same bits; the tensor itself if it is one.
 at::Tensor canonical(const at::Tensor &tensor);

@@ -1,32 +1,28 @@
 //===- Guard.cpp - current device, streams and events for torch -----------------------------===//
 //
-// Every operation has finished when its call returns, so a stream is a number and an event a time
-// stamp of the simulated clock; the pool has the documented shape (0 default, 1-32 low priority,
-// 33-64 high) so that programs written for it run unchanged.
+// Streams and events are those of the runtime; torch knows them by number and by pointer. A device
+// that was never used has no work, so asking about its streams does not open it.
 //===--------------------------------------------------------------------------------------------===//
 #include "Guard.h"
 
+#include "Errors.h"
+#include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "c10/core/impl/DeviceGuardImplInterface.h"
+#include "c10/util/Exception.h"
 
 #include <array>
-#include <atomic>
 
 namespace spyre::plugin {
 
 namespace {
 
 constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
-constexpr uint32_t kStreamsPerPriority = 32;
 
 /// -1 until the thread chooses: the process's default then.
 thread_local c10::DeviceIndex currentIndex = -1;
 thread_local std::array<c10::StreamId, runtime::kMaxCards> currentStreamIds = {};
-
-uint64_t simulatedNs(c10::DeviceIndex index) {
-  return deviceStarted(index) ? device(index)->counters().nanoseconds : 0;
-}
 
 /// The current device for -1. Throws E6509 when there is no such device.
 c10::DeviceIndex checkedIndex(c10::DeviceIndex index) {
@@ -42,11 +38,18 @@ c10::Stream makeStream(c10::DeviceIndex index, c10::StreamId id) {
 }
 
 c10::Stream nextStream(c10::Device where, bool highPriority) {
-  static std::atomic<uint32_t> next[runtime::kMaxCards][2] = {};
   const c10::DeviceIndex index = checkedIndex(where.index());
-  uint32_t slot = next[size_t(index)][highPriority ? 1 : 0]++ % kStreamsPerPriority;
-  return makeStream(index, 1 + slot + (highPriority ? kStreamsPerPriority : 0));
+  return makeStream(index, c10::StreamId(device(index)->streams().fromPool(highPriority)));
 }
+
+runtime::Streams &streamsOf(const c10::Stream &stream) {
+  return device(stream.device_index())->streams();
+}
+
+runtime::StreamId idOf(const c10::Stream &stream) { return runtime::StreamId(stream.id()); }
+
+/// What torch keeps as an event's pointer.
+runtime::EventRef &eventOf(void *event) { return *static_cast<runtime::EventRef *>(event); }
 
 struct GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kType; }
@@ -96,29 +99,49 @@ struct GuardImpl final : public c10::impl::DeviceGuardImplInterface {
     currentStreamIds[size_t(previous.device_index())] = stream.id();
     return previous;
   }
-  bool queryStream(const c10::Stream &) const override { return true; }
-  void synchronizeStream(const c10::Stream &) const override {}
-  void synchronizeDevice(const c10::DeviceIndex) const override {}
+  bool queryStream(const c10::Stream &stream) const override {
+    return !deviceStarted(stream.device_index()) || check(streamsOf(stream).query(idOf(stream)));
+  }
+  void synchronizeStream(const c10::Stream &stream) const override {
+    if (deviceStarted(stream.device_index())) {
+      check(streamsOf(stream).synchronize(idOf(stream)));
+    }
+  }
+  void synchronizeDevice(const c10::DeviceIndex index) const override {
+    plugin::synchronizeDevice(checkedIndex(index));
+  }
+  void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
+    deviceAllocator().recordStream(data, stream);
+  }
 
   void record(void **event, const c10::Stream &stream, const c10::DeviceIndex,
-              const c10::EventFlag) const override {
+              const c10::EventFlag flag) const override {
     if (*event == nullptr) {
-      *event = new uint64_t(0);
+      const bool timing = flag == c10::EventFlag::BACKEND_DEFAULT;
+      *event = new runtime::EventRef(std::make_shared<runtime::Event>(timing));
     }
-    *static_cast<uint64_t *>(*event) = simulatedNs(stream.device_index());
+    check(streamsOf(stream).recordEvent(eventOf(*event), idOf(stream)));
   }
   void destroyEvent(void *event, const c10::DeviceIndex) const noexcept override {
-    delete static_cast<uint64_t *>(event);
+    delete static_cast<runtime::EventRef *>(event);
   }
-  void block(void *, const c10::Stream &) const override {}
-  bool queryEvent(void *) const override { return true; }
-  void synchronizeEvent(void *) const override {}
+  void block(void *event, const c10::Stream &stream) const override {
+    if (event != nullptr) {
+      check(streamsOf(stream).waitEvent(idOf(stream), eventOf(event)));
+    }
+  }
+  bool queryEvent(void *event) const override {
+    return event == nullptr || check(eventOf(event)->query());
+  }
+  void synchronizeEvent(void *event) const override {
+    if (event != nullptr) {
+      check(eventOf(event)->synchronize());
+    }
+  }
   double elapsedTime(void *first, void *second, const c10::DeviceIndex) const override {
     TORCH_CHECK(first != nullptr && second != nullptr,
                 "Both events must be recorded before calculating elapsed time.");
-    constexpr double kNsPerMs = 1e6;
-    return (double(*static_cast<uint64_t *>(second)) - double(*static_cast<uint64_t *>(first))) /
-           kNsPerMs;
+    return check(runtime::Event::elapsedMilliseconds(*eventOf(first), *eventOf(second)));
   }
 };
 
@@ -135,6 +158,22 @@ c10::Device withIndex(std::optional<c10::Device> device) {
 void setCurrentDevice(c10::DeviceIndex index) {
   checkDeviceIndex(index);
   currentIndex = index;
+}
+
+runtime::StreamId currentStream(c10::DeviceIndex index) {
+  return runtime::StreamId(currentStreamIds[size_t(index)]);
+}
+
+void synchronizeDevice(c10::DeviceIndex index) {
+  if (index >= 0) {
+    checkDeviceIndex(index);
+  }
+  for (int i = 0; i < deviceCount(); ++i) {
+    const auto each = c10::DeviceIndex(i);
+    if ((index < 0 || index == each) && deviceStarted(each)) {
+      check(device(each)->streams().synchronizeAll());
+    }
+  }
 }
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, GuardImpl)

@@ -1,12 +1,14 @@
 //===- Kernels.cpp - operations every torch program needs before any arithmetic -------------===//
 //
 // Factories, copies, views and storage surgery, registered for PrivateUse1. Views are torch's own
-// functions: the layout belongs to the storage, so a view is metadata only.
+// functions: the layout belongs to the storage, so a view is metadata only; one that was given
+// another layout by name keeps it.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 
 #include "ATen/ops/_local_scalar_dense_native.h"
 #include "ATen/ops/_reshape_alias_native.h"
+#include "ATen/ops/alias_native.h"
 #include "ATen/ops/as_strided_native.h"
 #include "ATen/ops/is_set_to_native.h"
 #include "ATen/ops/scalar_tensor.h"
@@ -16,6 +18,7 @@
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
+#include "SpyreTensorImpl.h"
 #include "Types.h"
 #include "torch/library.h"
 
@@ -74,8 +77,8 @@ at::Tensor emptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
   return makeTensor(size, stride, type, withIndex(device), makeGeometry(size, stride, type));
 }
 
-at::Tensor copyFrom(const at::Tensor &self, const at::Tensor &dst, bool /*nonBlocking*/) {
-  copyTensor(self, dst);
+at::Tensor copyFrom(const at::Tensor &self, const at::Tensor &dst, bool nonBlocking) {
+  copyTensor(self, dst, nonBlocking);
   return dst;
 }
 
@@ -105,7 +108,21 @@ at::Tensor asStrided(const at::Tensor &self, c10::IntArrayRef size, c10::IntArra
                      std::optional<int64_t> offset) {
   TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
   checkBounds(self, size, stride, offset.value_or(self.storage_offset()));
-  return at::native::as_strided_tensorimpl(self, size, stride, offset);
+  return keepLayout(self, at::native::as_strided_tensorimpl(self, size, stride, offset));
+}
+
+at::Tensor view(const at::Tensor &self, c10::IntArrayRef size) {
+  return keepLayout(self, at::native::view(self, size));
+}
+
+at::Tensor alias(const at::Tensor &self) { return keepLayout(self, at::native::alias(self)); }
+
+at::Tensor reshapeAlias(const at::Tensor &self, c10::IntArrayRef size, c10::IntArrayRef stride) {
+  return keepLayout(self, at::native::_reshape_alias(self, size, stride));
+}
+
+at::Tensor unfold(const at::Tensor &self, int64_t dim, int64_t size, int64_t step) {
+  return keepLayout(self, at::native::unfold(self, dim, size, step));
 }
 
 at::Tensor viewDtype(const at::Tensor &self, c10::ScalarType dtype) {
@@ -114,8 +131,8 @@ at::Tensor viewDtype(const at::Tensor &self, c10::ScalarType dtype) {
                       "tensor.to(dtype), or view on the CPU",
                       c10::toString(self.scalar_type()), c10::toString(dtype)));
   }
-  return at::native::as_strided_tensorimpl(self, self.sizes(), self.strides(),
-                                           self.storage_offset());
+  return keepLayout(self, at::native::as_strided_tensorimpl(self, self.sizes(), self.strides(),
+                                                            self.storage_offset()));
 }
 
 /// Order of elements is kept as on the CPU; the storage only grows.
@@ -215,10 +232,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", copyFrom);
   m.impl("_copy_from_and_resize", copyFromAndResize);
   m.impl("as_strided", asStrided);
-  m.impl("view", at::native::view);
+  m.impl("view", view);
+  m.impl("alias", alias);
   m.impl("view.dtype", viewDtype);
-  m.impl("_reshape_alias", at::native::_reshape_alias);
-  m.impl("unfold", at::native::unfold);
+  m.impl("_reshape_alias", reshapeAlias);
+  m.impl("unfold", unfold);
   m.impl("resize_", resize);
   m.impl("set_.source_Storage_storage_offset", setStorageOffset);
   m.impl("set_.source_Storage", setStorage);

@@ -6,6 +6,7 @@
 #include "Errors.h"
 #include "Guard.h"
 #include "RuntimeState.h"
+#include "SpyreTensorImpl.h"
 #include "Types.h"
 #include "c10/core/Allocator.h"
 
@@ -96,7 +97,7 @@ public:
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
     checkDeviceIndex(index);
     size_t total = size_t(deviceDesc().ddrBytes);
-    size_t used = deviceStarted(index) ? device(index)->memoryStats().allocatedBytes : 0;
+    size_t used = deviceStarted(index) ? device(index)->memoryStats().allocatedNow() : 0;
     return {total - std::min(used, total), total};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -203,6 +204,10 @@ const runtime::BufferRef &bufferOf(const at::Tensor &tensor) {
 }
 
 const StorageGeometry &geometryOf(const at::Tensor &tensor) {
+  const auto *ours = dynamic_cast<const SpyreTensorImpl *>(tensor.unsafeGetTensorImpl());
+  if (ours != nullptr && ours->ownGeometry()) {
+    return *ours->ownGeometry();
+  }
   Allocation &allocation = allocationOf(tensor.storage());
   if (!allocation.geometry) {
     allocation.geometry =
@@ -249,9 +254,8 @@ c10::Storage makeStorage(StorageGeometry geometry, c10::ScalarType type, c10::De
 
 at::Tensor makeTensor(c10::IntArrayRef size, c10::IntArrayRef stride, c10::ScalarType type,
                       c10::Device device, StorageGeometry geometry) {
-  auto tensor = at::detail::make_tensor<c10::TensorImpl>(
-      makeStorage(std::move(geometry), type, device),
-      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(type));
+  auto tensor = at::detail::make_tensor<SpyreTensorImpl>(
+      makeStorage(std::move(geometry), type, device), c10::scalarTypeToTypeMeta(type));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(size, stride);
   return tensor;
 }

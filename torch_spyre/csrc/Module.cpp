@@ -155,13 +155,16 @@ PYBIND11_MODULE(_C, module) {
   bindRandom(module);
   bindLayout(module);
   bindGraph(module);
+  bindJobPlan(module);
+  bindViews(module);
+  bindStreams(module);
   bindCompat(module);
   bindSpec(module);
   module.def(
       "copy_tensor",
-      [](const at::Tensor &source, const at::Tensor &destination, bool) {
+      [](const at::Tensor &source, const at::Tensor &destination, bool nonBlocking) {
         py::gil_scoped_release release;
-        copyTensor(source, destination);
+        copyTensor(source, destination, nonBlocking);
       },
       py::arg("source"), py::arg("destination"), py::arg("non_blocking") = false);
   module.def("get_downcast_warning", &downcastWarning);

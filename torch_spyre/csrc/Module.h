@@ -9,6 +9,9 @@ void bindLayout(pybind11::module_ &module);
 void bindCards(pybind11::module_ &module);
 void bindCompat(pybind11::module_ &module);
 void bindGraph(pybind11::module_ &module);
+void bindJobPlan(pybind11::module_ &module);
+void bindViews(pybind11::module_ &module);
+void bindStreams(pybind11::module_ &module);
 void bindSpec(pybind11::module_ &module);
 
 } // namespace spyre::plugin

@@ -81,7 +81,7 @@ Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::str
   (kept ? hostCounters().compileCacheHits : hostCounters().compileCacheMisses) += 1;
   SPYRE_ASSIGN_OR_RETURN(record->result, std::move(result));
   SPYRE_ASSIGN_OR_RETURN(Program program,
-                         runtime::Executable::load(device(), record->result.artifacts));
+                         runtime::Executable::load(device(), record->result.artifacts, name));
   hostCounters().programsCompiled += kept ? 0 : 1;
   std::lock_guard<std::mutex> lock(shared().mutex);
   shared().last = std::move(record);
@@ -136,7 +136,7 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
                                  {desc.size, desc.stride, desc.layout}));
     outputBuffers.push_back(bufferOf(outputs.back()));
   }
-  check(program->run(inputBuffers, outputBuffers, host));
+  check(program->submit(currentStream(where.index()), inputBuffers, outputBuffers, host));
   publishUse();
   return outputs;
 }

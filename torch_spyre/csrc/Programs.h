@@ -33,7 +33,7 @@ struct CompileSettings {
   int64_t cores = 0;
   /// As in capi::CompileOptions.
   bool wholeGraphLayouts = true, sharePool = true;
-  bool symbolicArguments = false, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
+  bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
   std::string cacheDirectory = {};
   uint64_t cacheLimitBytes = capi::kDefaultCacheLimitBytes;
   std::vector<std::string> passPlugins = {};

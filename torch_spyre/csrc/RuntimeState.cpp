@@ -27,6 +27,7 @@ struct Slot {
   std::shared_ptr<runtime::Device> device;
   runtime::CardLock lock;
   std::shared_ptr<runtime::FaultInjector> faults;
+  std::shared_ptr<runtime::ControlBlockLog> blocks = std::make_shared<runtime::ControlBlockLog>();
   std::chrono::steady_clock::time_point opened;
   /// What counted before the user's last reset: spyre-smi shows everything since the start.
   runtime::DeviceCounters before;
@@ -113,8 +114,9 @@ Status openSlot(Slot &slot, int card) {
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Driver> driver,
                          runtime::createDriver("sim", deviceDesc(), options));
   slot.faults = std::make_shared<runtime::FaultInjector>();
-  slot.device = runtime::Device::create(runtime::createFaultDriver(std::move(driver), slot.faults),
-                                        options.threads);
+  driver = runtime::createFaultDriver(std::move(driver), slot.faults);
+  slot.device = runtime::Device::create(
+      runtime::recordControlBlocks(std::move(driver), slot.blocks), options.threads);
   slot.opened = std::chrono::steady_clock::now();
   return Status::success();
 }
@@ -234,6 +236,18 @@ void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan) {
   state().slots[size_t(index)].faults->arm(plan);
 }
 
+runtime::ControlBlockLog &controlBlocks(c10::DeviceIndex index) {
+  device(index);
+  return *state().slots[size_t(index)].blocks;
+}
+
+void shutDownDevices() noexcept {
+  forEachOpen([](size_t, Slot &slot) {
+    (void)slot.device->streams().synchronizeAll();
+    slot.device->streams().shutdown();
+  });
+}
+
 bool deviceStarted() { return state().started && !state().badFork; }
 
 bool deviceStarted(c10::DeviceIndex index) {
@@ -304,7 +318,8 @@ void publishSlot(size_t index, Slot &slot) {
   now.mode = cards().mode;
   now.machine = deviceDesc().name;
   const runtime::MemoryStats memory = slot.device->memoryStats();
-  now.reservedBytes = now.activeBytes = int64_t(memory.allocatedBytes);
+  now.reservedBytes = memory.reservedBytes[runtime::kAllPools].current;
+  now.activeBytes = memory.activeBytes[runtime::kAllPools].current;
   now.totalBytes = deviceDesc().ddrBytes;
   std::unique_lock<std::mutex> lock(slot.mutex);
   runtime::DeviceCounters counters = slot.before;

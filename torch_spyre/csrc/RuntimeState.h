@@ -16,6 +16,7 @@
 #pragma once
 
 #include "spyre/Runtime/Cards.h"
+#include "spyre/Runtime/ControlBlocks.h"
 #include "spyre/Runtime/Device.h"
 #include "spyre/Runtime/Faults.h"
 
@@ -52,6 +53,12 @@ const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index);
 const std::shared_ptr<runtime::Device> &device();
 /// Makes the device fail; see spyre/Runtime/Faults.h. Opens it.
 void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan);
+/// The log of the card's control blocks. Opens the device.
+runtime::ControlBlockLog &controlBlocks(c10::DeviceIndex index);
+/// Drops all work, errors, programs and memory of an open device; see docs/runtime/errors.md.
+void resetDevice(c10::DeviceIndex index);
+/// Waits for all work and ends the workers: before the interpreter goes.
+void shutDownDevices() noexcept;
 /// SPYRE_BACKEND_CMD; empty: the built-in back end.
 std::string backEndCommand();
 /// Sets the log level from the environment; called when the module is loaded.

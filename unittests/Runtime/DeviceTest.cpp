@@ -81,7 +81,7 @@ TEST(Device, BuffersKeepTheDeviceAlive) {
   BufferRef buffer = *device->allocate(256);
   device.reset();
   EXPECT_FALSE(state.destroyed);
-  EXPECT_EQ(buffer->device().memoryStats().allocations, 1u);
+  EXPECT_EQ(buffer->device().memoryStats().allocationsNow(), 1u);
   buffer.reset();
   EXPECT_TRUE(state.destroyed);
 }
@@ -91,13 +91,13 @@ TEST(Device, StatisticsFollowAllocations) {
   auto device = makeDevice(state);
   BufferRef first = *device->allocate(1);
   BufferRef second = *device->allocate(129);
-  EXPECT_EQ(device->memoryStats().allocatedBytes, 128u + 256u);
+  EXPECT_EQ(device->memoryStats().allocatedNow(), 128u + 256u);
   first.reset();
   const MemoryStats stats = device->memoryStats();
-  EXPECT_EQ(stats.allocatedBytes, 256u);
-  EXPECT_EQ(stats.peakAllocatedBytes, 384u);
-  EXPECT_EQ(stats.allocations, 1u);
-  EXPECT_EQ(stats.totalAllocations, 2u);
+  EXPECT_EQ(stats.allocatedNow(), 256u);
+  EXPECT_EQ(stats.allocatedBytes[kAllPools].peak, 384);
+  EXPECT_EQ(stats.allocationsNow(), 1u);
+  EXPECT_EQ(stats.allocation[kAllPools].allocated, 2);
 }
 
 TEST(Device, OutOfMemoryNamesRequestedFreeAndLargest) {
@@ -169,7 +169,7 @@ TEST(Device, ABlockThatCannotBeDiscardedIsNotUsedAgain) {
   state.failDiscard = true;
   buffer.reset();
   state.failDiscard = false;
-  EXPECT_EQ(device->memoryStats().allocations, 0u);
+  EXPECT_EQ(device->memoryStats().allocationsNow(), 0u);
   EXPECT_NE((*device->allocate(128))->physicalAddress(), address);
 }
 

@@ -90,7 +90,7 @@ TEST_F(ExecutableTest, CpuStepsRunBetweenLaunches) {
   ASSERT_TRUE(executable);
   const std::vector<uint16_t> x = testValues(1), y = testValues(2);
   BufferRef xs = upload(x), ys = upload(y), w = *device->allocate(512);
-  const uint64_t before = device->memoryStats().allocations;
+  const uint64_t before = device->memoryStats().allocationsNow();
   int depth = 0;
   std::function<Status(const spec::CpuStep &, const BufferLookup &)> twice =
       [&](const spec::CpuStep &step, const BufferLookup &bufferOf) {
@@ -114,7 +114,7 @@ TEST_F(ExecutableTest, CpuStepsRunBetweenLaunches) {
     ASSERT_EQ(valueAt(values, i), 3 * valueAt(x, i) + 2 * valueAt(y, i)) << i;
   }
   EXPECT_EQ(depth, 2);
-  EXPECT_EQ(device->memoryStats().allocations, before);
+  EXPECT_EQ(device->memoryStats().allocationsNow(), before);
 }
 
 TEST_F(ExecutableTest, CpuStepsNeedSomebodyToRunThem) {
@@ -126,26 +126,26 @@ TEST_F(ExecutableTest, CpuStepsNeedSomebodyToRunThem) {
   EXPECT_NE(status.text().find("twice (1x)"), std::string::npos) << status.message();
   EXPECT_EQ(device->counters().launches, 0u);
   // A failed step ends the run and leaves no memory behind.
-  const uint64_t before = device->memoryStats().allocations;
+  const uint64_t before = device->memoryStats().allocationsNow();
   status = executable->run(
       {x, y}, {w}, [](const spec::CpuStep &, const BufferLookup &) { return error<6515>("no"); });
   EXPECT_EQ(status.code(), 6515);
   EXPECT_NE(status.text().find("CPU step 'twice'"), std::string::npos) << status.message();
-  EXPECT_EQ(device->memoryStats().allocations, before);
+  EXPECT_EQ(device->memoryStats().allocationsNow(), before);
 }
 
 TEST_F(ExecutableTest, StepsOfOneDirectoryShareOneProgram) {
-  const uint64_t before = device->memoryStats().allocations;
+  const uint64_t before = device->memoryStats().allocationsNow();
   auto executable = load(chainArtifacts(desc));
-  EXPECT_EQ(device->memoryStats().allocations, before + 1);
+  EXPECT_EQ(device->memoryStats().allocationsNow(), before + 1);
   executable.reset();
-  EXPECT_EQ(device->memoryStats().allocations, before);
+  EXPECT_EQ(device->memoryStats().allocationsNow(), before);
 }
 
 TEST_F(ExecutableTest, PoolTakesSegmentZeroAndIsKept) {
   auto executable = load(poolArtifacts(desc, 3.5));
   ASSERT_TRUE(executable);
-  const uint64_t loaded = device->memoryStats().allocations;
+  const uint64_t loaded = device->memoryStats().allocationsNow();
   const std::vector<uint16_t> x = testValues(3), y = testValues(4);
   BufferRef xBuffer = upload(x), yBuffer = upload(y), z = *device->allocate(512);
   for (int round = 0; round < 2; ++round) {
@@ -155,7 +155,7 @@ TEST_F(ExecutableTest, PoolTakesSegmentZeroAndIsKept) {
     for (size_t i = 0; i < kTestElements; ++i) {
       ASSERT_EQ(valueAt(zValues, i), valueAt(x, i) + valueAt(y, i) + 3.5f) << i;
     }
-    EXPECT_EQ(device->memoryStats().allocations, loaded + 3 + 1) << "three tensors and the pool";
+    EXPECT_EQ(device->memoryStats().allocationsNow(), loaded + 3 + 1) << "three tensors and the pool";
   }
 }
 
@@ -210,7 +210,7 @@ TEST_F(ExecutableTest, RefusesDamagedArtifacts) {
   artifacts = good;
   artifacts[binary] += '\0';
   expectRefused(artifacts, 6202, "build the bundle again");
-  EXPECT_EQ(device->memoryStats().allocations, 0u) << "a failed load gives its memory back";
+  EXPECT_EQ(device->memoryStats().allocationsNow(), 0u) << "a failed load gives its memory back";
 }
 
 TEST_F(ExecutableTest, RefusesPlansThatLeaveTheAllocation) {
@@ -411,6 +411,38 @@ TEST_F(ExecutableTest, ConcurrentRunsDoNotMix) {
   }
   setLogLevel(LogLevel::Off);
   setLogSink(nullptr);
+}
+
+// The pool is the executable's own memory: runs that wait in different streams must not share it.
+TEST_F(ExecutableTest, QueuedRunsOfSeveralStreamsDoNotShareAPool) {
+  auto executable = load(poolArtifacts(desc, 1.5));
+  ASSERT_TRUE(executable);
+  std::vector<BufferRef> results;
+  for (int i = 0; i < 12; ++i) {
+    results.push_back(*device->allocate(512));
+    const Status status = executable->submit(
+        StreamId(i % 4), {upload(testValues(i)), upload(testValues(3))}, {results.back()});
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  ASSERT_TRUE(device->streams().synchronizeAll().ok());
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(valueAt(download(results[size_t(i)]), 9),
+              valueAt(testValues(i), 9) + valueAt(testValues(3), 9) + 1.5f);
+  }
+}
+
+TEST_F(ExecutableTest, EvictedProgramsAreLoadedAgain) {
+  auto executable = load(poolArtifacts(desc, 1.5));
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(1), y = testValues(2);
+  BufferRef a = upload(x), b = upload(y), z = *device->allocate(512);
+  const uint64_t before = device->memoryStats().allocatedNow();
+  ASSERT_TRUE(executable->submit(0, {a, b}, {z}).ok());
+  executable->evict();
+  ASSERT_TRUE(device->streams().synchronize(0).ok()) << "what was queued keeps its program";
+  EXPECT_LT(device->memoryStats().allocatedNow(), before);
+  ASSERT_TRUE(executable->run({a, b}, {z}).ok());
+  EXPECT_EQ(valueAt(download(z), 77), valueAt(x, 77) + valueAt(y, 77) + 1.5f);
 }
 
 } // namespace

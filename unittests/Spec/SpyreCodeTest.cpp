@@ -66,7 +66,8 @@ TEST(SpyreCode, IsStrict) {
                "more");
   EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"ComputeOnHost\""), 5201,
                "ComputeOnHost command missing 'ihandle' property");
-  EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"Jump\""), 5201, "command 'Jump' at step 0");
+  EXPECT_ERROR(failureAfter("\"ComputeOnDevice\"", "\"Jump\""), 5201,
+               "Step ordering violation at step 0: command 'Jump'");
   EXPECT_ERROR(
       failureAfter("{\"job_bin_ptr\": \"120259086336\"}", "{\"job_bin_ptr\": \"120260000000\"}"),
       5201, "outside the allocation");
@@ -111,7 +112,6 @@ TEST(SpyreCode, EveryRuleOfACorrectionIsChecked) {
   EXPECT_ERROR(failure("\"ohandle\": \"T1\",", ""), 5201,
                "ComputeOnHost command missing 'ohandle' property");
   EXPECT_ERROR(failure("\"size\": \"2048\"", "\"size\": \"99999999999\""), 5201, "more than");
-  EXPECT_ERROR(failure("\"correction\"", "\"vdci\""), 5201, "another back end");
   EXPECT_ERROR(failure("\"offset\": \"2040\"", "\"offset\": \"2048\""), 5201, "of 2048 bytes");
   EXPECT_ERROR(failure("\"offset\": \"2040\"", "\"offset\": \"2036\""), 5201, "of 2048 bytes");
   EXPECT_ERROR(failure("\"offset\": \"2040\"", "\"offset\": \"0\""), 5201, "of its own");
@@ -119,9 +119,21 @@ TEST(SpyreCode, EveryRuleOfACorrectionIsChecked) {
   EXPECT_ERROR(failure("\"dirn\": \"false\"", "\"dirn\": \"true\""), 5201, "to the device");
   EXPECT_ERROR(failure("\"host_handle\": \"T1\"", "\"host_handle\": \"T2\""), 5201, "'T2'");
   EXPECT_ERROR(failure("\"120259084288\"", "\"120259135000\""), 5201, "the allocation has");
-  EXPECT_ERROR(failure("\"DataTransfer\"", "\"ComputeOnDevice\""), 5201, "at step 1");
+  EXPECT_ERROR(failure("\"DataTransfer\"", "\"ComputeOnDevice\""), 5201,
+               "Step ordering violation at step 1");
   EXPECT_ERROR(failure("\"true\"", "\"maybe\""), 5201, "neither");
   SpyreCode jobless = correctedCode();
   jobless.jobs.clear();
-  EXPECT_ERROR(readSpyreCode(writeSpyreCode(jobless)).status(), 5201, "without a ComputeOnDevice");
+  EXPECT_ERROR(readSpyreCode(writeSpyreCode(jobless)).status(), 5201, "Incomplete step sequence");
+}
+
+// It can be shown by tools; that it cannot be launched is the runtime's to say.
+TEST(SpyreCode, ForeignCorrectionMetadataIsRead) {
+  std::string text = writeSpyreCode(correctedCode());
+  text.replace(text.find("\"correction\""), 12, "\"vdci\"");
+  Expected<SpyreCode> code = readSpyreCode(text);
+  ASSERT_TRUE(code.ok()) << code.status().message();
+  EXPECT_TRUE(code->correction->isForeign);
+  EXPECT_TRUE(code->correction->slots.empty());
+  EXPECT_EQ(*readSpyreCode(writeSpyreCode(*code)), *code);
 }

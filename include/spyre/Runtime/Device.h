@@ -8,6 +8,8 @@
 
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Status.h"
+#include "spyre/Runtime/Memory.h"
+#include "spyre/Runtime/Streams.h"
 
 #include <cstdint>
 #include <memory>
@@ -69,6 +71,8 @@ public:
                         const std::vector<SegmentBinding> &segments, uint32_t flags = 0) = 0;
   virtual DeviceCounters counters() const = 0;
   virtual void resetCounters() = 0;
+  /// Brings a card that refuses work back; contents of its memory may be lost.
+  virtual Status reset() { return Status::success(); }
 };
 
 struct DriverOptions {
@@ -89,6 +93,7 @@ Expected<std::unique_ptr<Driver>> createDriver(const std::string &name,
 uint64_t unsanitizedLaunches();
 
 class Device;
+struct MemoryBlock;
 
 /// A piece of device memory; freed when the last handle goes.
 class Buffer {
@@ -99,35 +104,45 @@ public:
   uint64_t bytes() const { return sizeBytes; }
   uint64_t physicalAddress() const { return address; }
   Device &device() const { return *owner; }
+  /// The tensor that owned it is gone: it no longer counts as allocated, and is free when the
+  /// operations that hold a handle have retired. May be called more than once.
+  void abandon();
 
 private:
   friend class Device;
-  Buffer(std::shared_ptr<Device> owner, uint64_t address, uint64_t sizeBytes)
-      : owner(std::move(owner)), address(address), sizeBytes(sizeBytes) {}
+  Buffer(std::shared_ptr<Device> owner, MemoryBlock *block, uint64_t sizeBytes,
+         uint64_t generation);
   std::shared_ptr<Device> owner;
+  MemoryBlock *block;
   uint64_t address;
   uint64_t sizeBytes;
+  /// Of the device when it was made; a reset makes the buffer useless.
+  uint64_t generation;
 };
 using BufferRef = std::shared_ptr<Buffer>;
 
-struct MemoryStats {
-  uint64_t allocatedBytes = 0, peakAllocatedBytes = 0;
-  uint64_t allocations = 0, totalAllocations = 0;
-};
-
-/// A driver plus an allocator and the host-side counters. Thread safe; one operation at a time.
+/// A driver plus an allocator, streams and the host-side counters. Thread safe. Copies and launches
+/// of this class happen at once, on the caller's thread: they are what the operations of streams()
+/// are made of.
 class Device : public std::enable_shared_from_this<Device> {
 public:
   /// \p threads as in DriverOptions: host threads of transfers, 0 = one per host core.
-  static std::shared_ptr<Device> create(std::unique_ptr<Driver> driver, uint32_t threads = 0);
+  static std::shared_ptr<Device> create(std::unique_ptr<Driver> driver, uint32_t threads = 0,
+                                        const StreamOptions &options = {});
   ~Device();
 
   const arch::DeviceDesc &desc() const;
   const char *driverName() const;
 
   /// At least one byte, rounded up to sticks. Fresh memory reads as zero and counts as never
-  /// written. Error: E6102 (out of device memory) with sizes in use.
-  Expected<BufferRef> allocate(uint64_t bytes);
+  /// written. When there is no room: gives cached chunks back, waits for buffers that queued work
+  /// still holds, calls the pressure handlers. \p stream and \p tag are for snapshots. Errors:
+  /// E6102 (out of device memory) with sizes in use, E6111 (larger than a segment).
+  Expected<BufferRef> allocate(uint64_t bytes, MemoryKind kind = MemoryKind::Tensor,
+                               StreamId stream = kDefaultStream,
+                               std::shared_ptr<const void> tag = nullptr);
+  /// Keeps the buffer until what was submitted to the stream so far has retired.
+  Status recordStream(const BufferRef &buffer, StreamId stream);
   /// Raw bytes at an offset of the buffer. Errors: E6103 (outside the buffer).
   Status copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data, uint64_t bytes);
   Status copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes);
@@ -150,15 +165,45 @@ public:
 
   DeviceCounters counters() const;
   void resetCounters();
+
   MemoryStats memoryStats() const;
+  /// Tensors or programs alone.
+  MemoryStats memoryStats(MemoryKind kind) const;
+  void resetPeakMemoryStats();
+  void resetAccumulatedMemoryStats();
+  MemoryInfo memoryInfo() const;
+  MemorySnapshot memorySnapshot() const;
+  /// Keeps the last \p maxEvents events for snapshots; 0: none. Forgets those kept.
+  void setMemoryHistory(size_t maxEvents);
+  std::string memorySummary() const;
+  /// Chunks without a live buffer go back to their regions.
+  void emptyCache();
+  /// Gives host memory behind freed buffers back; the worker does so when it has nothing to do.
+  void discardFreed();
+  /// Called without a lock when memory is short, in the order they were added; may free buffers.
+  uint64_t addPressureHandler(std::function<void()> handler);
+  uint64_t addOutOfMemoryObserver(OutOfMemoryObserver observer);
+  void removeHandler(uint64_t handler);
+
+  Streams &streams();
+  /// Waits for the running operation, drops the queued ones, clears errors and gives all memory
+  /// back: later use of a buffer made before is E6117. Error: E6112 inside an operation.
+  Status reset();
+  /// Counts resets, from 1.
+  uint64_t generation() const;
 
   /// For work on the host side of this device; made at the first call.
   ThreadPool &threadPool();
 
 private:
   friend class Buffer;
-  Device(std::unique_ptr<Driver> driver, uint32_t threads);
-  void release(uint64_t address, uint64_t bytes);
+  Device(std::unique_ptr<Driver> driver, uint32_t threads, const StreamOptions &options);
+  Status check(const BufferRef &buffer, const char *what) const;
+  template <typename Access>
+  Status copy(const char *what, const BufferRef &buffer, uint64_t offset, const void *data,
+              uint64_t bytes, Access &&access);
+  void abandon(Buffer &buffer);
+  void release(Buffer &buffer);
   struct State;
   std::unique_ptr<State> state;
 };

@@ -8,6 +8,7 @@
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Layout/Transfer.h"
 #include "spyre/Runtime/Device.h"
+#include "spyre/Runtime/Streams.h"
 #include "spyre/Spec/Model.h"
 
 #include <functional>
@@ -21,13 +22,16 @@ using HostStepRunner =
 
 class Executable {
 public:
+  /// \p label names its operations in errors and profiles; else its bundles' directories do.
   /// Errors: E6001-E6002 (model.json), E5201 (spyrecode.json), E6201 (compiled for another
   /// machine), E6202 (a binary is missing or has the wrong size).
   static Expected<std::shared_ptr<Executable>> load(std::shared_ptr<Device> device,
-                                                    const Artifacts &artifacts);
+                                                    const Artifacts &artifacts,
+                                                    const std::string &label = "");
   ~Executable();
 
   const spec::Model &model() const;
+  const std::shared_ptr<Device> &device() const;
 
   /// One buffer per input and output of the model, in order, at least layout.bytes() each. CPU
   /// steps are given to \p host, which may use the device, this executable included. Errors: E6203
@@ -35,6 +39,15 @@ public:
   /// reports.
   Status run(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
              const HostStepRunner &host = nullptr);
+  /// The same on a stream: every launch is an operation of its own, and the call returns when all
+  /// are queued. Before a CPU step it waits for the stream; the step runs on the caller's thread.
+  Status submit(StreamId stream, const std::vector<BufferRef> &inputs,
+                const std::vector<BufferRef> &outputs, const HostStepRunner &host = nullptr);
+
+  /// Takes the programs off the device; queued launches keep theirs, the next run loads them again.
+  void evict();
+  /// A number that grows with every run of any executable.
+  uint64_t lastUse() const;
 
 private:
   Executable();

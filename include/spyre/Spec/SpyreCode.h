@@ -36,6 +36,8 @@ struct ProgramCorrection {
   int64_t sizeBytes = 0;
   int64_t devicePointer = 0;
   std::vector<Slot> slots;
+  /// The metadata is another back end's: the plan can be looked at but not launched.
+  bool isForeign = false;
   bool operator==(const ProgramCorrection &) const = default;
 };
 

@@ -1,0 +1,94 @@
+//===- JobPlan.h - one kernel on the device, ready to be launched ---------------------------===//
+//
+// Carries out the preparation plan of a spyrecode.json: one allocation in the program segment, then
+// the binaries copied to where the plan says. What is left per launch is bind(), on the thread that
+// asks (placement of the arguments in segments, values of a program correction), and
+// BoundLaunch::run(), where and when the stream says.
+//
+// A correction is written into the program itself, so the writing and the jobs that read it are one
+// operation of the device: launches of one plan from several streams do not see each other's
+// values. The values wait in host buffers of a ring per stream, used again when their launch has
+// retired.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Base/Artifacts.h"
+#include "spyre/Runtime/Device.h"
+#include "spyre/Spec/SpyreCode.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spyre::runtime {
+
+class JobPlan;
+
+/// A launch whose arguments are fixed. Keeps its plan and its buffers alive.
+class BoundLaunch {
+public:
+  /// Corrects the program and runs its jobs. Errors: whatever the device reports.
+  Status run() const;
+
+private:
+  friend class JobPlan;
+  std::shared_ptr<JobPlan> plan;
+  std::vector<BufferRef> buffers;
+  std::vector<SegmentBinding> segments;
+  /// A buffer of the plan's ring; null without correction.
+  std::shared_ptr<const std::string> correction;
+};
+
+class JobPlan : public std::enable_shared_from_this<JobPlan> {
+public:
+  enum class StepKind { HostToDevice, DeviceToHost, Compute, HostCompute };
+  /// "H2D", "D2H", "Compute", "HostCompute"
+  static const char *stepName(StepKind kind);
+
+  /// \p code holds spyrecode.json and its binaries. Errors: E5201, E6202 (a binary is missing or
+  /// has another size), E6204 (a job without a program), and the allocator's.
+  static Expected<std::shared_ptr<JobPlan>> prepare(Device &device, const Artifacts &code);
+
+  const std::vector<StepKind> &steps() const { return kinds; }
+  /// Errors: E6207.
+  Expected<StepKind> step(int64_t index) const;
+  uint64_t allocationBytes() const { return program->bytes(); }
+  /// Host buffers in the rings of all streams.
+  size_t hostBuffers() const;
+
+  /// Fails (E6105, E6204) when a launch with so many tensors, with or without a pool, cannot work.
+  Status checkArguments(size_t count, bool hasPool) const;
+  /// \p pool may be null. Errors: as checkArguments, E6105 (a buffer is missing or lies on another
+  /// device).
+  Expected<BoundLaunch> bind(const std::vector<BufferRef> &arguments, const BufferRef &pool,
+                             uint32_t stream);
+
+private:
+  friend class BoundLaunch;
+  JobPlan() = default;
+  /// A program inside the allocation, relative to its start.
+  struct Job {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+  using Ring = std::vector<std::shared_ptr<std::string>>;
+  std::shared_ptr<const std::string> correctionValues(uint32_t stream, bool hasPool,
+                                                      const std::vector<int64_t> &addresses);
+  Status load(Device &device, const spec::SpyreCode &code, const Artifacts &files);
+
+  BufferRef program;
+  std::vector<Job> jobs;
+  std::vector<StepKind> kinds;
+  /// The last job leaves something in LX for the next launch.
+  bool nonTerminal = false;
+  std::optional<spec::ProgramCorrection> correction;
+  /// Held while a launch runs: what it wrote into the program must stay until its jobs are done.
+  std::mutex running;
+  mutable std::mutex ringMutex;
+  std::map<uint32_t, Ring> rings;
+};
+
+} // namespace spyre::runtime

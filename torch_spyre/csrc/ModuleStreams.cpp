@@ -1,0 +1,55 @@
+//===- ModuleStreams.cpp - waiting, resetting and watching a device, from Python ------------===//
+#include "Errors.h"
+#include "Guard.h"
+#include "Module.h"
+#include "RuntimeState.h"
+#include "torch/csrc/utils/pybind.h"
+
+namespace spyre::plugin {
+
+namespace {
+
+c10::DeviceIndex checkedIndex(int64_t index) {
+  checkDeviceIndex(index);
+  return c10::DeviceIndex(index);
+}
+
+std::vector<std::string> controlBlockTexts(int64_t index) {
+  std::vector<std::string> lines;
+  for (const runtime::ControlBlock &block : controlBlocks(checkedIndex(index)).blocks()) {
+    lines.push_back(runtime::toString(block));
+  }
+  return lines;
+}
+
+} // namespace
+
+void bindStreams(py::module_ &module) {
+  module.def(
+      "synchronize",
+      [](std::optional<int64_t> index) {
+        const c10::DeviceIndex device = index ? checkedIndex(*index) : c10::DeviceIndex(-1);
+        py::gil_scoped_release release;
+        synchronizeDevice(device);
+      },
+      py::arg("device") = py::none());
+  module.def(
+      "reset_device",
+      [](int64_t index) {
+        const c10::DeviceIndex device = checkedIndex(index);
+        py::gil_scoped_release release;
+        resetDevice(device);
+      },
+      py::arg("device"));
+  module.def("_shut_down", [] {
+    py::gil_scoped_release release;
+    shutDownDevices();
+  });
+  module.def(
+      "_record_control_blocks",
+      [](size_t count, int64_t index) { controlBlocks(checkedIndex(index)).keep(count); },
+      py::arg("count"), py::arg("device") = 0);
+  module.def("_control_blocks", &controlBlockTexts, py::arg("device") = 0);
+}
+
+} // namespace spyre::plugin
