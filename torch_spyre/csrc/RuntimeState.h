@@ -6,8 +6,8 @@
 //
 //   FLEX_DEVICE, AIU_WORLD_SIZE, SPYRE_DEVICES, LOCAL_RANK  see spyre/Runtime/Cards.h
 //   SPYRE_CARD_DIR     folder of locks and state files of cards (run-time or temporary folder)
-//   SPYRE_SMI          "1": tell spyre-smi about this process; "0": never; else if it is switched
-//   on IS_INDUCTOR_SPAWNED_SUBPROCESS  "1": a compile worker, which never opens a device
+//   SPYRE_SMI          "1": tell spyre-smi about this process; "0": never; else when it is on
+//   IS_INDUCTOR_SPAWNED_SUBPROCESS  "1": a compile worker, which never opens a device
 //   SPYRE_DEVICE_DESC  preset name or JSON file of the machine ("openspyre")
 //   SPYRE_SIM_THREADS  host threads of the simulator (one per host core)
 //   SPYRE_BACKEND_CMD  another back end, run as CMD --bundle -d DIR (the built-in one)
