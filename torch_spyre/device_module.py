@@ -85,7 +85,7 @@ def is_available():
 
 
 def is_initialized():
-    """The device is running in this process."""
+    """Devices can be used, or are in use, in this process."""
     return _C.is_started()
 
 
@@ -99,7 +99,7 @@ def _is_in_bad_fork():
 
 
 def _lazy_init():
-    """Starts the device unless it runs."""
+    """Called before the first use of a device; each card is opened when it is used itself."""
     _C.start_runtime()
     while _deferred:
         _deferred.pop(0)()

@@ -17,7 +17,7 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     return deviceStarted(index < 0 ? currentDevice() : index);
   }
-  void init() const override { device(); }
+  void init() const override { initialise(); }
 
   c10::DeviceIndex deviceCount() const override { return c10::DeviceIndex(plugin::deviceCount()); }
   c10::DeviceIndex getCurrentDevice() const override { return currentDevice(); }

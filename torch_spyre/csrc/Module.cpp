@@ -89,7 +89,7 @@ py::dict allocatorStats(int64_t index) {
 }
 
 void bindDevice(py::module_ &module) {
-  module.def("start_runtime", [] { device(); });
+  module.def("start_runtime", &initialise);
   module.def("in_bad_fork", &inBadFork);
   module.def("device_description", [] { return deviceDesc().toJson(); });
   module.def("counters", &countersDict);

@@ -46,7 +46,7 @@ void bindCards(py::module_ &module) {
     checkDeviceIndex(index);
     setCurrentDevice(c10::DeviceIndex(index));
   });
-  module.def("is_started", [] { return deviceStarted(); });
+  module.def("is_started", &initialised);
   module.def("_is_open", [](int64_t index) {
     checkDeviceIndex(index);
     return deviceStarted(c10::DeviceIndex(index));

@@ -87,9 +87,17 @@ at::Tensor emptyWithLayout(const Sizes &size, const Sizes &stride, c10::ScalarTy
   return makeTensor(size, stride, dtype, withIndex(device), {size, stride, layout});
 }
 
+/// As torch's own functions take it: an index, a text, a device or None.
+std::optional<c10::Device> deviceOf(const py::object &device) {
+  if (device.is_none()) {
+    return std::nullopt;
+  }
+  return py::module_::import("torch").attr("device")(device).cast<c10::Device>();
+}
+
 at::Tensor emptyWithLayoutOptions(const Sizes &size, const DeviceLayout &layout,
-                                  std::optional<c10::ScalarType> dtype,
-                                  std::optional<c10::Device> device, std::optional<bool> pinMemory,
+                                  std::optional<c10::ScalarType> dtype, const py::object &device,
+                                  std::optional<bool> pinMemory,
                                   std::optional<c10::MemoryFormat> format) {
   if (pinMemory && *pinMemory) {
     raise(error<6503>("Pin memory can only be on CPU; leave pin_memory out for a Spyre tensor"));
@@ -100,7 +108,8 @@ at::Tensor emptyWithLayoutOptions(const Sizes &size, const DeviceLayout &layout,
         "Spyre backend only supports contiguous memory format; leave memory_format out"));
   }
   return emptyWithLayout(size, rowMajorStrides(size),
-                         dtype.value_or(c10::get_default_dtype_as_scalartype()), layout, device);
+                         dtype.value_or(c10::get_default_dtype_as_scalartype()), layout,
+                         deviceOf(device));
 }
 
 DeviceLayout layoutOf(const at::Tensor &tensor) {

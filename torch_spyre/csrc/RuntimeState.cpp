@@ -38,6 +38,7 @@ struct Slot {
 /// Never destroyed: tensors of the interpreter may outlive static destructors.
 struct State {
   std::array<Slot, runtime::kMaxCards> slots;
+  std::atomic<bool> initialised{false};
   std::atomic<bool> started{false};
   std::atomic<bool> badFork{false};
   HostCounters counters;
@@ -199,6 +200,18 @@ int defaultDevice() {
       new Expected<int>(runtime::defaultDeviceIndex(cardVariables(), cards().cards.size()));
   check(index->status());
   return **index;
+}
+
+void initialise() {
+  checkProcess();
+  if (cards().cards.empty()) {
+    defaultDevice(); // says that there are none
+  }
+  state().initialised = true;
+}
+
+bool initialised() {
+  return (state().initialised || state().started) && !state().badFork && !isCompileWorker();
 }
 
 const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index) {

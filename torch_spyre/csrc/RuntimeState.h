@@ -6,8 +6,8 @@
 //
 //   FLEX_DEVICE, AIU_WORLD_SIZE, SPYRE_DEVICES, LOCAL_RANK  see spyre/Runtime/Cards.h
 //   SPYRE_CARD_DIR     folder of locks and state files of cards (run-time or temporary folder)
-//   SPYRE_SMI          "1": tell spyre-smi about this process; "0": never; else if it is switched
-//   on IS_INDUCTOR_SPAWNED_SUBPROCESS  "1": a compile worker, which never opens a device
+//   SPYRE_SMI          "1": tell spyre-smi about this process; "0": never; else when it is on
+//   IS_INDUCTOR_SPAWNED_SUBPROCESS  "1": a compile worker, which never opens a device
 //   SPYRE_DEVICE_DESC  preset name or JSON file of the machine ("openspyre")
 //   SPYRE_SIM_THREADS  host threads of the simulator (one per host core)
 //   SPYRE_BACKEND_CMD  another back end, run as CMD --bundle -d DIR (the built-in one)
@@ -41,6 +41,11 @@ int deviceCount() noexcept;
 int defaultDevice();
 /// Visible cards. Throws when the environment is at fault.
 const runtime::CardList &cards();
+/// What torch calls before the first use of any device: throws where no use is possible, and opens
+/// none, as it is not known yet which one is meant.
+void initialise();
+/// initialise() was called, or a device is open; not in a forked child of such a process.
+bool initialised();
 /// Opens the device if need be. Throws E6501 in a child forked after the first was opened, E6521 in
 /// a compile worker, E6144 when another process has the card.
 const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index);
@@ -58,7 +63,7 @@ void shutDownDevices() noexcept;
 std::string backEndCommand();
 /// Sets the log level from the environment; called when the module is loaded.
 void configureLog();
-/// Any of them, or this one.
+/// Any of them is open, or this one.
 bool deviceStarted();
 bool deviceStarted(c10::DeviceIndex index);
 bool inBadFork();

@@ -87,6 +87,7 @@ public:
   }
   DeviceCounters counters() const override { return inner->counters(); }
   void resetCounters() override { inner->resetCounters(); }
+  Status reset() override { return inner->reset(); }
 
 private:
   std::unique_ptr<Driver> inner;
