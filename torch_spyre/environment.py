@@ -41,7 +41,6 @@ _DEVICE = [
         ("warn", "error", "silent"),
     ),
     Variable("TORCH_SPYRE_DOWNCAST_WARN", True, "warning when int64 becomes 32 bits", "flag"),
-    Variable("TORCH_SPYRE_DISABLE_AUTO_PIN", False, "results of .cpu() in pageable memory", "flag"),
 ]
 _LOGS = [
     Variable("TORCH_SPYRE_DEBUG", False, "all logs at DEBUG", "flag"),

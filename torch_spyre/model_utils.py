@@ -5,6 +5,7 @@ along ``out_features`` (``dim_order=[1, 0]``), so that no product has to rearran
 """
 
 import functools
+import threading
 
 import torch
 
@@ -25,20 +26,25 @@ def _dma_to_spyre_dim_order_swapped(weight, target_dtype=None):
     dtype = _checked_dtype(weight, target_dtype)
     source = weight.detach().to(dtype).contiguous()
     layout = _C.SpyreTensorLayout(list(source.shape), list(source.stride()), dtype, [1, 0])
-    return source.to(DEVICE_NAME, device_layout=layout)
+    return source.to(_current(), device_layout=layout)
+
+
+def _current():
+    return torch.device(DEVICE_NAME, torch.spyre.current_device())
 
 
 def _moved(tensor, dtype, is_weight):
     if is_weight and tensor.dim() == 2:
         return _dma_to_spyre_dim_order_swapped(tensor, dtype)
-    return tensor.detach().to(_checked_dtype(tensor, dtype)).to(DEVICE_NAME)
+    return tensor.detach().to(_checked_dtype(tensor, dtype)).to(_current())
 
 
-def _is_done(tensor, dtype):
-    return tensor.device.type == DEVICE_NAME and tensor.dtype == _checked_dtype(tensor, dtype)
+def _is_done(tensor, dtype, index):
+    there = tensor.device.type == DEVICE_NAME and tensor.device.index == index
+    return there and tensor.dtype == _checked_dtype(tensor, dtype)
 
 
-def load_model_to_spyre(model, dtype=None):
+def load_model_to_spyre(model, dtype=None, device=None):
     """Moves all parameters and buffers in place and returns ``model``. Tied tensors stay tied,
     parameters stay the objects they were (an optimiser keeps them) unless autograd holds them, and
     what is there already stays."""
@@ -48,9 +54,10 @@ def load_model_to_spyre(model, dtype=None):
     everything = [*model.parameters(), *model.buffers()]
     for tensor in everything:
         _checked_dtype(tensor, dtype)  # all of it before the first one moves
-    with torch.no_grad():
+    with torch.no_grad(), torch.spyre.device(device):
+        index = torch.spyre.current_device()
         for tensor in everything:
-            if not _is_done(tensor, dtype):
+            if not _is_done(tensor, dtype, index):
                 moved = _moved(tensor, dtype, id(tensor) in weights)
                 if isinstance(tensor, torch.nn.Parameter):
                     moved = torch.nn.Parameter(moved, tensor.requires_grad)
@@ -83,13 +90,49 @@ def patch_module_to_for_spyre():
         device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
         if device is None or device.type != DEVICE_NAME or memory_format is not None:
             return original(self, *args, **kwargs)
-        return load_model_to_spyre(self, dtype)
+        return load_model_to_spyre(self, dtype, device)
 
     def spyre(self, device=None):
         """``to("spyre")``, with the layouts of products."""
-        return self.to(torch.device(DEVICE_NAME, device) if isinstance(device, int) else
-                       device or DEVICE_NAME)
+        if isinstance(device, int):
+            device = torch.device(DEVICE_NAME, device)
+        return self.to(device or DEVICE_NAME)
 
     to._spyre_patched = True
     torch.nn.Module.to = to
     torch.nn.Module.spyre = spyre
+    torch.nn.Module._apply = _keep_ties(torch.nn.Module._apply)
+
+
+def _places(model):
+    """Parameter -> where it is, of parameters in several places, if the model is on the device."""
+    places = {}
+    on_device = False
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                on_device |= parameter.device.type == DEVICE_NAME
+                places.setdefault(parameter, []).append((module, name))
+    return [spots for spots in places.values() if len(spots) > 1] if on_device else []
+
+
+def _keep_ties(original):
+    """Between this device and another torch makes a parameter anew in each place that has it."""
+    active = threading.local()
+
+    @functools.wraps(original)
+    def _apply(self, fn, recurse=True):
+        if getattr(active, "inside", False):
+            return original(self, fn, recurse)
+        active.inside = True
+        try:
+            tied = _places(self)
+            result = original(self, fn, recurse)
+        finally:
+            active.inside = False
+        for (first, key), *others in tied:
+            for module, name in others:
+                module._parameters[name] = first._parameters[key]
+        return result
+
+    return _apply

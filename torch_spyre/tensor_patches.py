@@ -41,11 +41,12 @@ def _to_with_layout(tensor, layout, args, kwargs):
     device = torch._C._nn._parse_to(*args, **_without_layout(kwargs))[0] or tensor.device
     if device.type != DEVICE_NAME:
         raise ValueError(f"device_layout is for {DEVICE_NAME} tensors, not for {device}")
-    if _is_spyre(tensor) and dtype == tensor.dtype and not kwargs.get("copy", False):
-        if _C.get_spyre_tensor_layout(tensor) == layout:
-            return tensor
-    result = _C.spyre_empty_with_layout(tensor.size(), tensor.stride(), dtype, layout)
-    with torch.no_grad():
+    with torch.no_grad(), torch.spyre.device(device):
+        index = torch.spyre.current_device()
+        if _is_spyre(tensor) and tensor.device.index == index and dtype == tensor.dtype:
+            if not kwargs.get("copy", False) and _C.get_spyre_tensor_layout(tensor) == layout:
+                return tensor
+        result = _C.spyre_empty_with_layout(tensor.size(), tensor.stride(), dtype, layout)
         result.copy_(tensor)
     return result
 

@@ -240,6 +240,10 @@ py::dict hostMemoryStats() {
 
 void bindMemory(py::module_ &module) {
   module.def("_memory_stats", &memoryStats, py::arg("device"));
+  module.def(
+      "_memory_info",
+      [](int index) { return deviceAllocator().getMemoryInfo(c10::DeviceIndex(index)); },
+      py::arg("device"));
   module.def("_memory_snapshot", &memorySnapshot);
   module.def("_record_memory_history", &recordMemoryHistory, py::arg("max_entries"));
   module.def("_host_memory_stats", &hostMemoryStats);
