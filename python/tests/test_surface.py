@@ -35,7 +35,7 @@ torch.spyre.memory_stats(), torch.spyre.memory_summary(), torch.spyre.memory_sna
 torch.spyre.empty_cache(), torch.spyre.mem_get_info(), torch.spyre.ipc_collect()
 torch.spyre.show_config(), torch.spyre.memory._record_memory_history(None)
 torch.spyre.get_device_properties(), torch.spyre.host_memory_stats(), torch.spyre.synchronize()
-torch.spyre.current_stream(), torch.spyre.default_stream(), torch.spyre.Stream()
+torch.spyre.Stream, torch.spyre.Event, torch.spyre.current_stream  # calling them may start it
 torch.spyre.logging, torch.spyre.profiler.is_available()
 assert not torch.spyre.is_initialized()
 """,

@@ -44,6 +44,19 @@ void seed(uint64_t value, int index) {
   generator.set_current_seed(value);
 }
 
+/// The state in the CPU's own form: compiled CPU steps draw from the CPU's default generator.
+at::Tensor hostRngState(int index) {
+  at::Generator generator = hostGenerator(defaultGenerator(c10::DeviceIndex(index)));
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void setHostRngState(const at::Tensor &state, int index) {
+  at::Generator generator = hostGenerator(defaultGenerator(c10::DeviceIndex(index)));
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
 void seedAll(uint64_t value) {
   const int count = c10::impl::VirtualGuardImpl(c10::DeviceType::PrivateUse1).deviceCount();
   for (int index = 0; index < count; ++index) {
@@ -57,6 +70,9 @@ void bindRandom(py::module_ &module) {
   module.def("manual_seed_all", &seedAll, py::arg("seed"));
   module.def("get_rng_state", &rngState, py::arg("device") = current);
   module.def("set_rng_state", &setRngState, py::arg("new_state"), py::arg("device") = current);
+  module.def("_get_host_rng_state", &hostRngState, py::arg("device") = current);
+  module.def("_set_host_rng_state", &setHostRngState, py::arg("new_state"),
+             py::arg("device") = current);
   module.def(
       "initial_seed",
       [](int index) { return defaultGenerator(c10::DeviceIndex(index)).current_seed(); },
