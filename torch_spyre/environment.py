@@ -5,7 +5,6 @@ ours and is none of them gets a warning with the nearest one.
 """
 
 import dataclasses
-import difflib
 import os
 
 TRUE = ("1", "true", "on", "yes")
@@ -140,6 +139,8 @@ def effective(environment=os.environ):
 
 def unknown_names(environment=os.environ):
     """(name, nearest valid name or None) of variables that begin like ours and are not."""
+    import difflib
+
     own = [name for name in VARIABLES if name.startswith(_OWN_PREFIX)]
     result = []
     for name in sorted(environment):

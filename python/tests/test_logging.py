@@ -57,7 +57,19 @@ def test_lines_of_the_libraries_follow_the_levels(logs, tmp_path, capfd):
     assert "spyre debug runtime launch" in text
     assert "spyre debug runtime launch" in (tmp_path / "log.txt").read_text()
     logs.disable("runtime")
-    x + x
+    logs.enable("device")
+    logs.enable("execution")
+    del x
+    torch.ones(3).to("spyre").cpu()
+    text = capfd.readouterr().err
+    for line in ("device free token=", "device alloc token=", "execution h2d bytes=128 size=[3]"):
+        assert f"spyre debug {line}" in text, text
+    assert "execution d2h bytes=128 size=[3] layout=(3, [1, 32], [32, 1]" in text
+    assert "runtime" not in text
+    logs.disable("spyre")
+    for name in logs.list_components():
+        logs.disable(name)
+    torch.ones(3).to("spyre").cpu()
     assert capfd.readouterr().err == ""
 
 

@@ -1,6 +1,7 @@
 //===- Copy.cpp - transfers -----------------------------------------------------------------===//
 #include "Copy.h"
 
+#include "spyre/Base/Log.h"
 #include "spyre/Runtime/TensorTransfer.h"
 
 #include "ATen/ops/empty.h"
@@ -11,6 +12,7 @@
 #include "RuntimeState.h"
 #include "Types.h"
 #include "c10/util/Exception.h"
+#include "fmt/ranges.h"
 
 #include <atomic>
 
@@ -32,10 +34,19 @@ layout::HostTensorRef hostRef(const at::Tensor &host, HostType type) {
   return ref;
 }
 
+void logCopy(const char *direction, const layout::HostTensorRef &host,
+             const layout::DeviceLayout &layout) {
+  if (logLevel() >= LogLevel::Debug) {
+    log(LogLevel::Debug, "execution", "{} bytes={} size=[{}] layout={}", direction, layout.bytes(),
+        fmt::join(host.size, ","), layout.toTuple());
+  }
+}
+
 /// The whole storage of \p tensor, in \p layout, from and to \p host.
 void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
             const layout::DeviceLayout &layout) {
   RECORD_FUNCTION("launch::H2D", c10::ArrayRef<const c10::IValue>{});
+  logCopy("h2d", host, layout);
   check(runtime::uploadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
   hostCounters().h2dBytes += uint64_t(layout.bytes());
 }
@@ -43,6 +54,7 @@ void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
 void download(const at::Tensor &tensor, const layout::DeviceLayout &layout,
               const layout::HostTensorRef &host) {
   RECORD_FUNCTION("launch::D2H", c10::ArrayRef<const c10::IValue>{});
+  logCopy("d2h", host, layout);
   check(runtime::downloadTensor(bufferOf(tensor), layout, geometryOf(tensor).stride, host));
   hostCounters().d2hBytes += uint64_t(layout.bytes());
 }

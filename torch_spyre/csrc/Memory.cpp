@@ -1,6 +1,7 @@
 //===- Memory.cpp - allocator bridge, tokens, storage geometry ------------------------------===//
 #include "Memory.h"
 
+#include "spyre/Base/Log.h"
 #include "spyre/Base/Math.h"
 
 #include "Errors.h"
@@ -46,6 +47,8 @@ public:
     giveToken(allocation, allocation.bytes);
     change(int64_t(allocation.buffer->bytes()));
     report(allocation, int64_t(allocation.buffer->bytes()));
+    log(LogLevel::Debug, "device", "alloc token={:#x} bytes={}", allocation.token,
+        allocation.buffer->bytes());
     addMemoryEvent("alloc", allocation.deviceIndex, allocation.token, allocation.buffer->bytes(),
                    allocation.frames);
   }
@@ -68,6 +71,8 @@ public:
     if (owned->buffer) {
       change(-int64_t(owned->buffer->bytes()));
       report(*owned, -int64_t(owned->buffer->bytes()));
+      log(LogLevel::Debug, "device", "free token={:#x} bytes={}", owned->token,
+          owned->buffer->bytes());
       for (const char *action : {"free_requested", "free_completed"}) {
         addMemoryEvent(action, owned->deviceIndex, owned->token, owned->buffer->bytes(),
                        owned->frames);
