@@ -257,6 +257,8 @@ def __getattr__(name):
         value = module if name in _SUBMODULES else getattr(module, name)
         globals()[name] = value
         return value
+    if name == "_initialized":  # torch.utils.checkpoint asks before it keeps the RNG state
+        return _C.is_started()
     if name == "default_generators":
         return tuple(default_generator(index) for index in range(_C.device_count()))
     # Public names of the extension; torch probes private ones, which must not resolve by accident.

@@ -5,7 +5,6 @@ ours and is none of them gets a warning with the nearest one.
 """
 
 import dataclasses
-import difflib
 import os
 
 TRUE = ("1", "true", "on", "yes")
@@ -41,7 +40,6 @@ _DEVICE = [
         ("warn", "error", "silent"),
     ),
     Variable("TORCH_SPYRE_DOWNCAST_WARN", True, "warning when int64 becomes 32 bits", "flag"),
-    Variable("TORCH_SPYRE_DISABLE_AUTO_PIN", False, "results of .cpu() in pageable memory", "flag"),
 ]
 _LOGS = [
     Variable("TORCH_SPYRE_DEBUG", False, "all logs at DEBUG", "flag"),
@@ -141,6 +139,8 @@ def effective(environment=os.environ):
 
 def unknown_names(environment=os.environ):
     """(name, nearest valid name or None) of variables that begin like ours and are not."""
+    import difflib
+
     own = [name for name in VARIABLES if name.startswith(_OWN_PREFIX)]
     result = []
     for name in sorted(environment):

@@ -31,7 +31,7 @@ _CPP = {
     "cache": "spyre.inductor",
     "backend": "spyre.inductor.codegen",
     "runtime": "spyre.runtime",
-    "launch": "spyre.execution",
+    "execution": "spyre.execution",
     "device": "spyre.device",
 }
 _FORMAT = logging.Formatter("[%(levelname)s] [%(name)s] %(message)s")

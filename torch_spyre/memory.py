@@ -71,7 +71,7 @@ def max_memory_cached(device=None):
 
 def mem_get_info(device=None):
     """(free, total) bytes of device memory."""
-    return torch.accelerator.get_memory_info(_index(device))
+    return _C._memory_info(_index(device))
 
 
 get_memory_info = mem_get_info

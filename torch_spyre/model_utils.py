@@ -5,6 +5,7 @@ along ``out_features`` (``dim_order=[1, 0]``), so that no product has to rearran
 """
 
 import functools
+import threading
 
 import torch
 
@@ -96,9 +97,45 @@ def patch_module_to_for_spyre():
 
     def spyre(self, device=None):
         """``to("spyre")``, with the layouts of products."""
-        return self.to(torch.device(DEVICE_NAME, device) if isinstance(device, int) else
-                       device or DEVICE_NAME)
+        if isinstance(device, int):
+            device = torch.device(DEVICE_NAME, device)
+        return self.to(device or DEVICE_NAME)
 
     to._spyre_patched = True
     torch.nn.Module.to = to
     torch.nn.Module.spyre = spyre
+    torch.nn.Module._apply = _keep_ties(torch.nn.Module._apply)
+
+
+def _places(model):
+    """Parameter -> where it is, of parameters in several places, if the model is on the device."""
+    places = {}
+    on_device = False
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                on_device |= parameter.device.type == DEVICE_NAME
+                places.setdefault(parameter, []).append((module, name))
+    return [spots for spots in places.values() if len(spots) > 1] if on_device else []
+
+
+def _keep_ties(original):
+    """Between this device and another torch makes a parameter anew in each place that has it."""
+    active = threading.local()
+
+    @functools.wraps(original)
+    def _apply(self, fn, recurse=True):
+        if getattr(active, "inside", False):
+            return original(self, fn, recurse)
+        active.inside = True
+        try:
+            tied = _places(self)
+            result = original(self, fn, recurse)
+        finally:
+            active.inside = False
+        for (first, key), *others in tied:
+            for module, name in others:
+                module._parameters[name] = first._parameters[key]
+        return result
+
+    return _apply

@@ -35,8 +35,10 @@ _REFUSED = {
 }
 
 
-def _is_spyre(storage):
-    return getattr(storage, "device", None) is not None and storage.device.type == DEVICE_NAME
+def _is_spyre(value):
+    """Of a storage of either kind or a tensor; asking a typed storage for its device warns."""
+    device = getattr(getattr(value, "_untyped_storage", value), "device", None)
+    return device is not None and device.type == DEVICE_NAME
 
 
 def _refuse(what):
@@ -100,7 +102,8 @@ def _text(storage):
 
 
 def _typed_text(storage):
-    return f"[{torch.typename(storage)}(dtype={storage.dtype}, device={storage.device})]"
+    device = storage._untyped_storage.device
+    return f"[{torch.typename(storage)}(dtype={storage.dtype}, device={device})]"
 
 
 def _no_dlpack(self, *_args, **_kwargs):

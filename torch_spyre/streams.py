@@ -71,27 +71,27 @@ class Stream(torch.Stream):
         return f"<torch_spyre.Stream device={self.device_index} id={self.stream_id}>"
 
 
-class Event(torch.Event):
-    """A point in the work of a stream."""
+class _EventType(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, torch.Event) and value.device.type == DEVICE_NAME
 
-    def __new__(cls, enable_timing=False, blocking=False, interprocess=False, device=None):
+
+class Event(metaclass=_EventType):
+    """A point in the work of a stream: a torch.Event of this device, not a subclass, because torch
+    measures time between objects of exactly its own type."""
+
+    def __new__(cls, enable_timing=False, blocking=False, interprocess=False):
         if interprocess:
             raise RuntimeError(
                 "SPYRE-E6555: events of other processes are not supported; leave interprocess out"
             )
-        return super().__new__(
-            cls, device=DEVICE_NAME, enable_timing=enable_timing, blocking=blocking
-        )
+        return torch.Event(DEVICE_NAME, enable_timing=enable_timing, blocking=blocking)
 
     @classmethod
     def from_ipc_handle(cls, device, handle):
-        raise RuntimeError("SPYRE-E6555: events of other processes are not supported")
-
-    def ipc_handle(self):
-        raise RuntimeError("SPYRE-E6555: events of other processes are not supported")
-
-    def __repr__(self):
-        return "<torch_spyre.Event>"
+        raise RuntimeError(
+            "SPYRE-E6555: events of other processes are not supported; synchronize and send a message"
+        )
 
 
 def stream(s):

@@ -167,3 +167,16 @@ assert torch.spyre.is_initialized() and called == [1]
 torch.spyre._lazy_call(lambda: called.append(2))
 assert called == [1, 2]
 """)
+
+
+def test_compiled_graphs_draw_from_the_device():
+    function = torch.compile(lambda t: t + torch.randn_like(t))
+    x = torch.zeros(3, 5, device="spyre")
+    cpu = torch.get_rng_state()
+    drawn = []
+    for _ in range(2):
+        torch.spyre.manual_seed(12)
+        drawn.append(function(x).cpu())
+    assert torch.equal(*drawn) and drawn[0].count_nonzero() == 15
+    assert torch.equal(drawn[0], torch.randn(3, 5, generator=torch.Generator().manual_seed(12)))
+    assert torch.equal(cpu, torch.get_rng_state())

@@ -343,7 +343,7 @@ def test_data_pointers_are_tokens():
     assert x.data_ptr() > 1 << 48 and x[1].data_ptr() - x.data_ptr() == 128
     assert x.untyped_storage().nbytes() == 8192
     assert torch.empty(0, device="spyre").data_ptr() == 0
-    with pytest.raises(RuntimeError, match="SPYRE-E6502"):
+    with pytest.raises(RuntimeError, match="SPYRE-E6556"):
         x.untyped_storage().tolist()
 
 

@@ -263,11 +263,11 @@ def _device_random_numbers(target):
         yield
         return
     before = torch.get_rng_state()
-    torch.set_rng_state(torch.spyre.get_rng_state())
+    torch.set_rng_state(_C._get_host_rng_state())
     try:
         yield
     finally:
-        torch.spyre.set_rng_state(torch.get_rng_state())
+        _C._set_host_rng_state(torch.get_rng_state())
         torch.set_rng_state(before)
 
 

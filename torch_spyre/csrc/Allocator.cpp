@@ -1,6 +1,7 @@
 //===- Allocator.cpp - tokens, and figures in torch's own structures ------------------------===//
 #include "Allocator.h"
 
+#include "spyre/Base/Log.h"
 #include "spyre/Base/Math.h"
 
 #include "Errors.h"
@@ -100,6 +101,8 @@ void SpyreAllocator::obtain(Allocation &allocation) {
     giveToken(allocation, allocation.bytes);
   }
   reportToProfiler(allocation, int64_t(allocation.buffer->bytes()));
+  log(LogLevel::Debug, "device", "alloc token={:#x} bytes={}", allocation.token,
+      allocation.buffer->bytes());
 }
 
 c10::DataPtr SpyreAllocator::reserve(std::unique_ptr<Allocation> allocation, size_t mostBytes) {
@@ -127,6 +130,8 @@ void SpyreAllocator::release(Allocation *allocation) {
   if (owned->buffer && !inBadFork()) {
     owned->buffer->abandon();
     reportToProfiler(*owned, -int64_t(owned->buffer->bytes()));
+    log(LogLevel::Debug, "device", "free token={:#x} bytes={}", owned->token,
+        owned->buffer->bytes());
   }
 }
 

@@ -1,6 +1,7 @@
 //===- Copy.cpp - transfers -----------------------------------------------------------------===//
 #include "Copy.h"
 
+#include "spyre/Base/Log.h"
 #include "spyre/Runtime/TensorTransfer.h"
 
 #include "ATen/ops/empty.h"
@@ -12,6 +13,7 @@
 #include "RuntimeState.h"
 #include "Types.h"
 #include "c10/util/Exception.h"
+#include "fmt/ranges.h"
 
 #include <atomic>
 
@@ -51,10 +53,19 @@ void enqueue(const at::Tensor &tensor, runtime::Operation operation, Wait wait) 
                           : streams.submit(currentStream(index), std::move(operation)));
 }
 
+void logCopy(const char *direction, const layout::HostTensorRef &host,
+             const layout::DeviceLayout &layout) {
+  if (logLevel() >= LogLevel::Debug) {
+    log(LogLevel::Debug, "execution", "{} bytes={} size=[{}] layout={}", direction, layout.bytes(),
+        fmt::join(host.size, ","), layout.toTuple());
+  }
+}
+
 /// The whole storage of \p tensor, in \p layout, from and to \p host.
 void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
             const layout::DeviceLayout &layout, HostMemory memory, Wait wait) {
   RECORD_FUNCTION("launch::H2D", c10::ArrayRef<const c10::IValue>{});
+  logCopy("h2d", host, layout);
   runtime::Operation operation;
   operation.name = "launch::H2D";
   operation.engine = runtime::Engine::HostToDevice;
@@ -70,6 +81,7 @@ void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
 void download(const at::Tensor &tensor, const layout::DeviceLayout &layout,
               const layout::HostTensorRef &host, HostMemory memory, Wait wait) {
   RECORD_FUNCTION("launch::D2H", c10::ArrayRef<const c10::IValue>{});
+  logCopy("d2h", host, layout);
   runtime::Operation operation;
   operation.name = "launch::D2H";
   operation.engine = runtime::Engine::DeviceToHost;

@@ -1,6 +1,7 @@
 //===- Memory.cpp - storages and where their elements lie -----------------------------------===//
 #include "Memory.h"
 
+#include "spyre/Base/Log.h"
 #include "spyre/Base/Math.h"
 
 #include "Allocator.h"

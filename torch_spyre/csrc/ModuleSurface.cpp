@@ -45,6 +45,19 @@ void seed(uint64_t value, int index) {
   generator.set_current_seed(value);
 }
 
+/// The state in the CPU's own form: compiled CPU steps draw from the CPU's default generator.
+at::Tensor hostRngState(int index) {
+  at::Generator generator = hostGenerator(defaultGenerator(c10::DeviceIndex(index)));
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void setHostRngState(const at::Tensor &state, int index) {
+  at::Generator generator = hostGenerator(defaultGenerator(c10::DeviceIndex(index)));
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
 void seedAll(uint64_t value) {
   const int count = c10::impl::VirtualGuardImpl(c10::DeviceType::PrivateUse1).deviceCount();
   for (int index = 0; index < count; ++index) {
@@ -58,6 +71,9 @@ void bindRandom(py::module_ &module) {
   module.def("manual_seed_all", &seedAll, py::arg("seed"));
   module.def("get_rng_state", &rngState, py::arg("device") = current);
   module.def("set_rng_state", &setRngState, py::arg("new_state"), py::arg("device") = current);
+  module.def("_get_host_rng_state", &hostRngState, py::arg("device") = current);
+  module.def("_set_host_rng_state", &setHostRngState, py::arg("new_state"),
+             py::arg("device") = current);
   module.def(
       "initial_seed",
       [](int index) { return defaultGenerator(c10::DeviceIndex(index)).current_seed(); },
@@ -242,6 +258,10 @@ py::dict hostMemoryStats() {
 
 void bindMemory(py::module_ &module) {
   module.def("_memory_stats", &memoryStats, py::arg("device"));
+  module.def(
+      "_memory_info",
+      [](int index) { return deviceAllocator().getMemoryInfo(c10::DeviceIndex(index)); },
+      py::arg("device"));
   module.def("_memory_snapshot", &memorySnapshot);
   module.def("_record_memory_history", &recordMemoryHistory, py::arg("max_entries"));
   module.def("_host_memory_stats", &hostMemoryStats);
