@@ -106,7 +106,7 @@ private:
     for (unsigned i = 0; i < operandCount(op); ++i) {
       SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(accessOf(op, i)));
       if (use.kind == StickUse::Kind::Var) {
-        units[use.var] = std::max(units[use.var], elemsPerStick(accessOf(op, i).buffer));
+        units[use.var] = std::max(units[use.var], elemsPerStick(operandBuffer(op, i)));
       }
     }
     return Status::success();
@@ -231,7 +231,7 @@ Status chunk(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace 
     return status;
   }
   const std::string subject =
-      op.getCallee().str() + " -> " + accessOf(op, operandCount(op) - 1).buffer.getName().str();
+      op.getCallee().str() + " -> " + operandBuffer(op, operandCount(op) - 1).getName().str();
   Chunking chunking(op, cores, spanLimitBytes);
   SPYRE_ASSIGN_OR_RETURN(bool found, chunking.find());
   Decision decision =

@@ -36,8 +36,8 @@ Status divide(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace
   for (int64_t split : division.splits) {
     used *= split;
   }
-  std::string subject = op.getCallee().str() + " -> " +
-                        BufferOp(accessOf(op, operandCount(op) - 1).buffer).getName().str();
+  std::string subject =
+      op.getCallee().str() + " -> " + operandBuffer(op, operandCount(op) - 1).getName().str();
   const char *reason = !division.bySize ? "span-limit"
                        : used == cores  ? "all-cores"
                                         : "fewer-cores";

@@ -124,8 +124,8 @@ private:
     auto why = op->getAttrOfType<mlir::StringAttr>(kWhy);
     const std::string text = why ? why.str() : "asked-for: a copy";
     const size_t colon = std::min(text.find(": "), text.size());
-    BufferOp from = accessOf(op, op.getIndirect() ? indirectionsOf(op)[0].input : 0).buffer;
-    BufferOp to = accessOf(op, operandCount(op) - 1).buffer;
+    BufferOp from = operandBuffer(op, op.getIndirect() ? indirectionsOf(op)[0].input : 0);
+    BufferOp to = operandBuffer(op, operandCount(op) - 1);
     trace.record(
         "movement",
         fmt::format("{} {} -> {}", kindOf(op), from.getName().str(), to.getName().str()),

@@ -93,7 +93,7 @@ Status limit(ComputeOp op, DecisionTrace *trace) {
     return Status::success();
   }
   const std::string subject =
-      op.getCallee().str() + " -> " + accessOf(op, operandCount(op) - 1).buffer.getName().str();
+      op.getCallee().str() + " -> " + operandBuffer(op, operandCount(op) - 1).getName().str();
   const size_t before = op.getExtents().size();
   std::vector<ComputeOp> parts{op};
   while (true) {
