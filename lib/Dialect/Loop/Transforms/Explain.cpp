@@ -9,6 +9,7 @@
 
 #include "llvm/Support/Path.h"
 
+#include "LoopPass.h"
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -184,22 +185,16 @@ private:
   int64_t operations = 0, copies = 0, hostSteps = 0, bytes = 0, movedBytes = 0, movedNs = 0;
 };
 
-struct Explain : impl::ExplainPassBase<Explain> {
-  DecisionTrace *trace = nullptr;
+struct Explain : LoopPass<impl::ExplainPassBase<Explain>> {
   double bytesPerNs = 1, overheadNs = 0;
 
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      (void)dialect::report(
-          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
-      return signalPassFailure();
-    }
+  Status runOnMain(mlir::func::FuncOp main) override {
     DecisionTrace own;
     Explainer(main, bytesPerNs, overheadNs, trace ? *trace : own).run();
     if (!trace) {
       llvm::errs() << own.toJson();
     }
+    return Status::success();
   }
 };
 
@@ -207,8 +202,7 @@ struct Explain : impl::ExplainPassBase<Explain> {
 
 std::unique_ptr<mlir::Pass> createExplainPass(double bytesPerNs, double overheadNs,
                                               DecisionTrace *trace) {
-  auto pass = std::make_unique<Explain>();
-  pass->trace = trace;
+  auto pass = createLoopPass<Explain>(trace);
   pass->bytesPerNs = bytesPerNs;
   pass->overheadNs = overheadNs;
   return pass;

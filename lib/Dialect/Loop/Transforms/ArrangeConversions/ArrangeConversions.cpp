@@ -19,6 +19,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include "../LoopPass.h"
 #include "ElementOrders.h"
 
 #include <algorithm>
@@ -510,31 +511,22 @@ Status checkConversion(ComputeOp op) {
                                 kConvert);
 }
 
-struct ArrangeConversions : impl::ArrangeConversionsPassBase<ArrangeConversions> {
-  DecisionTrace *trace = nullptr;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      (void)dialect::report(
-          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
-      return signalPassFailure();
-    }
+struct ArrangeConversions : LoopPass<impl::ArrangeConversionsPassBase<ArrangeConversions>> {
+  Status runOnMain(mlir::func::FuncOp main) override {
     for (ComputeOp op : main.getOps<ComputeOp>()) {
       if (Status status = checkConversion(op); !status.ok()) {
-        (void)dialect::report(op, status);
-        return signalPassFailure();
+        return at(op, std::move(status));
       }
     }
     Arranger(main, trace).run();
+    return Status::success();
   }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createArrangeConversionsPass(DecisionTrace *trace) {
-  auto pass = std::make_unique<ArrangeConversions>();
-  pass->trace = trace;
-  return pass;
+  return createLoopPass<ArrangeConversions>(trace);
 }
 
 } // namespace spyre::loop
