@@ -27,8 +27,8 @@ def _define_for_device(schema, fake):
 
     def kernel(*args, **kwargs):
         raise NotImplementedError(
-            f"SPYRE-E1602: spyre.{name} computes what only the device holds; call it in a compiled function on "
-            "spyre tensors, or use layer_norm"
+            f"SPYRE-E1602: spyre.{name} computes what only the device holds; call it in a compiled "
+            "function on spyre tensors, or use layer_norm"
         )
 
     _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
@@ -57,7 +57,8 @@ def _qfp8ch(x):
 
 
 def _quantize(x, scale):
-    return torch.ops.spyre.qfp8ch(torch.clamp(x * torch.reciprocal(scale), -_LARGEST_FP8, _LARGEST_FP8))
+    scaled = x * torch.reciprocal(scale)
+    return torch.ops.spyre.qfp8ch(torch.clamp(scaled, -_LARGEST_FP8, _LARGEST_FP8))
 
 
 def _dequantize(x, scale):
@@ -123,20 +124,31 @@ _define(
     "rms_norm(Tensor x, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
     _rms_norm,
 )
-_define("topkvalue(Tensor x, int k, int dim=-1) -> Tensor", lambda x, k, dim=-1: torch.topk(x, k, dim)[0])
-_define("topkindex(Tensor x, int k, int dim=-1) -> Tensor", lambda x, k, dim=-1: torch.topk(x, k, dim)[1])
+_define(
+    "topkvalue(Tensor x, int k, int dim=-1) -> Tensor",
+    lambda x, k, dim=-1: torch.topk(x, k, dim)[0],
+)
+_define(
+    "topkindex(Tensor x, int k, int dim=-1) -> Tensor",
+    lambda x, k, dim=-1: torch.topk(x, k, dim)[1],
+)
 _define("restickify(Tensor x) -> Tensor", _restickify)
 _define(
-    "unfold(Tensor x, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) -> Tensor",
+    "unfold(Tensor x, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) "
+    "-> Tensor",
     _unfold,
 )
 _define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
 _define("quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _quantize)
 _define("dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _dequantize)
 
-# Two numbers per row in one element of the device; only the three together mean something elsewhere.
-_define_for_device("exx2(Tensor x, float exx2Scale, bool useZeroMean=False) -> Tensor", _statistics_fake)
-_define_for_device("layernormscale(Tensor x, float eps) -> Tensor", lambda x, eps: torch.empty_like(x))
+# Two numbers per row in one element of the device; only all three mean something elsewhere.
+_define_for_device(
+    "exx2(Tensor x, float exx2Scale, bool useZeroMean=False) -> Tensor", _statistics_fake
+)
+_define_for_device(
+    "layernormscale(Tensor x, float eps) -> Tensor", lambda x, eps: torch.empty_like(x)
+)
 _define_for_device(
     "layernormnorm(Tensor x, Tensor mean, Tensor norm_mean, Tensor? weight=None, Tensor? bias=None) "
     "-> Tensor",

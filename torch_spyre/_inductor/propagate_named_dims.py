@@ -4,9 +4,9 @@
     name_tensor_dims(x, ["tokens", "hidden"])
     with spyre_hint(work_div={"tokens": 4}): ...
 
-Names are given from the outermost dimension to the innermost and describe the elements of a tensor: one dimension may
-hold several of them one inside the other, as after flatten(). They follow the tensor object and reach the views of it.
-The planners do not read them yet.
+Names are given from the outermost dimension to the innermost and describe the elements of a tensor:
+one dimension may hold several of them one inside the other, as after flatten(). They follow the
+tensor object and reach the views of it. The planners do not read them yet.
 """
 
 import operator
@@ -22,7 +22,9 @@ def declare_tensor_dim(name, size):
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"SPYRE-E1601: {name!r} is no name of a dimension; give an identifier")
     if isinstance(size, bool) or not hasattr(size, "__index__") or operator.index(size) < 1:
-        raise ValueError(f"SPYRE-E1601: dimension '{name}' has size {size!r}; give a positive integer")
+        raise ValueError(
+            f"SPYRE-E1601: dimension '{name}' has size {size!r}; give a positive integer"
+        )
     size = operator.index(size)
     if _sizes.setdefault(name, size) != size:
         raise ValueError(
@@ -36,7 +38,8 @@ def size_of(name):
     if name not in _sizes:
         known = ", ".join(sorted(_sizes)) or "none"
         raise KeyError(
-            f"SPYRE-E1601: dimension {name!r} is not declared (known: {known}); declare_tensor_dim it first"
+            f"SPYRE-E1601: dimension {name!r} is not declared (known: {known}); "
+            "declare_tensor_dim it first"
         )
     return _sizes[name]
 
@@ -51,15 +54,15 @@ def name_tensor_dims(tensor, names):
     if groups is None:
         named = ", ".join(f"{name}={size}" for name, size in zip(names, sizes, strict=True))
         raise ValueError(
-            f"SPYRE-E1601: the names [{named}] do not make up the shape {tuple(tensor.shape)}; give one name per "
-            "dimension, or for one dimension those of the dimensions it was flattened from"
+            f"SPYRE-E1601: the names [{named}] do not make up the shape {tuple(tensor.shape)}; give one "
+            "name per dimension, or for one dimension those of the dimensions it was flattened from"
         )
     _names[tensor] = [[names[i] for i in group] for group in groups]
     return tensor
 
 
 def _groups(shape, sizes):
-    """For each dimension the positions of the names it is made of, or None. Each has at least one."""
+    """For each dimension the positions of the names it is made of, at least one; or None."""
     groups, at = [], 0
     for left, extent in zip(range(len(shape), 0, -1), shape, strict=True):
         group, product = [], 1
@@ -75,8 +78,8 @@ def _groups(shape, sizes):
 
 
 def names_of(tensor):
-    """Names per dimension, outermost first; None where nothing is known. A view whose shape still follows from the
-    names of its base has them, too."""
+    """Names per dimension, outermost first; None where nothing is known. A view whose shape still
+    follows from the names of its base has them, too."""
     if tensor in _names:
         return _names[tensor]
     base = getattr(tensor, "_base", None)
@@ -84,7 +87,9 @@ def names_of(tensor):
         return None
     flat = [name for group in _names[base] for name in group]
     groups = _groups(list(tensor.shape), [_sizes[name] for name in flat])
-    return groups and tensor.is_contiguous() and [[flat[i] for i in group] for group in groups] or None
+    if groups is None or not tensor.is_contiguous():
+        return None
+    return [[flat[i] for i in group] for group in groups]
 
 
 def check_hint(hint):
@@ -95,13 +100,15 @@ def check_hint(hint):
             continue
         if key != "work_div" and len(counts) != 1:
             raise NotImplementedError(
-                f"SPYRE-E1601: {key} has {len(counts)} dimensions; give one, and nest spyre_hint for more"
+                f"SPYRE-E1601: {key} has {len(counts)} dimensions; give one, and nest spyre_hint for "
+                "more"
             )
         for name, count in counts.items():
             size = size_of(name)
             if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= size:
                 raise ValueError(
-                    f"SPYRE-E1601: {key} asks for {count!r} parts of dimension '{name}'; give 1 to {size}"
+                    f"SPYRE-E1601: {key} asks for {count!r} parts of dimension '{name}'; give 1 to "
+                    f"{size}"
                 )
 
 
