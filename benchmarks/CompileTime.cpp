@@ -4,6 +4,11 @@
 // decoder layers and for chains of n element-wise operations; and the time to take a model from the
 // persistent cache. scripts/bench.py fits time ~ n^k to the chains and has the decoder layer beside
 // its peer.
+//
+// The clock of the front end runs from the text of graph IR in memory to the bytes of the bundles.
+// Contracts are bytes, so reading that text and writing and reading loop IR and OpSpecs in between
+// is in it; so are model.json and the decision trace, which the definition would not ask for, since
+// no compilation goes without them. Building the graph (GraphBuilder) is not.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 #include "spyre/Runtime/Executable.h"

@@ -19,6 +19,7 @@ class Explanation:
 
     def __init__(self, records, result):
         self.result = result
+        self._records = records
         self.graphs = [(record.name, record.decisions) for record in records]
         self._texts = [record.explanation for record in records]
 
@@ -46,6 +47,17 @@ class Explanation:
         """All decisions of all graphs."""
         graphs = [{"name": name, "decisions": decisions} for name, decisions in self.graphs]
         return json.dumps({"graphs": graphs, "total": self.total}, indent=1)
+
+    def to_html(self, path=None):
+        """One page without other files: graph, moved data with cause and cost, work per core, DDR
+        traffic, layouts. Written to ``path`` if one is given."""
+        from torch_spyre import report
+
+        text = report.page(self._records, self.total)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
 
     def __str__(self):
         if not self.graphs:

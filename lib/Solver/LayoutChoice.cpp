@@ -36,10 +36,10 @@ struct State {
   std::shared_ptr<const Node> last;
 };
 
-/// One way to serve the inputs of a choice.
+/// One way to serve the inputs of a choice: what it adds to the state it starts from. Most add
+/// nothing.
 struct Serving {
   int64_t cost = 0;
-  std::vector<OptionSet> there;
   std::vector<int> options;
   std::vector<Step::Copy> copies;
 };
@@ -119,7 +119,10 @@ private:
       for (Serving &serving : servingsOf(state, operation, choice)) {
         State extended;
         extended.cost = state.cost + choice.cost + serving.cost;
-        extended.there = std::move(serving.there);
+        extended.there = state.there;
+        for (const Step::Copy &copy : serving.copies) {
+          extended.there[size_t(place[size_t(copy.tensor)])] |= OptionSet(1) << copy.option;
+        }
         if (operation.result >= 0 && place[size_t(operation.result)] >= 0) {
           extended.there[size_t(place[size_t(operation.result)])] = OptionSet(1)
                                                                     << choice.resultOption;
@@ -134,11 +137,11 @@ private:
   std::vector<Serving> servingsOf(const State &state, const Operation &operation,
                                   const Choice &choice) const {
     std::vector<Serving> servings(1);
-    servings[0].there = state.there;
+    servings[0].options.reserve(operation.inputs.size());
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
       std::vector<Serving> more;
       for (const Serving &serving : servings) {
-        serve(serving, operation.inputs[i], choice.needs[i], more);
+        serve(state, serving, operation.inputs[i], choice.needs[i], more);
       }
       if (more.size() > kMaxServings) {
         std::stable_sort(more.begin(), more.end(),
@@ -164,15 +167,24 @@ private:
     return best;
   }
 
-  void serve(const Serving &serving, int tensor, const Need &need,
+  /// What there is of \p tensor with the copies that were made for the inputs before.
+  OptionSet thereOf(const State &state, const Serving &serving, int tensor) const {
+    OptionSet there = state.there[size_t(place[size_t(tensor)])];
+    for (const Step::Copy &copy : serving.copies) {
+      there |= copy.tensor == tensor ? OptionSet(1) << copy.option : OptionSet(0);
+    }
+    return there;
+  }
+
+  void serve(const State &state, const Serving &serving, int tensor, const Need &need,
              std::vector<Serving> &more) const {
-    const size_t at = size_t(place[size_t(tensor)]);
+    const OptionSet there = thereOf(state, serving, tensor);
     const LayoutProblem::Tensor &source = problem.tensors[size_t(tensor)];
     if (need.inPlace) {
-      writeInto(serving, at, need, more);
+      writeInto(serving, there, need, more);
       return;
     }
-    const int reading = cheapestReading(need, serving.there[at]);
+    const int reading = cheapestReading(need, there);
     const int64_t present = reading < 0 ? -1 : need.readCost[size_t(reading)];
     if (reading >= 0) {
       more.push_back(serving);
@@ -180,14 +192,15 @@ private:
       more.back().options.push_back(reading);
     }
     for (size_t option = 0; option < need.readCost.size(); ++option) {
-      const int64_t copied = copyCost(source, serving.there[at], int(option));
       const int64_t cost = need.readCost[option];
       // A copy pays only if it is read for less than what is there.
-      const bool useful = cost >= 0 && copied >= 0 && (present < 0 || cost < present);
-      if (useful && (serving.there[at] >> option & 1) == 0) {
+      if (cost < 0 || (present >= 0 && cost >= present) || (there >> option & 1) != 0) {
+        continue;
+      }
+      const int64_t copied = copyCost(source, there, int(option));
+      if (copied >= 0) {
         more.push_back(serving);
         more.back().cost += copied + cost;
-        more.back().there[at] |= OptionSet(1) << option;
         more.back().options.push_back(int(option));
         more.back().copies.push_back({tensor, int(option)});
       }
@@ -199,9 +212,8 @@ private:
     }
   }
 
-  static void writeInto(const Serving &serving, size_t at, const Need &need,
+  static void writeInto(const Serving &serving, OptionSet there, const Need &need,
                         std::vector<Serving> &more) {
-    const OptionSet there = serving.there[at];
     const int reading = cheapestReading(need, there);
     if (reading >= 0 && there == OptionSet(1) << reading) {
       more.push_back(serving);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace spyre::spec {
 
@@ -18,127 +17,101 @@ static constexpr auto kIsPlain = [] {
   return plain;
 }();
 
-static bool isPlain(char c) { return kIsPlain[uint8_t(c)]; }
+void JsonWriter::grow(size_t bytes) {
+  capacity = std::max(capacity * 2, used + bytes);
+  std::unique_ptr<char[]> larger(new char[capacity]);
+  std::memcpy(larger.get(), buffer.get(), used);
+  buffer = std::move(larger);
+}
 
 void JsonWriter::appendQuoted(std::string_view string) {
-  if (std::all_of(string.begin(), string.end(), isPlain)) {
-    text += '"';
-    text += string;
-    text += '"';
-    return;
+  char *to = room(string.size() + 2);
+  *to++ = '"';
+  for (char c : string) {
+    if (!kIsPlain[uint8_t(c)]) {
+      // Broken UTF-8 is printed with replacement characters.
+      append(Json(std::string(string)).dump(-1, ' ', false, Json::error_handler_t::replace));
+      return;
+    }
+    *to++ = c;
   }
-  // Broken UTF-8 is printed with replacement characters.
-  text += Json(std::string(string)).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// From the value before in the same container.
-void JsonWriter::separate() {
-  if (!open.empty() && text.size() != items[open.back()].value + size_t(1)) {
-    text += ", ";
-  }
-}
-
-JsonWriter &JsonWriter::key(std::string_view name) {
-  separate();
-  pendingKey = uint32_t(text.size());
-  appendQuoted(name);
-  text += ": ";
-  return *this;
-}
-
-JsonWriter &JsonWriter::plainKey(std::string_view name) {
-  separate();
-  pendingKey = uint32_t(text.size());
-  text += '"';
-  text += name;
-  text += "\": ";
-  return *this;
-}
-
-JsonWriter::Item &JsonWriter::addItem() {
-  if (pendingKey == kNoKey) {
-    separate();
-  }
-  Item &item = items.emplace_back();
-  item.value = uint32_t(text.size());
-  item.begin = std::min(pendingKey, item.value);
-  item.next = uint32_t(items.size());
-  pendingKey = kNoKey;
-  return item;
-}
-
-JsonWriter &JsonWriter::begin(char bracket) {
-  addItem();
-  text += bracket;
-  open.push_back(uint32_t(items.size() - 1));
-  return *this;
+  *to = '"';
+  used += string.size() + 2;
 }
 
 JsonWriter &JsonWriter::end() {
   const size_t index = open.back();
   open.pop_back();
   Item &item = items[index];
-  text += text[item.value] == '{' ? '}' : ']';
-  item.end = uint32_t(text.size());
+  put(buffer[item.value] == '{' ? '}' : ']');
+  item.end = uint32_t(used);
   if (item.end - item.value <= inlineChars) {
     items.resize(index + 1);
   } else {
     item.next = uint32_t(items.size());
   }
+  needsComma = true;
   return *this;
 }
 
-template <typename Number>
-void JsonWriter::appendNumber(Number number) {
+JsonWriter &JsonWriter::raw(std::string_view text) {
   Item &item = addItem();
-  char digits[32];
-  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  item.end = uint32_t(text.size());
-}
-
-JsonWriter &JsonWriter::value(int64_t number) {
-  appendNumber(number);
+  append(text);
+  item.end = uint32_t(used);
   return *this;
 }
 
-JsonWriter &JsonWriter::real(double number) {
-  appendNumber(number);
-  return *this;
-}
+JsonWriter &JsonWriter::boolean(bool value) { return raw(value ? "true" : "false"); }
 
-JsonWriter &JsonWriter::value(std::string_view string) {
-  Item &item = addItem();
-  appendQuoted(string);
-  item.end = uint32_t(text.size());
-  return *this;
-}
-
-void JsonWriter::printItem(size_t index, int indent, int column, std::string &out) const {
+size_t JsonWriter::printedSize(size_t index, size_t indent, size_t column) const {
   const Item &item = items[index];
   if (item.next == index + 1) {
-    out.append(text, item.begin, item.end - item.begin);
-    return;
+    return item.end - item.begin;
   }
-  out.append(text, item.begin, item.value + 1 - item.begin);
-  const char *before = "\n";
+  // The brackets, each child on a line of its own, and the line of the last bracket.
+  size_t size = item.value + 1 - item.begin + column + 2;
+  size_t children = 0;
+  for (size_t child = index + 1; child < item.next; child = items[child].next, ++children) {
+    size += column + indent + printedSize(child, indent, column + indent);
+  }
+  return size + 2 * children - 1;
+}
+
+/// \return the end of what was written.
+char *JsonWriter::printItem(size_t index, size_t indent, size_t column, char *to) const {
+  const Item &item = items[index];
+  auto copy = [&](size_t begin, size_t end) {
+    std::memcpy(to, buffer.get() + begin, end - begin);
+    to += end - begin;
+  };
+  auto startLine = [&](size_t columns) {
+    *to++ = '\n';
+    std::memset(to, ' ', columns);
+    to += columns;
+  };
+  if (item.next == index + 1) {
+    copy(item.begin, item.end);
+    return to;
+  }
+  copy(item.begin, item.value + 1);
   for (size_t child = index + 1; child < item.next; child = items[child].next) {
-    out += before;
-    out.append(size_t(column + indent), ' ');
-    printItem(child, indent, column + indent, out);
-    before = ",\n";
+    if (child != index + 1) {
+      *to++ = ',';
+    }
+    startLine(column + indent);
+    to = printItem(child, indent, column + indent, to);
   }
-  out += '\n';
-  out.append(size_t(column), ' ');
-  out += text[item.end - 1];
+  startLine(column);
+  *to++ = buffer[item.end - 1];
+  return to;
 }
 
 std::string JsonWriter::print(int indentColumns) const {
-  std::string out;
-  out.reserve(text.size() + text.size() / 4);
-  if (!items.empty()) {
-    printItem(0, indentColumns, 0, out);
+  if (items.empty()) {
+    return "\n";
   }
-  out += '\n';
+  std::string out(printedSize(0, size_t(indentColumns), 0) + 1, '\n');
+  printItem(0, size_t(indentColumns), 0, out.data());
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "spyre/Spec/Model.h"
 
 #include "JsonText.h"
+#include "JsonWriter.h"
 
 #include <cmath>
 #include <limits>
@@ -16,31 +17,56 @@ namespace {
 
 constexpr const char *kArrangements[] = {"standard", "dl16_to_fp32", "qfp8ch", "exx2"};
 
-Json tensorObject(const TensorDesc &tensor) {
-  Json layout = Json::object();
-  layout["device_size"] = tensor.layout.deviceSize;
-  layout["stride_map"] = tensor.layout.strideMap;
-  layout["format"] = numerics::formatName(tensor.layout.format);
-  layout["arrangement"] = kArrangements[size_t(tensor.layout.arrangement)];
-  Json out = Json::object();
-  out["name"] = tensor.name;
-  out["dtype"] = numerics::hostTypeName(tensor.dtype);
-  out["size"] = tensor.size;
-  out["stride"] = tensor.stride;
-  out["offset"] = tensor.offset;
-  out["layout"] = std::move(layout);
-  return out;
+void integers(JsonWriter &out, const std::vector<int64_t> &values) {
+  out.beginArray();
+  for (int64_t value : values) {
+    out.value(value);
+  }
+  out.end();
+}
+
+void strings(JsonWriter &out, const std::vector<std::string> &values) {
+  out.beginArray();
+  for (const std::string &value : values) {
+    out.value(value);
+  }
+  out.end();
+}
+
+/// All of the object but its end: constants have one field more.
+void tensorFields(JsonWriter &out, const TensorDesc &tensor) {
+  out.beginObject().key("name").value(tensor.name);
+  out.key("dtype").value(numerics::hostTypeName(tensor.dtype)).key("size");
+  integers(out, tensor.size);
+  out.key("stride");
+  integers(out, tensor.stride);
+  out.key("offset").value(tensor.offset);
+  out.key("layout").beginObject().key("device_size");
+  integers(out, tensor.layout.deviceSize);
+  out.key("stride_map");
+  integers(out, tensor.layout.strideMap);
+  out.key("format").value(numerics::formatName(tensor.layout.format));
+  out.key("arrangement").value(kArrangements[size_t(tensor.layout.arrangement)]).end();
+}
+
+void tensorList(JsonWriter &out, const std::vector<TensorDesc> &tensors) {
+  out.beginArray();
+  for (const TensorDesc &tensor : tensors) {
+    tensorFields(out, tensor);
+    out.end();
+  }
+  out.end();
 }
 
 /// JSON has no infinities; they are strings.
-Json numberValue(double value) {
+void numberValue(JsonWriter &out, double value) {
   if (std::isnan(value)) {
-    return "nan";
+    out.value("nan");
+  } else if (std::isinf(value)) {
+    out.value(value > 0 ? "inf" : "-inf");
+  } else {
+    out.raw(Json(value).dump());
   }
-  if (std::isinf(value)) {
-    return value > 0 ? "inf" : "-inf";
-  }
-  return value;
 }
 
 Expected<double> readNumberValue(const JsonReader &value) {
@@ -219,95 +245,82 @@ Expected<Model> readFile(const JsonReader &file) {
   return model;
 }
 
-Json stepObject(const BundleStep &step) {
-  Json entry = Json::object();
-  entry["kind"] = "bundle";
-  entry["directory"] = step.directory;
-  entry["uses_pool"] = step.usesPool;
-  entry["arguments"] = step.arguments;
-  return entry;
+void stepFields(JsonWriter &out, const BundleStep &step) {
+  out.key("kind").value("bundle").key("directory").value(step.directory);
+  out.key("uses_pool").boolean(step.usesPool).key("arguments");
+  strings(out, step.arguments);
 }
 
-Json stepObject(const CpuStep &step) {
-  Json entry = Json::object();
-  entry["kind"] = "cpu";
-  entry["callee"] = step.callee;
-  entry["node"] = step.node;
-  entry["results"] = step.results;
-  entry["inputs"] = step.inputs;
-  entry["outputs"] = step.outputs;
-  entry["gate"] = step.gate;
-  entry["reason"] = step.reason;
-  entry["location"] = step.location;
-  return entry;
+void stepFields(JsonWriter &out, const CpuStep &step) {
+  out.key("kind").value("cpu").key("callee").value(step.callee).key("node").value(step.node);
+  out.key("results");
+  integers(out, step.results);
+  out.key("inputs");
+  strings(out, step.inputs);
+  out.key("outputs");
+  strings(out, step.outputs);
+  out.key("gate").value(step.gate).key("reason").value(step.reason);
+  out.key("location").value(step.location);
 }
 
-Json stepObject(const AllocateStep &step) {
-  Json entry = Json::object();
-  entry["kind"] = "allocate";
-  entry["buffer"] = step.buffer;
-  return entry;
+void stepFields(JsonWriter &out, const AllocateStep &step) {
+  out.key("kind").value("allocate").key("buffer").value(step.buffer);
 }
 
-Json stepObject(const FreeStep &step) {
-  Json entry = Json::object();
-  entry["kind"] = "free";
-  entry["buffer"] = step.buffer;
-  return entry;
+void stepFields(JsonWriter &out, const FreeStep &step) {
+  out.key("kind").value("free").key("buffer").value(step.buffer);
 }
 
-Json hostValueObject(const HostValue &value) {
-  Json entry = Json::object();
-  entry["name"] = value.name;
-  entry["dtype"] = value.dtype;
-  entry["size"] = value.size;
-  return entry;
+void constantList(JsonWriter &out, const std::vector<ConstantDesc> &constants) {
+  out.beginArray();
+  for (const ConstantDesc &constant : constants) {
+    tensorFields(out, constant.tensor);
+    out.key("value");
+    numberValue(out, constant.value);
+    out.end();
+  }
+  out.end();
+}
+
+void hostValueList(JsonWriter &out, const std::vector<HostValue> &values) {
+  out.beginArray();
+  for (const HostValue &value : values) {
+    out.beginObject().key("name").value(value.name).key("dtype").value(value.dtype).key("size");
+    integers(out, value.size);
+    out.end();
+  }
+  out.end();
 }
 
 } // namespace
 
 std::string writeModel(const Model &model) {
-  Json inputs = Json::array(), outputs = Json::array(), constants = Json::array(),
-       steps = Json::array();
-  for (const TensorDesc &tensor : model.inputs) {
-    inputs.push_back(tensorObject(tensor));
-  }
-  for (const TensorDesc &tensor : model.outputs) {
-    outputs.push_back(tensorObject(tensor));
-  }
-  for (const ConstantDesc &constant : model.constants) {
-    Json entry = tensorObject(constant.tensor);
-    entry["value"] = numberValue(constant.value);
-    constants.push_back(std::move(entry));
-  }
-  for (const ModelStep &step : model.steps) {
-    steps.push_back(std::visit([](const auto &one) { return stepObject(one); }, step));
-  }
-  Json buffers = Json::array(), hostValues = Json::array();
-  for (const TensorDesc &tensor : model.buffers) {
-    buffers.push_back(tensorObject(tensor));
-  }
-  for (const HostValue &value : model.hostValues) {
-    hostValues.push_back(hostValueObject(value));
-  }
-  Json device = Json::object();
-  device["name"] = model.deviceName;
-  device["hash"] = model.deviceHash;
-  Json file = Json::object();
-  file["version"] = model.version;
-  file["device"] = std::move(device);
-  file["pool_bytes"] = model.poolBytes;
-  file["inputs"] = std::move(inputs);
-  file["outputs"] = std::move(outputs);
-  file["constants"] = std::move(constants);
+  JsonWriter out(/*inlineChars=*/110);
+  out.beginObject().key("version").value(int64_t(model.version));
+  out.key("device").beginObject().key("name").value(model.deviceName);
+  out.key("hash").value(model.deviceHash).end();
+  out.key("pool_bytes").value(model.poolBytes).key("inputs");
+  tensorList(out, model.inputs);
+  out.key("outputs");
+  tensorList(out, model.outputs);
+  out.key("constants");
+  constantList(out, model.constants);
   if (!model.buffers.empty()) {
-    file["buffers"] = std::move(buffers);
+    out.key("buffers");
+    tensorList(out, model.buffers);
   }
   if (!model.hostValues.empty()) {
-    file["host_values"] = std::move(hostValues);
+    out.key("host_values");
+    hostValueList(out, model.hostValues);
   }
-  file["steps"] = std::move(steps);
-  return printJson(file, /*indentColumns=*/2, /*inlineChars=*/110);
+  out.key("steps").beginArray();
+  for (const ModelStep &step : model.steps) {
+    out.beginObject();
+    std::visit([&](const auto &one) { stepFields(out, one); }, step);
+    out.end();
+  }
+  out.end().end();
+  return out.print(/*indentColumns=*/2);
 }
 
 Expected<Model> readModel(const std::string &text) {

@@ -5,6 +5,7 @@
 #include "OpSpecLexer.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace spyre::spec {
@@ -21,12 +22,34 @@ constexpr size_t kUsualWordBytes = 4;
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
+constexpr auto kIsNamePart = [] {
+  std::array<bool, 256> part{};
+  for (char c :
+       std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")) {
+    part[uint8_t(c)] = true;
+  }
+  return part;
+}();
+bool isNamePart(char c) { return kIsNamePart[uint8_t(c)]; }
+
+constexpr auto kIsMark = [] {
+  std::array<bool, 256> mark{};
+  for (char c : std::string_view("()[]{}:,=+-*/.")) {
+    mark[uint8_t(c)] = true;
+  }
+  return mark;
+}();
+bool isMark(char c) { return kIsMark[uint8_t(c)]; }
+
 class Lexer {
 public:
-  Lexer(const std::string &text, int line, int column) : text(text), line(line), column(column) {}
+  Lexer(std::string_view text, Words &words, int line, int column)
+      : text(text), words(words), line(line), column(column) {}
 
-  Expected<std::vector<Token>> run() {
-    std::vector<Token> tokens;
+  Status run() {
+    std::vector<Token> &tokens = words.tokens;
+    tokens.clear();
+    words.unescaped.clear();
     tokens.reserve(std::min(text.size() / kUsualWordBytes, kMaxWords));
     for (;;) {
       skipBlanks();
@@ -35,14 +58,14 @@ public:
       token.column = column;
       if (at >= text.size()) {
         tokens.push_back(token);
-        return tokens;
+        return Status::success();
       }
       if (tokens.size() == kMaxWords) {
         return error<1301>("line {}, column {}: more than {} words; split the text", line, column,
                            kMaxWords);
       }
       SPYRE_RETURN_IF_ERROR(lexWord(token));
-      tokens.push_back(std::move(token));
+      tokens.push_back(token);
     }
   }
 
@@ -60,9 +83,9 @@ private:
     return c;
   }
 
-  /// The rest of a word, which has no line break.
+  /// A word, which has no line break.
   void takeTo(size_t end, Token &token) {
-    token.text.append(text, at, end - at);
+    token.text = text.substr(at, end - at);
     column += int(end - at);
     at = end;
   }
@@ -87,7 +110,7 @@ private:
     if (isNameStart(c)) {
       token.kind = Token::Kind::Name;
       size_t end = at;
-      while (end < text.size() && (isNameStart(text[end]) || isDigit(text[end]))) {
+      while (end < text.size() && isNamePart(text[end])) {
         ++end;
       }
       takeTo(end, token);
@@ -102,9 +125,9 @@ private:
       token.kind = Token::Kind::String;
       return lexString(token);
     }
-    if (std::string_view("()[]{}:,=+-*/.").find(c) != std::string_view::npos && c != '\0') {
+    if (isMark(c)) {
       token.kind = Token::Kind::Punctuation;
-      token.text = take();
+      takeTo(at + 1, token);
       return Status::success();
     }
     return error<1301>("line {}, column {}: byte 0x{:02x} starts no word of an OpSpec; remove it",
@@ -116,29 +139,27 @@ private:
     while (end < text.size() && (isDigit(text[end]) || text[end] == '.')) {
       ++end;
     }
-    takeTo(end, token);
-    const bool exponent = peek() == 'e' || peek() == 'E';
-    const bool sign = peek(1) == '+' || peek(1) == '-';
-    if (exponent && isDigit(peek(sign ? 2 : 1))) {
-      token.text += take();
-      if (sign) {
-        token.text += take();
-      }
-      while (isDigit(peek())) {
-        token.text += take();
+    auto charAt = [&](size_t place) { return place < text.size() ? text[place] : '\0'; };
+    const bool exponent = charAt(end) == 'e' || charAt(end) == 'E';
+    const bool sign = charAt(end + 1) == '+' || charAt(end + 1) == '-';
+    if (exponent && isDigit(charAt(end + (sign ? 2 : 1)))) {
+      end += sign ? 2 : 1;
+      while (isDigit(charAt(end))) {
+        ++end;
       }
     }
+    takeTo(end, token);
   }
 
   Status lexString(Token &token) {
     const char quote = take();
-    while (at < text.size() && peek() != quote && peek() != '\n') {
-      char c = take();
-      if (c == '\\' && at < text.size()) {
-        c = take();
-        c = c == 'n' ? '\n' : c;
-      }
-      token.text += c;
+    size_t end = at;
+    while (end < text.size() && text[end] != quote && text[end] != '\n' && text[end] != '\\') {
+      ++end;
+    }
+    takeTo(end, token);
+    if (peek() == '\\') {
+      unescape(quote, token);
     }
     if (at >= text.size() || peek() != quote) {
       return error<1301>("line {}, column {}: the string is not closed on its line; add {}",
@@ -148,19 +169,34 @@ private:
     return Status::success();
   }
 
-  const std::string &text;
+  /// The rest of a string from its first escape on.
+  void unescape(char quote, Token &token) {
+    std::string &contents = words.unescaped.emplace_back(token.text);
+    while (at < text.size() && peek() != quote && peek() != '\n') {
+      char c = take();
+      if (c == '\\' && at < text.size()) {
+        c = take();
+        c = c == 'n' ? '\n' : c;
+      }
+      contents += c;
+    }
+    token.text = contents;
+  }
+
+  const std::string_view text;
+  Words &words;
   size_t at = 0;
   int line, column;
 };
 
 } // namespace
 
-Expected<std::vector<Token>> lexOpSpecText(const std::string &text, int line, int column) {
+Status lexOpSpecText(std::string_view text, Words &words, int line, int column) {
   if (text.size() > kMaxTextBytes) {
     return error<1301>("the text has {} bytes, the limit is {}; split it", text.size(),
                        kMaxTextBytes);
   }
-  return Lexer(text, line, column).run();
+  return Lexer(text, words, line, column).run();
 }
 
 std::string positionText(const Token &token) {

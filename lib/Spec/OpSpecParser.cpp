@@ -10,9 +10,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
+#include <initializer_list>
 #include <limits>
-#include <set>
+#include <string_view>
 
 namespace spyre::spec {
 
@@ -20,7 +20,7 @@ namespace {
 
 class Parser {
 public:
-  explicit Parser(std::vector<Token> words) : tokens(std::move(words)) {}
+  explicit Parser(Words words) : words(std::move(words)) {}
 
   Expected<Kernel> parseFile() {
     Kernel kernel;
@@ -72,7 +72,7 @@ public:
     if (peek().kind != Token::Kind::Name) {
       return fault("a name");
     }
-    return next().text;
+    return std::string(next().text);
   }
 
   Status expectEnd() {
@@ -80,15 +80,15 @@ public:
   }
 
 private:
-  const Token &peek() const { return tokens[at]; }
-  const Token &next() { return tokens[at + 1 < tokens.size() ? at++ : at]; }
+  const Token &peek() const { return words.tokens[at]; }
+  const Token &next() { return words.tokens[at + 1 < words.tokens.size() ? at++ : at]; }
 
   Status fault(const std::string &expected) const {
     return error<1301>("{}: expected {}, found {}", positionText(peek()), expected,
                        shownToken(peek()));
   }
 
-  Status unknownField(const char *owner, const std::string &key) const {
+  Status unknownField(const char *owner, std::string_view key) const {
     return error<1301>("{}: {} has no field '{}'; remove it", positionText(peek()), owner,
                        key.substr(0, 40));
   }
@@ -105,7 +105,7 @@ private:
     return acceptMark(mark) ? Status::success() : fault(fmt::format("'{}'", mark));
   }
 
-  Status expectName(const std::string &name) {
+  Status expectName(const char *name) {
     if (peek().kind != Token::Kind::Name || peek().text != name) {
       return fault(fmt::format("'{}'", name));
     }
@@ -113,7 +113,8 @@ private:
     return Status::success();
   }
 
-  Status parseSequence(char open, char close, const std::function<Status()> &item) {
+  template <typename Fn>
+  Status parseSequence(char open, char close, Fn &&item) {
     SPYRE_RETURN_IF_ERROR(expectMark(open));
     while (!acceptMark(close)) {
       SPYRE_RETURN_IF_ERROR(item());
@@ -125,23 +126,32 @@ private:
   }
 
   /// name(key=value, ...); \p field reads the value of a key it knows. Duplicates are refused.
-  Status parseCall(const std::string &name, const std::vector<std::string> &required,
-                   const std::function<Status(const std::string &)> &field) {
+  template <typename Fn>
+  Status parseCall(const char *name, std::initializer_list<std::string_view> required, Fn &&field) {
     const Token start = peek();
     SPYRE_RETURN_IF_ERROR(expectName(name));
-    std::set<std::string> seen;
-    SPYRE_RETURN_IF_ERROR(parseSequence('(', ')', [&] {
+    // At most the fields that exist: an unknown one ends it.
+    std::vector<std::string_view> seen;
+    auto isGiven = [&](std::string_view key) {
+      return std::find(seen.begin(), seen.end(), key) != seen.end();
+    };
+    seen.reserve(kUsualFields);
+    SPYRE_RETURN_IF_ERROR(parseSequence('(', ')', [&]() -> Status {
       const Token keyToken = peek();
-      SPYRE_ASSIGN_OR_RETURN(std::string key, parseName());
-      if (!seen.insert(key).second) {
+      if (keyToken.kind != Token::Kind::Name) {
+        return fault("a name");
+      }
+      next();
+      if (isGiven(keyToken.text)) {
         return error<1301>("{}: {} is given twice; keep one", positionText(keyToken),
                            shownToken(keyToken));
       }
+      seen.push_back(keyToken.text);
       SPYRE_RETURN_IF_ERROR(expectMark('='));
-      return field(key);
+      return field(keyToken.text);
     }));
-    for (const std::string &key : required) {
-      if (!seen.count(key)) {
+    for (std::string_view key : required) {
+      if (!isGiven(key)) {
         return error<1301>("{}: {} without '{}'; add {}=...", positionText(start), name, key, key);
       }
     }
@@ -152,7 +162,7 @@ private:
     if (peek().kind != Token::Kind::Number) {
       return fault("an integer");
     }
-    const std::string &text = peek().text;
+    const std::string_view text = peek().text;
     int64_t value = 0;
     auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (failure != std::errc() || end != text.data() + text.size()) {
@@ -169,7 +179,7 @@ private:
       value = peek().text == "inf" ? std::numeric_limits<double>::infinity()
                                    : std::numeric_limits<double>::quiet_NaN();
     } else if (peek().kind == Token::Kind::Number) {
-      const std::string &text = peek().text;
+      const std::string_view text = peek().text;
       auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
       if (failure != std::errc() || end != text.data() + text.size()) {
         return fault("a number");
@@ -192,7 +202,7 @@ private:
     if (peek().kind != Token::Kind::String) {
       return fault("a quoted string");
     }
-    return next().text;
+    return std::string(next().text);
   }
 
   /// Calls \p read on a parser of what stands inside sympify('...'), or on this one.
@@ -204,12 +214,15 @@ private:
     next();
     SPYRE_RETURN_IF_ERROR(expectMark('('));
     const Token quoted = peek();
-    SPYRE_ASSIGN_OR_RETURN(std::string text, parseString());
-    SPYRE_ASSIGN_OR_RETURN(std::vector<Token> inner,
-                           lexOpSpecText(text, quoted.line, quoted.column + 1));
-    Parser parser(std::move(inner));
+    if (quoted.kind != Token::Kind::String) {
+      return fault("a quoted string");
+    }
+    next();
+    SPYRE_RETURN_IF_ERROR(lexOpSpecText(quoted.text, spare, quoted.line, quoted.column + 1));
+    Parser parser(std::move(spare));
     SPYRE_ASSIGN_OR_RETURN(T value, (parser.*read)());
     SPYRE_RETURN_IF_ERROR(parser.expectEnd());
+    spare = std::move(parser.words);
     SPYRE_RETURN_IF_ERROR(expectMark(')'));
     return value;
   }
@@ -310,7 +323,7 @@ private:
     if (peek().kind != Token::Kind::String) {
       return fault("'hbm', 'pool' or 'lx'");
     }
-    const std::string &key = peek().text;
+    const std::string_view key = peek().text;
     if (key == "hbm") {
       arg.residency = Residency::Hbm;
     } else if (key == "pool") {
@@ -342,7 +355,7 @@ private:
       next();
       SPYRE_RETURN_IF_ERROR(expectMark('.'));
     }
-    Expected<numerics::DataFormat> format = numerics::parseFormat(peek().text);
+    Expected<numerics::DataFormat> format = numerics::parseFormat(std::string(peek().text));
     if (peek().kind != Token::Kind::Name || !format) {
       return fault("the name of a device format (SEN169_FP16, IEEE_FP32, ...)");
     }
@@ -359,7 +372,7 @@ private:
     });
   }
 
-  Status parseArgField(TensorArg &arg, const std::string &key) {
+  Status parseArgField(TensorArg &arg, std::string_view key) {
     if (key == "is_input") {
       SPYRE_ASSIGN_OR_RETURN(arg.isInput, parseBool());
     } else if (key == "arg_index") {
@@ -399,7 +412,7 @@ private:
       SPYRE_RETURN_IF_ERROR(
           parseCall("TensorArg",
                     {"is_input", "device_dtype", "device_size", "device_coordinates", "allocation"},
-                    [&](const std::string &key) { return parseArgField(arg, key); }));
+                    [&](std::string_view key) { return parseArgField(arg, key); }));
       spec.args.push_back(std::move(arg));
       return Status::success();
     });
@@ -424,7 +437,7 @@ private:
   }
 
   Status parseOpSpec(OpSpec &spec) {
-    return parseCall("OpSpec", {"op", "iteration_space", "args"}, [&](const std::string &key) {
+    return parseCall("OpSpec", {"op", "iteration_space", "args"}, [&](std::string_view key) {
       if (key == "op") {
         SPYRE_ASSIGN_OR_RETURN(spec.op, parseString());
         return Status::success();
@@ -459,13 +472,13 @@ private:
 
   Status parseNodes(Kernel &nodes, size_t depth) {
     return parseSequence('[', ']', [&] {
-      const std::string &word = peek().kind == Token::Kind::Name ? peek().text : "";
+      const std::string_view word = peek().kind == Token::Kind::Name ? peek().text : "";
       SpecNode node;
       if (word == "LoopSpec") {
         SPYRE_RETURN_IF_ERROR(parseLoop(node, depth));
       } else if (word == "UnimplementedOp") {
         node.kind = SpecNode::Kind::Unimplemented;
-        SPYRE_RETURN_IF_ERROR(parseCall("UnimplementedOp", {"op"}, [&](const std::string &key) {
+        SPYRE_RETURN_IF_ERROR(parseCall("UnimplementedOp", {"op"}, [&](std::string_view key) {
           if (key != "op") {
             return unknownField("UnimplementedOp", key);
           }
@@ -486,7 +499,7 @@ private:
       return fault(fmt::format("loops nested at most {} deep", kMaxLoopDepth));
     }
     node.kind = SpecNode::Kind::Loop;
-    return parseCall("LoopSpec", {"count", "body"}, [&](const std::string &key) {
+    return parseCall("LoopSpec", {"count", "body"}, [&](std::string_view key) {
       if (key == "count") {
         SPYRE_ASSIGN_OR_RETURN(node.count, parseExpression(&Parser::parseInteger));
         return Status::success();
@@ -498,15 +511,21 @@ private:
     });
   }
 
-  std::vector<Token> tokens;
+  /// Of a TensorArg.
+  static constexpr size_t kUsualFields = 10;
+
+  Words words;
   size_t at = 0;
+  /// Of the expressions in quotes, one after the other.
+  Words spare;
 };
 
 } // namespace
 
 Expected<Kernel> parseKernel(const std::string &text) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<Token> tokens, lexOpSpecText(text));
-  return Parser(std::move(tokens)).parseFile();
+  Words words;
+  SPYRE_RETURN_IF_ERROR(lexOpSpecText(text, words));
+  return Parser(std::move(words)).parseFile();
 }
 
 Expected<std::vector<OpSpec>> parseOpSpecs(const std::string &text) {

@@ -54,7 +54,7 @@ public:
     }
     emitMasking();
     nameOp();
-    return dsc;
+    return std::move(dsc);
   }
 
 private:
@@ -305,8 +305,10 @@ private:
       dsc.size.emplace_back(dims[d].label, dims[d].size);
       dsc.perCoreSize.emplace_back(dims[d].label, dims[d].size / dims[d].slices);
     }
+    dsc.coreSlice.reserve(size_t(dsc.cores));
     for (int64_t core = 0; core < dsc.cores; ++core) {
       DimMap<int64_t> slice;
+      slice.reserve(fastFirst.size());
       int64_t rest = core;
       for (size_t d : fastFirst) {
         slice.emplace_back(dims[d].label, rest % dims[d].slices);

@@ -15,27 +15,39 @@ namespace spyre::spec {
 
 namespace {
 
+/// Ends of {"factor_": 32, "label_": "core"}: these small objects are half of the text.
+constexpr std::string_view kCore = ", \"label_\": \"core\"}";
+constexpr std::string_view kCorelet = ", \"label_\": \"corelet\"}";
+constexpr std::string_view kTime = ", \"label_\": \"time\"}";
+constexpr std::string_view kCoreFold = ", \"label_\": \"core_fold\"}";
+constexpr std::string_view kCoreletFold = ", \"label_\": \"corelet_fold\"}";
+constexpr std::string_view kRowFold = ", \"label_\": \"row_fold\"}";
+
 void factor(JsonWriter &out, int64_t count, std::string_view label) {
-  out.beginObject().key("factor_").value(count).key("label_").value(label).end();
+  out.raw("{\"factor_\": ", count, label);
 }
 
 void affine(JsonWriter &out, int64_t alpha) {
-  out.beginObject().key("Affine").beginObject();
-  out.key("alpha_").value(alpha).key("beta_").value(int64_t(0)).end().end();
+  out.raw("{\"Affine\": {\"alpha_\": ", alpha, ", \"beta_\": 0}}");
 }
 
-/// {"Map": {}} or {"Const": {}}
-void fold(JsonWriter &out, const char *name) {
-  out.beginObject().key(name).beginObject().end().end();
-}
+constexpr std::string_view kMapFold = "{\"Map\": {}}", kConstFold = "{\"Const\": {}}";
 
 /// Entries by key, each once: the last one with a key, where the first one is. What a verifier has
 /// seen has no two.
 template <typename Entries, typename KeyOf, typename Fn>
 void forEachKey(const Entries &entries, KeyOf keyOf, Fn write) {
+  auto isRepeated = [&](const auto &entry) {
+    return std::any_of(entries.data(), &entry,
+                       [&](const auto &other) { return keyOf(other) == keyOf(entry); });
+  };
+  if (std::none_of(entries.begin(), entries.end(), isRepeated)) {
+    std::for_each(entries.begin(), entries.end(), write);
+    return;
+  }
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     auto isSame = [&](const auto &other) { return keyOf(other) == keyOf(*entry); };
-    if (std::any_of(entries.begin(), entry, isSame)) {
+    if (isRepeated(*entry)) {
       continue;
     }
     auto last = entry;
@@ -56,7 +68,12 @@ void dimObject(JsonWriter &out, const DimMap<T> &map, const char *name, const ch
     out.key("name_").value(name);
   }
   forEachKey(map, kDimOf, [&](const auto &entry) {
-    out.key(*suffix ? entry.first + suffix : entry.first).value(int64_t(entry.second));
+    if (*suffix) {
+      out.key(entry.first + suffix);
+    } else {
+      out.key(entry.first);
+    }
+    out.value(int64_t(entry.second));
   });
   out.end();
 }
@@ -73,9 +90,9 @@ void strings(JsonWriter &out, const Range &values) {
 /// (core, corelet, time) attributes of start addresses and constants.
 void threeFactors(JsonWriter &out, int64_t cores) {
   out.beginArray();
-  factor(out, cores, "core");
-  factor(out, 1, "corelet");
-  factor(out, 1, "time");
+  factor(out, cores, kCore);
+  factor(out, 1, kCorelet);
+  factor(out, 1, kTime);
   out.end();
 }
 
@@ -95,7 +112,7 @@ template <typename Fn>
 void perCore(JsonWriter &out, int64_t cores, Fn &&value) {
   out.beginObject();
   for (int64_t core = 0; core < cores; ++core) {
-    out.key(Digits(core));
+    out.numberKey(core);
     value(core);
   }
   out.end();
@@ -137,56 +154,52 @@ void coordInfo(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tensor,
     lanes *= part;
   }
   /// (step, count, number): whole sticks, then the parts of one stick, outer to inner.
-  struct Elements {
-    int64_t alpha, count;
-    size_t number;
+  auto forEachElement = [&](auto &&write) {
+    if (!isStick) {
+      write(int64_t(1), size, size_t(0));
+      return;
+    }
+    write(lanes, sparse ? int64_t(1) : std::max<int64_t>(size / lanes, 1), parts.size());
+    for (size_t i = parts.size(), inside = size_t(lanes); i-- > 0;) {
+      inside /= size_t(parts[i]);
+      write(sparse && i == 0 ? int64_t(0) : int64_t(inside), parts[i], i);
+    }
   };
-  std::vector<Elements> elements;
-  if (isStick) {
-    elements.push_back({lanes, sparse ? 1 : std::max<int64_t>(size / lanes, 1), parts.size()});
-  }
-  for (size_t i = parts.size(), inside = size_t(lanes); i-- > 0;) {
-    inside /= size_t(parts[i]);
-    elements.push_back({sparse && i == 0 ? 0 : int64_t(inside), parts[i], i});
-  }
-  if (!isStick) {
-    elements.push_back({1, size, 0});
-  }
   out.beginObject().key("spatial").value(int64_t(3)).key("temporal").value(int64_t(0));
   out.key("elemArr").value(int64_t(parts.size() + 1)).key("padding").value("nopad");
   out.key("folds").beginObject().key("dim_prop_func").beginArray();
   affine(out, sparse ? lanes : size);
   affine(out, 0);
   affine(out, 0);
-  for (const Elements &entry : elements) {
-    affine(out, entry.alpha);
-  }
+  forEachElement([&](int64_t alpha, int64_t, size_t) { affine(out, alpha); });
   out.end().key("dim_prop_attr").beginArray();
-  factor(out, sparse ? 1 : slices, "core_fold");
-  factor(out, 1, "corelet_fold");
-  factor(out, 1, "row_fold");
-  for (const Elements &entry : elements) {
-    factor(out, entry.count, fmt::format("elem_arr_{}", entry.number));
-  }
+  factor(out, sparse ? 1 : slices, kCoreFold);
+  factor(out, 1, kCoreletFold);
+  factor(out, 1, kRowFold);
+  std::string label;
+  forEachElement([&](int64_t, int64_t count, size_t number) {
+    label = ", \"label_\": \"elem_arr_";
+    label += Digits(int64_t(number));
+    factor(out, count, label += "\"}");
+  });
   out.end().end().end();
 }
 
 void backGaps(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tensor) {
   out.beginObject();
   forEachKey(tensor.backGap, kDimOf, [&](const auto &entry) {
-    const Digits text(entry.second);
     out.key(entry.first);
     if (tensor.inLx) {
-      perCore(out, dsc.cores, [&](int64_t) { out.value(std::string_view(text)); });
+      perCore(out, dsc.cores, [&](int64_t) { out.numberText(entry.second); });
     } else {
-      out.beginObject().key("-1").value(std::string_view(text)).end();
+      out.beginObject().key("-1").numberText(entry.second).end();
     }
   });
   out.end();
 }
 
 std::string nodeName(const DscTensor &tensor) {
-  return fmt::format("allocate-{}_{}", tensor.name, tensor.inLx ? "lx" : "hbm");
+  return "allocate-" + tensor.name + (tensor.inLx ? "_lx" : "_hbm");
 }
 
 const char *indirectionName(DscTensor::Indirection indirection) {
@@ -219,19 +232,15 @@ void maxDimSizes(JsonWriter &out, const DscTensor &tensor, const DscLayout &layo
 
 void startAddresses(JsonWriter &out, const SuperDsc &dsc, const DscTensor &tensor) {
   out.beginObject().key("dim_prop_func").beginArray();
-  fold(out, "Map");
-  fold(out, "Const");
-  fold(out, "Const");
+  out.raw(kMapFold);
+  out.raw(kConstFold);
+  out.raw(kConstFold);
   out.end().key("dim_prop_attr");
   threeFactors(out, dsc.cores);
   out.key("data_").beginObject();
-  std::string key;
   for (size_t core = 0; core < tensor.startAddress.size(); ++core) {
-    key = '[';
-    key += Digits(int64_t(core));
-    key += ", 0, 0]";
-    out.key(key);
-    out.value(std::string_view(Digits(tensor.startAddress[core])));
+    out.numberKey(int64_t(core), "[", ", 0, 0]");
+    out.numberText(tensor.startAddress[core]);
   }
   out.end().end();
 }
@@ -303,13 +312,13 @@ void constantInfo(JsonWriter &out, const SuperDsc &dsc) {
   out.beginObject();
   for (size_t i = 0; i < dsc.constants.size(); ++i) {
     const DscConstant &constant = dsc.constants[i];
-    out.key(Digits(int64_t(i))).beginObject();
+    out.numberKey(int64_t(i)).beginObject();
     out.key("dataFormat_").value(numerics::formatName(constant.format));
     out.key("name_").value(constant.name);
     out.key("data_").beginObject().key("dim_prop_func").beginArray();
-    fold(out, "Const");
-    fold(out, "Const");
-    fold(out, "Map");
+    out.raw(kConstFold);
+    out.raw(kConstFold);
+    out.raw(kMapFold);
     out.end().key("dim_prop_attr");
     threeFactors(out, dsc.cores);
     out.key("data_").beginObject().key("[0, 0, 0]").beginArray();
@@ -408,16 +417,16 @@ void designSpaceConfig(JsonWriter &out, const SuperDsc &dsc) {
 
 void foldProperties(JsonWriter &out, const SuperDsc &dsc) {
   out.key("sdscFoldProps_").beginArray();
-  factor(out, 1, "time");
+  factor(out, 1, kTime);
   out.end().key("sdscFolds_").beginObject().key("dim_prop_func").beginArray();
   affine(out, 1);
   out.end().key("dim_prop_attr").beginArray();
-  factor(out, 1, "time");
+  factor(out, 1, kTime);
   out.end().key("data_").beginObject().key("[0]").value("0").end().end();
   out.key("coreFoldProp_");
-  factor(out, dsc.cores, "core");
+  factor(out, dsc.cores, kCore);
   out.key("coreletFoldProp_");
-  factor(out, 1, "corelet");
+  factor(out, 1, kCorelet);
 }
 
 } // namespace
@@ -437,10 +446,7 @@ std::string writeSuperDsc(const SuperDsc &dsc) {
     dimObject(out, known ? dsc.coreSlice[size_t(core)] : kNoSlices, nullptr, "");
   });
   out.key("coreIdToDscSchedule");
-  perCore(out, dsc.cores, [&](int64_t) {
-    out.beginArray().beginArray().value(int64_t(-1));
-    out.value(int64_t(0)).value(int64_t(0)).value(int64_t(0)).end().end();
-  });
+  perCore(out, dsc.cores, [&](int64_t) { out.raw("[[-1, 0, 0, 0]]"); });
   out.key("dscs_").beginArray().beginObject().key(dsc.op);
   designSpaceConfig(out, dsc);
   out.end().end().end().end();

@@ -1,5 +1,6 @@
 """torch_spyre.explain: what is moved, why, and what it costs."""
 
+import html.parser
 import json
 
 import torch
@@ -77,3 +78,73 @@ def test_a_compiled_function_can_be_given():
 
 def test_nothing_for_the_device_is_said():
     assert "Nothing was compiled" in str(torch_spyre.explain(lambda x: x + 1, torch.ones(2)))
+
+
+class _Page(html.parser.HTMLParser):
+    """Open tags match; words and attributes are kept."""
+
+    VOID = {"meta", "path", "circle", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.words, self.attributes = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_the_page_shows_graph_moves_cores_and_layouts(tmp_path):
+    x, weight, y = tensors((9, 67), (67, 96), (96, 9))
+
+    def function(x, weight, y):
+        return torch.softmax(torch.sort(x @ weight)[0] + y.t(), -1)
+
+    report = torch_spyre.explain(function, x, weight, y)
+    path = tmp_path / "page.html"
+    text = report.to_html(path)
+    assert path.read_text(encoding="utf-8") == text
+    page = _Page(text)
+    words = " ".join(page.words)
+    for part in ("Graph", "Data that is only moved, and why", "Work per core", "DDR traffic", "Layouts"):
+        assert part in page.words, part
+    for entry in report.movement:
+        assert entry["detail"] in words and entry["subject"] in page.words
+    assert "aten.sort.default" in words and "ReStickifyOpHBM" in words
+    # One dot per operation, and its splits: 9 rows over 9 cores.
+    assert page.tags.count("circle") == report.total["operations"] + report.total["host_steps"]
+    assert any("9/9" in word for word in page.words)
+    assert f"{report.total['operations']}" in page.words
+    # Nothing is loaded from elsewhere.
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name in ("src", "href")] and "url(" not in text
+
+
+def test_the_page_escapes_what_it_is_given():
+    from types import SimpleNamespace
+
+    from torch_spyre import report
+
+    evil = "<script>alert('x')</script>\"&"
+    model = {"steps": [{"kind": "cpu", "callee": evil, "reason": evil, "location": evil, "inputs": [evil], "outputs": [evil]}]}
+    entry = {"stage": "movement", "subject": evil, "reason": evil, "detail": evil, "location": evil}
+    record = SimpleNamespace(
+        name=evil, graph=evil, artifacts={"model.json": json.dumps(model).encode()}, decisions=[entry]
+    )
+    page = _Page(report.page([record], {}))
+    assert "script" not in page.tags and page.words.count(evil) >= 6
+    assert "Nothing was compiled" in torch_spyre.explain(lambda x: x + 1, torch.ones(2)).to_html()

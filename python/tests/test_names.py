@@ -52,6 +52,7 @@ def check(result, reference, operations=1):
             "decompose_multi_dim_reductions",
         ),
         ("torch_spyre._inductor.views", "Term align_tensors compute_coordinates matching_dim normalize_coordinates"),
+        ("torch_spyre._inductor.propagate_named_dims", "declare_tensor_dim name_tensor_dims reset"),
         ("torch_spyre._inductor.dtype_ops", "DtypeOpTable is_dtype_op"),
         (
             "torch_spyre._inductor.pass_utils",

@@ -21,6 +21,62 @@ def _fake(kernel):
     return fake
 
 
+def _define_for_device(schema, fake):
+    """An operation whose result has no form on the host."""
+    name = schema.split("(")[0]
+
+    def kernel(*args, **kwargs):
+        raise NotImplementedError(
+            f"SPYRE-E1602: spyre.{name} computes what only the device holds; call it in a compiled "
+            "function on spyre tensors, or use layer_norm"
+        )
+
+    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    _library.impl(name, kernel, "CPU")
+    torch.library.register_fake(f"spyre::{name}", fake, lib=_library)
+
+
+def _statistics_fake(x, exx2Scale, useZeroMean=False):
+    return x.new_empty((*x.shape[:-1], 1))
+
+
+def _restickify(x):
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def _unfold(x, kernel_size, dilation=1, padding=0, stride=1):
+    """Windows of an image as columns, [N, C * Kh * Kw, windows]."""
+    return torch.nn.functional.unfold(x, kernel_size, dilation, padding, stride)
+
+
+_LARGEST_FP8 = 448.0
+
+
+def _qfp8ch(x):
+    return x.clamp(-_LARGEST_FP8, _LARGEST_FP8).to(torch.float8_e4m3fn)
+
+
+def _quantize(x, scale):
+    scaled = x * torch.reciprocal(scale)
+    return torch.ops.spyre.qfp8ch(torch.clamp(scaled, -_LARGEST_FP8, _LARGEST_FP8))
+
+
+def _dequantize(x, scale):
+    if scale.dtype != torch.float16:
+        raise ValueError(f"SPYRE-E1602: the scale of fp8 values is {scale.dtype}; give torch.float16")
+    return x.to(torch.float16) * scale
+
+
+def _layernormnorm(x, mean, norm_mean, weight=None, bias=None):
+    """With all of its operands: the device has no shorter form."""
+    if weight is not None and bias is not None:
+        return NotImplemented
+    size = x.shape[-1:]
+    weight = x.new_ones(size) if weight is None else weight
+    bias = x.new_zeros(size) if bias is None else bias
+    return torch.ops.spyre.layernormnorm(x, mean, norm_mean, weight, bias)
+
+
 def _layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     return torch.nn.functional.layer_norm(x, normalized_shape, weight, bias, eps)
 
@@ -68,13 +124,44 @@ _define(
     "rms_norm(Tensor x, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
     _rms_norm,
 )
-_define("overwrite_f(Tensor input, Tensor output, int[] dims, int[] offsets) -> Tensor", _overwrite_f)
-
-_library.define("overwrite(Tensor input, Tensor(a!) output, int[] dims, int[] offsets) -> ()")
-_library.impl("overwrite", _overwrite, "CPU")
-torch.library.register_fake(
-    "spyre::overwrite", lambda input, output, dims, offsets: None, lib=_library
+_define(
+    "topkvalue(Tensor x, int k, int dim=-1) -> Tensor",
+    lambda x, k, dim=-1: torch.topk(x, k, dim)[0],
 )
+_define(
+    "topkindex(Tensor x, int k, int dim=-1) -> Tensor",
+    lambda x, k, dim=-1: torch.topk(x, k, dim)[1],
+)
+_define("restickify(Tensor x) -> Tensor", _restickify)
+_define(
+    "unfold(Tensor x, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1) "
+    "-> Tensor",
+    _unfold,
+)
+_define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
+_define("quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _quantize)
+_define("dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _dequantize)
+
+# Two numbers per row in one element of the device; only all three mean something elsewhere.
+_define_for_device(
+    "exx2(Tensor x, float exx2Scale, bool useZeroMean=False) -> Tensor", _statistics_fake
+)
+_define_for_device(
+    "layernormscale(Tensor x, float eps) -> Tensor", lambda x, eps: torch.empty_like(x)
+)
+_define_for_device(
+    "layernormnorm(Tensor x, Tensor mean, Tensor norm_mean, Tensor? weight=None, Tensor? bias=None) "
+    "-> Tensor",
+    lambda x, mean, norm_mean, weight=None, bias=None: torch.empty_like(
+        x, memory_format=torch.contiguous_format
+    ),
+)
+
+# Made of views and copies wherever it runs, so that a graph sees a mutation like any other.
+_library.define("overwrite_f(Tensor input, Tensor output, int[] dims, int[] offsets) -> Tensor")
+_library.impl("overwrite_f", _overwrite_f, "CompositeImplicitAutograd")
+_library.define("overwrite(Tensor input, Tensor(a!) output, int[] dims, int[] offsets) -> ()")
+_library.impl("overwrite", _overwrite, "CompositeImplicitAutograd")
 
 
 def decompositions():
@@ -84,4 +171,8 @@ def decompositions():
         ops.layer_norm.default: _layer_norm,
         ops.rms_norm.default: _rms_norm,
         ops.logical_not.default: lambda x: torch.logical_not(x),
+        ops.restickify.default: _restickify,
+        ops.quantize_fp8_with_scale.default: _quantize,
+        ops.dequantize_fp8_with_scale.default: _dequantize,
+        ops.layernormnorm.default: _layernormnorm,
     }

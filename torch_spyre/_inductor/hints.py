@@ -17,10 +17,19 @@ def _next_number():
     return next(_numbers)
 
 
+@torch._dynamo.assume_constant_result
+def _check(hint):
+    from torch_spyre._inductor import propagate_named_dims
+
+    propagate_named_dims.check_hint(hint)
+
+
 def spyre_hint(**hint):
-    """Context manager: every operation inside carries ``hint``, after those of outer contexts."""
+    """Context manager: every operation inside carries ``hint``, after those of outer contexts.
+    Dimensions it names are those of ``propagate_named_dims``."""
     from torch.fx.traceback import annotate
 
+    _check(hint)
     return annotate({f"{_PREFIX}{_next_number()}": hint})
 
 

@@ -35,6 +35,16 @@ Json randomValue(Random &random, int depth, JsonWriter &writer) {
     return number;
   }
   case 1: {
+    if (random.below(8) == 0) {
+      const bool flag = random.below(2) == 0;
+      writer.boolean(flag);
+      return flag;
+    }
+    if (random.below(8) == 0) {
+      const int64_t number = random.between(-100000, 100000);
+      writer.numberText(number);
+      return std::to_string(number);
+    }
     if (random.below(4) == 0) {
       const double half = double(random.between(-100000, 100000)) + 0.5;
       writer.real(half);
@@ -57,8 +67,14 @@ Json randomValue(Random &random, int depth, JsonWriter &writer) {
     Json object = Json::object();
     writer.beginObject();
     for (int64_t count = random.between(0, 6); count > 0; --count) {
-      const std::string key = randomText(random) + std::to_string(count);
-      writer.key(key);
+      const bool isNumber = random.below(4) == 0;
+      const std::string number = std::to_string(count);
+      const std::string key = isNumber ? "[" + number + ", 0]" : randomText(random) + number;
+      if (isNumber) {
+        writer.numberKey(count, "[", ", 0]");
+      } else {
+        writer.key(key);
+      }
       object[key] = randomValue(random, depth + 1, writer);
     }
     writer.end();
@@ -77,4 +93,15 @@ TEST(JsonWriter, PrintsWhatTheTreePrints) {
     const Json tree = randomValue(random, 0, writer);
     ASSERT_EQ(writer.print(2), printJson(tree, 2, inlineChars)) << "seed " << seed;
   }
+}
+
+TEST(JsonWriter, TextAroundANumberIsOneValue) {
+  JsonWriter writer(40);
+  writer.beginArray();
+  for (int64_t number : {0, -1, 123456}) {
+    writer.raw("{\"n\": ", number, "}").raw("[[]]");
+  }
+  writer.end();
+  EXPECT_EQ(writer.print(1),
+            "[\n {\"n\": 0},\n [[]],\n {\"n\": -1},\n [[]],\n {\"n\": 123456},\n [[]]\n]\n");
 }

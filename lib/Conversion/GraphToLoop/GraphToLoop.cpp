@@ -414,19 +414,27 @@ struct GraphToLoop : mlir::PassWrapper<GraphToLoop, mlir::OperationPass<mlir::Mo
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GraphToLoop)
   llvm::StringRef getArgument() const override { return "spyre-graph-to-loop"; }
   llvm::StringRef getDescription() const override {
-    return "Turns calls into loop nests and views into index maps (requires spyre-graph-verify).";
+    return "Turns calls into loop nests and views into index maps (requires "
+           "spyre-graph-decompose).";
   }
   void getDependentDialects(mlir::DialectRegistry &registry) const override {
     registry.insert<loop::LoopDialect, mlir::func::FuncDialect>();
   }
   void runOnOperation() override {
-    mlir::func::FuncOp source = graph::findMain(getOperation());
-    if (!source) {
-      (void)dialect::report(getOperation(),
-                            error<1006>("a graph module holds one func.func @main"));
+    // What a decomposition or a user's pass made is checked like what was captured.
+    if (mlir::failed(graph::verifyGraph(getOperation()))) {
       return signalPassFailure();
     }
+    mlir::func::FuncOp source = graph::findMain(getOperation());
     eraseDeadCalls(source);
+    for (CallOp call : source.getOps<CallOp>()) {
+      if (graph::findOp(call.getCallee().str())->kind == OpKind::Composite) {
+        (void)dialect::report(call, error<1007>("'{}' is no single operation of the device; run "
+                                                "spyre-graph-decompose first",
+                                                call.getCallee().str()));
+        return signalPassFailure();
+      }
+    }
     mlir::OpBuilder builder(source);
     builder.setInsertionPointAfter(source);
     auto target = builder.create<mlir::func::FuncOp>(source.getLoc(), "main",

@@ -119,7 +119,7 @@ private:
   std::vector<std::string> newTensors(ComputeOp op) {
     std::vector<std::string> names;
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
-      BufferOp buffer = loop::accessOf(op, i).buffer;
+      BufferOp buffer = loop::operandBuffer(op, i);
       std::string name = buffer.getName().str();
       bool known = loop::isPooled(buffer) || std::count(arguments.begin(), arguments.end(), name) ||
                    std::count(names.begin(), names.end(), name);
@@ -204,7 +204,7 @@ private:
                              deviceAccess(loop::accessOf(op, i), vars, units[i],
                                           isIndex ? unitVar(op, i) : stickVar,
                                           chooser ? indexName(op, *chooser) : ""));
-      place(loop::accessOf(op, i).buffer, arg);
+      place(loop::operandBuffer(op, i), arg);
       arg.isInput = i + 1 < loop::operandCount(op);
       arg.name = isIndex ? indexName(op, i) : "";
       // Indices come first.
@@ -239,7 +239,7 @@ private:
 
   static std::string indexName(ComputeOp op, unsigned operand) {
     return fmt::format("i{}_{}", operand,
-                       BufferOp(loop::accessOf(op, operand).buffer).getName().str().substr(0, 40));
+                       loop::operandBuffer(op, operand).getName().str().substr(0, 40));
   }
 
   /// A single index is still read along a variable: the interface wants one.

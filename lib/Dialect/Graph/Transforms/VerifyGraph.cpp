@@ -130,23 +130,28 @@ Status checkCalls(mlir::func::FuncOp main) {
 
 struct VerifyGraph : impl::VerifyGraphPassBase<VerifyGraph> {
   void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main || !llvm::hasSingleElement(main.getBody())) {
-      (void)dialect::report(getOperation(),
-                            error<1006>("a graph module holds one func.func @main with one block"));
-      return signalPassFailure();
-    }
-    for (auto check : {checkSignature, checkCallees, checkCalls}) {
-      if (Status status = check(main); !status.ok()) {
-        (void)dialect::report(main, namingGate(status));
-        return signalPassFailure();
-      }
+    if (mlir::failed(verifyGraph(getOperation()))) {
+      signalPassFailure();
     }
     markAllAnalysesPreserved();
   }
 };
 
 } // namespace
+
+mlir::LogicalResult verifyGraph(mlir::ModuleOp module) {
+  mlir::func::FuncOp main = findMain(module);
+  if (!main || !llvm::hasSingleElement(main.getBody())) {
+    return dialect::report(module,
+                           error<1006>("a graph module holds one func.func @main with one block"));
+  }
+  for (auto check : {checkSignature, checkCallees, checkCalls}) {
+    if (Status status = check(main); !status.ok()) {
+      return dialect::report(main, namingGate(status));
+    }
+  }
+  return mlir::success();
+}
 
 std::unique_ptr<mlir::Pass> createVerifyGraphPass() { return std::make_unique<VerifyGraph>(); }
 

@@ -30,8 +30,8 @@ void LoopDialect::initialize() {
 namespace {
 
 /// Adds scale * expression to (coefficients, offset); false when the expression is not linear.
-bool addLinear(mlir::AffineExpr expression, int64_t scale, std::vector<int64_t> &coefficients,
-               int64_t &offset) {
+bool addLinear(mlir::AffineExpr expression, int64_t scale,
+               llvm::MutableArrayRef<int64_t> coefficients, int64_t &offset) {
   if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expression)) {
     return dim.getPosition() < coefficients.size() &&
            !__builtin_add_overflow(coefficients[dim.getPosition()], scale,
@@ -60,8 +60,13 @@ bool addLinear(mlir::AffineExpr expression, int64_t scale, std::vector<int64_t> 
 } // namespace
 
 Expected<LinearIndex> linearize(mlir::AffineExpr expression, unsigned numVars) {
-  std::vector<int64_t> coefficients(numVars, 0);
   LinearIndex index;
+  if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expression);
+      dim && dim.getPosition() < numVars) {
+    index.terms.push_back({dim.getPosition(), 1});
+    return index;
+  }
+  llvm::SmallVector<int64_t, 16> coefficients(numVars, 0);
   bool linear = addLinear(expression, 1, coefficients, index.offset) && index.offset >= 0;
   for (unsigned v = 0; linear && v < numVars; ++v) {
     linear = coefficients[v] >= 0;
@@ -77,20 +82,21 @@ Expected<LinearIndex> linearize(mlir::AffineExpr expression, unsigned numVars) {
         "division and modulo vanish",
         text);
   }
-  std::stable_sort(index.terms.begin(), index.terms.end(),
-                   [](const auto &a, const auto &b) { return a.coefficient > b.coefficient; });
+  auto isBefore = [](const auto &a, const auto &b) { return a.coefficient > b.coefficient; };
+  if (!std::is_sorted(index.terms.begin(), index.terms.end(), isBefore)) {
+    std::stable_sort(index.terms.begin(), index.terms.end(), isBefore);
+  }
   return index;
 }
 
 Access accessOf(ComputeOp op, unsigned index) {
-  mlir::Value value = index < op.getInputs().size() ? op.getInputs()[index] : op.getOutput();
   Access access;
-  access.buffer = value.getDefiningOp<BufferOp>();
+  access.buffer = operandBuffer(op, index);
   auto map = llvm::cast<mlir::AffineMapAttr>(op.getMaps()[index]).getValue();
   for (mlir::AffineExpr result : map.getResults()) {
     Expected<LinearIndex> linear = linearize(result, map.getNumDims());
     SPYRE_CHECK(linear.ok(), "a verified operation has linear accesses");
-    access.dims.push_back(*linear);
+    access.dims.push_back(*std::move(linear));
   }
   for (const Indirection &indirection : indirectionsOf(op)) {
     if (indirection.input == index) {
@@ -126,12 +132,22 @@ std::optional<unsigned> indexInputOf(ComputeOp op, unsigned operand) {
   return std::nullopt;
 }
 
+static LayoutCache &cacheOf(BufferOp buffer) {
+  return static_cast<LoopDialect *>(buffer->getDialect())->layoutCache;
+}
+
+static Expected<layout::DeviceLayout> knownLayout(BufferOp buffer) {
+  mlir::Attribute attribute = buffer.getLayoutAttr();
+  return cacheOf(buffer).layouts.find(attribute.getAsOpaquePointer(),
+                                      [&] { return dialect::layoutFromAttr(attribute); });
+}
+
 Expected<layout::DeviceLayout> layoutOf(BufferOp buffer) {
   if (!buffer.getLayoutAttr()) {
     return error<2010>("buffer '{}' has no layout; run spyre-loop-propagate-layouts first",
                        buffer.getName().str());
   }
-  Expected<layout::DeviceLayout> layout = dialect::layoutFromAttr(buffer.getLayoutAttr());
+  Expected<layout::DeviceLayout> layout = knownLayout(buffer);
   return layout.ok() ? layout
                      : Expected<layout::DeviceLayout>(layout.status().withContext(
                            "buffer '" + buffer.getName().str() + "': "));
@@ -205,7 +221,7 @@ static std::optional<DimRoles> rolesByStride(const layout::DeviceLayout &layout,
   return roles;
 }
 
-Expected<DimRoles> dimRolesOf(BufferOp buffer) {
+static Expected<DimRoles> findDimRoles(BufferOp buffer) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));
   auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
   DimRoles roles;
@@ -221,6 +237,14 @@ Expected<DimRoles> dimRolesOf(BufferOp buffer) {
   }
   roles.order = *order;
   return roles;
+}
+
+Expected<DimRoles> dimRolesOf(BufferOp buffer) {
+  const std::tuple<const void *, const void *, const void *> key = {
+      buffer.getLayoutAttr().getAsOpaquePointer(),
+      buffer.getResult().getType().getAsOpaquePointer(),
+      buffer.getStrideAttr().getAsOpaquePointer()};
+  return cacheOf(buffer).roles.find(key, [&] { return findDimRoles(buffer); });
 }
 
 bool isPooled(BufferOp buffer) {
@@ -285,7 +309,7 @@ mlir::LogicalResult BufferOp::verify() {
     return emitOpError("pool_offset belongs to temps and is a multiple of 128");
   }
   if (getLayoutAttr()) {
-    Expected<layout::DeviceLayout> layout = dialect::layoutFromAttr(getLayoutAttr());
+    Expected<layout::DeviceLayout> layout = knownLayout(*this);
     if (!layout.ok()) {
       return emitOpError(layout.status().message());
     }

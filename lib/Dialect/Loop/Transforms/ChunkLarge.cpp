@@ -9,6 +9,7 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
 #include "Division.h"
+#include "LoopPass.h"
 #include "Pieces.h"
 #include "Rewrite.h"
 
@@ -106,7 +107,7 @@ private:
     for (unsigned i = 0; i < operandCount(op); ++i) {
       SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(accessOf(op, i)));
       if (use.kind == StickUse::Kind::Var) {
-        units[use.var] = std::max(units[use.var], elemsPerStick(accessOf(op, i).buffer));
+        units[use.var] = std::max(units[use.var], elemsPerStick(operandBuffer(op, i)));
       }
     }
     return Status::success();
@@ -231,7 +232,7 @@ Status chunk(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace 
     return status;
   }
   const std::string subject =
-      op.getCallee().str() + " -> " + accessOf(op, operandCount(op) - 1).buffer.getName().str();
+      op.getCallee().str() + " -> " + operandBuffer(op, operandCount(op) - 1).getName().str();
   Chunking chunking(op, cores, spanLimitBytes);
   SPYRE_ASSIGN_OR_RETURN(bool found, chunking.find());
   Decision decision =
@@ -250,32 +251,16 @@ Status chunk(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace 
   return Status::success();
 }
 
-struct ChunkLarge : impl::ChunkLargePassBase<ChunkLarge> {
-  ChunkLarge(int64_t coreCount, int64_t spanBytes, DecisionTrace *trace) : trace(trace) {
-    cores = coreCount;
-    spanLimitBytes = spanBytes;
-  }
-  ChunkLarge(const ChunkLarge &other) : ChunkLargePassBase(other), trace(other.trace) {}
-  DecisionTrace *trace;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    Status status = main ? Status::success()
-                         : error<1202>("a loop module holds one func.func @main() with one block");
+struct ChunkLarge : LoopPass<impl::ChunkLargePassBase<ChunkLarge>> {
+  using ChunkLargePassBase::cores, ChunkLargePassBase::spanLimitBytes;
+  Status runOnMain(mlir::func::FuncOp main) override {
     if (cores < 1) {
-      status = error<3002>("cores = {}; give at least 1", cores.getValue());
+      return error<3002>("cores = {}; give at least 1", cores.getValue());
     }
-    if (status.ok()) {
-      for (ComputeOp op : llvm::make_early_inc_range(main.getOps<ComputeOp>())) {
-        status = chunk(op, cores, spanLimitBytes, trace);
-        if (!status.ok()) {
-          break;
-        }
-      }
+    for (ComputeOp op : llvm::make_early_inc_range(main.getOps<ComputeOp>())) {
+      SPYRE_RETURN_IF_ERROR(chunk(op, cores, spanLimitBytes, trace));
     }
-    if (!status.ok()) {
-      (void)dialect::report(getOperation(), status);
-      signalPassFailure();
-    }
+    return Status::success();
   }
 };
 
@@ -283,7 +268,10 @@ struct ChunkLarge : impl::ChunkLargePassBase<ChunkLarge> {
 
 std::unique_ptr<mlir::Pass> createChunkLargePass(int64_t cores, int64_t spanLimitBytes,
                                                  DecisionTrace *trace) {
-  return std::make_unique<ChunkLarge>(cores, spanLimitBytes, trace);
+  auto pass = createLoopPass<ChunkLarge>(trace);
+  pass->cores = cores;
+  pass->spanLimitBytes = spanLimitBytes;
+  return pass;
 }
 
 } // namespace spyre::loop

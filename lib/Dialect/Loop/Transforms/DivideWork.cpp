@@ -8,6 +8,7 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
 #include "Division.h"
+#include "LoopPass.h"
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -36,8 +37,8 @@ Status divide(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace
   for (int64_t split : division.splits) {
     used *= split;
   }
-  std::string subject = op.getCallee().str() + " -> " +
-                        BufferOp(accessOf(op, operandCount(op) - 1).buffer).getName().str();
+  std::string subject =
+      op.getCallee().str() + " -> " + operandBuffer(op, operandCount(op) - 1).getName().str();
   const char *reason = !division.bySize ? "span-limit"
                        : used == cores  ? "all-cores"
                                         : "fewer-cores";
@@ -48,31 +49,14 @@ Status divide(ComputeOp op, int64_t cores, int64_t spanLimitBytes, DecisionTrace
   return Status::success();
 }
 
-struct DivideWork : impl::DivideWorkPassBase<DivideWork> {
-  DivideWork(int64_t coreCount, int64_t spanBytes, DecisionTrace *trace) : trace(trace) {
-    cores = coreCount;
-    spanLimitBytes = spanBytes;
-  }
-  DivideWork(const DivideWork &other) : DivideWorkPassBase(other), trace(other.trace) {}
-  DecisionTrace *trace;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    Status status = main ? Status::success()
-                         : error<1202>("a loop module holds one func.func @main() with one block");
+struct DivideWork : LoopPass<impl::DivideWorkPassBase<DivideWork>> {
+  using DivideWorkPassBase::cores, DivideWorkPassBase::spanLimitBytes;
+  Status runOnMain(mlir::func::FuncOp main) override {
     if (cores < 1) {
-      status = error<3002>("cores = {}; give at least 1", cores.getValue());
+      return error<3002>("cores = {}; give at least 1", cores.getValue());
     }
-    if (status.ok()) {
-      for (ComputeOp op : main.getOps<ComputeOp>()) {
-        status = divide(op, cores, spanLimitBytes, trace);
-        if (!status.ok()) {
-          break;
-        }
-      }
-    }
-    if (!status.ok()) {
-      (void)dialect::report(getOperation(), status);
-      return signalPassFailure();
+    for (ComputeOp op : main.getOps<ComputeOp>()) {
+      SPYRE_RETURN_IF_ERROR(divide(op, cores, spanLimitBytes, trace));
     }
     for (HostOp op : main.getOps<HostOp>()) {
       if (trace) {
@@ -80,6 +64,7 @@ struct DivideWork : impl::DivideWorkPassBase<DivideWork> {
                       Decision::no("host-step", "runs on the CPU: {}", op.getReason().str()));
       }
     }
+    return Status::success();
   }
 };
 
@@ -87,7 +72,10 @@ struct DivideWork : impl::DivideWorkPassBase<DivideWork> {
 
 std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
                                                  DecisionTrace *trace) {
-  return std::make_unique<DivideWork>(cores, spanLimitBytes, trace);
+  auto pass = createLoopPass<DivideWork>(trace);
+  pass->cores = cores;
+  pass->spanLimitBytes = spanLimitBytes;
+  return pass;
 }
 
 } // namespace spyre::loop

@@ -21,7 +21,7 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t
     if (uses[i].kind != StickUse::Kind::Var || pieces[uses[i].var] == 1 || isIndexInput(op, i)) {
       continue;
     }
-    int64_t lanes = elemsPerStick(accessOf(op, i).buffer), extent = extents[uses[i].var];
+    int64_t lanes = elemsPerStick(operandBuffer(op, i)), extent = extents[uses[i].var];
     bool padded = extent % lanes != 0;
     // Sticks of a conversion differ in lanes; the wider ones must stay whole.
     pieces[uses[i].var] =
@@ -43,7 +43,7 @@ static Expected<Reach> reachOf(const Access &access) {
   for (size_t j = slots.size(); j-- > 0;) {
     int64_t dim = slots[j], lanes = dim >= 0 && dim == roles.stick() ? layout.elemsPerStick() : 1;
     for (const LinearIndex::Term &term :
-         dim < 0 ? std::vector<LinearIndex::Term>() : access.dims[dim].terms) {
+         dim < 0 ? llvm::ArrayRef<LinearIndex::Term>() : llvm::ArrayRef(access.dims[dim].terms)) {
       bool isLane = term.coefficient < lanes;
       reach.steps.push_back(
           {term.var, isLane ? sticks : term.coefficient / lanes * sticks, isLane ? lanes : 1});
@@ -75,7 +75,7 @@ Status Division::run() {
   }
   const std::vector<int64_t> given = extents;
   if (op.getCallee() == kMatmul) { // K runs in whole sticks: padded rows are read too
-    extents.back() = roundUp(extents.back(), elemsPerStick(accessOf(op, 0).buffer));
+    extents.back() = roundUp(extents.back(), elemsPerStick(operandBuffer(op, 0)));
   }
   chooseBySize();
   if (!isLegal(splits)) {

@@ -15,6 +15,7 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
+#include "LoopPass.h"
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -484,25 +485,17 @@ private:
   Rewriter rewriter;
 };
 
-struct ElideCopies : impl::ElideCopiesPassBase<ElideCopies> {
-  DecisionTrace *trace = nullptr;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      (void)dialect::report(
-          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
-      return signalPassFailure();
-    }
+struct ElideCopies : LoopPass<impl::ElideCopiesPassBase<ElideCopies>> {
+  Status runOnMain(mlir::func::FuncOp main) override {
     Elider(main, trace).run();
+    return Status::success();
   }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createElideCopiesPass(DecisionTrace *trace) {
-  auto pass = std::make_unique<ElideCopies>();
-  pass->trace = trace;
-  return pass;
+  return createLoopPass<ElideCopies>(trace);
 }
 
 } // namespace spyre::loop

@@ -9,6 +9,7 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
+#include "LoopPass.h"
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -167,25 +168,17 @@ private:
   DecisionTrace *trace;
 };
 
-struct ElideCopyBack : impl::ElideCopyBackPassBase<ElideCopyBack> {
-  DecisionTrace *trace = nullptr;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      (void)dialect::report(
-          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
-      return signalPassFailure();
-    }
+struct ElideCopyBack : LoopPass<impl::ElideCopyBackPassBase<ElideCopyBack>> {
+  Status runOnMain(mlir::func::FuncOp main) override {
     Elider(main, trace).run();
+    return Status::success();
   }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createElideCopyBackPass(DecisionTrace *trace) {
-  auto pass = std::make_unique<ElideCopyBack>();
-  pass->trace = trace;
-  return pass;
+  return createLoopPass<ElideCopyBack>(trace);
 }
 
 } // namespace spyre::loop

@@ -9,6 +9,7 @@
 
 #include "llvm/Support/Path.h"
 
+#include "LoopPass.h"
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -124,8 +125,8 @@ private:
     auto why = op->getAttrOfType<mlir::StringAttr>(kWhy);
     const std::string text = why ? why.str() : "asked-for: a copy";
     const size_t colon = std::min(text.find(": "), text.size());
-    BufferOp from = accessOf(op, op.getIndirect() ? indirectionsOf(op)[0].input : 0).buffer;
-    BufferOp to = accessOf(op, operandCount(op) - 1).buffer;
+    BufferOp from = operandBuffer(op, op.getIndirect() ? indirectionsOf(op)[0].input : 0);
+    BufferOp to = operandBuffer(op, operandCount(op) - 1);
     trace.record(
         "movement",
         fmt::format("{} {} -> {}", kindOf(op), from.getName().str(), to.getName().str()),
@@ -184,22 +185,16 @@ private:
   int64_t operations = 0, copies = 0, hostSteps = 0, bytes = 0, movedBytes = 0, movedNs = 0;
 };
 
-struct Explain : impl::ExplainPassBase<Explain> {
-  DecisionTrace *trace = nullptr;
+struct Explain : LoopPass<impl::ExplainPassBase<Explain>> {
   double bytesPerNs = 1, overheadNs = 0;
 
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      (void)dialect::report(
-          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
-      return signalPassFailure();
-    }
+  Status runOnMain(mlir::func::FuncOp main) override {
     DecisionTrace own;
     Explainer(main, bytesPerNs, overheadNs, trace ? *trace : own).run();
     if (!trace) {
       llvm::errs() << own.toJson();
     }
+    return Status::success();
   }
 };
 
@@ -207,8 +202,7 @@ struct Explain : impl::ExplainPassBase<Explain> {
 
 std::unique_ptr<mlir::Pass> createExplainPass(double bytesPerNs, double overheadNs,
                                               DecisionTrace *trace) {
-  auto pass = std::make_unique<Explain>();
-  pass->trace = trace;
+  auto pass = createLoopPass<Explain>(trace);
   pass->bytesPerNs = bytesPerNs;
   pass->overheadNs = overheadNs;
   return pass;

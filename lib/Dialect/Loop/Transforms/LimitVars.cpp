@@ -8,6 +8,7 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
+#include "LoopPass.h"
 #include "Pieces.h"
 #include "Rewrite.h"
 
@@ -93,7 +94,7 @@ Status limit(ComputeOp op, DecisionTrace *trace) {
     return Status::success();
   }
   const std::string subject =
-      op.getCallee().str() + " -> " + accessOf(op, operandCount(op) - 1).buffer.getName().str();
+      op.getCallee().str() + " -> " + operandBuffer(op, operandCount(op) - 1).getName().str();
   const size_t before = op.getExtents().size();
   std::vector<ComputeOp> parts{op};
   while (true) {
@@ -121,33 +122,19 @@ Status limit(ComputeOp op, DecisionTrace *trace) {
   return Status::success();
 }
 
-struct LimitVars : impl::LimitVarsPassBase<LimitVars> {
-  DecisionTrace *trace = nullptr;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    Status status = main ? Status::success()
-                         : error<1202>("a loop module holds one func.func @main() with one block");
-    if (status.ok()) {
-      for (ComputeOp op : llvm::make_early_inc_range(main.getOps<ComputeOp>())) {
-        status = limit(op, trace);
-        if (!status.ok()) {
-          break;
-        }
-      }
+struct LimitVars : LoopPass<impl::LimitVarsPassBase<LimitVars>> {
+  Status runOnMain(mlir::func::FuncOp main) override {
+    for (ComputeOp op : llvm::make_early_inc_range(main.getOps<ComputeOp>())) {
+      SPYRE_RETURN_IF_ERROR(limit(op, trace));
     }
-    if (!status.ok()) {
-      (void)dialect::report(getOperation(), status);
-      signalPassFailure();
-    }
+    return Status::success();
   }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createLimitVarsPass(DecisionTrace *trace) {
-  auto pass = std::make_unique<LimitVars>();
-  pass->trace = trace;
-  return pass;
+  return createLoopPass<LimitVars>(trace);
 }
 
 } // namespace spyre::loop

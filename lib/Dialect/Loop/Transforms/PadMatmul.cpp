@@ -6,6 +6,7 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
+#include "LoopPass.h"
 #include "Rewrite.h"
 
 namespace spyre::loop {
@@ -41,7 +42,39 @@ bool isSound(ComputeOp op) {
          varsOf(y).count(matmulStickVar(op, 0));
 }
 
-void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
+/// What was padded for earlier matmuls, by the buffer it was read from.
+class PaddedOperands {
+public:
+  struct Entry {
+    mlir::AffineMap map;
+    std::vector<int64_t> extents;
+    /// Which of the extents is that of the lanes.
+    size_t columns;
+    mlir::Operation *reader;
+    BufferOp padded;
+  };
+  /// The buffer that holds the same elements, or null; what was written since is not in it.
+  BufferOp find(BufferOp source, const Entry &wanted) {
+    for (const Entry &entry : entries[source]) {
+      auto isNewer = [&](mlir::Operation *user) {
+        auto writer = llvm::dyn_cast<ComputeOp>(user);
+        return !writer ||
+               (writer.getOutput() == source.getResult() && entry.reader->isBeforeInBlock(writer));
+      };
+      if (entry.map == wanted.map && entry.extents == wanted.extents &&
+          entry.columns == wanted.columns && llvm::none_of(source->getUsers(), isNewer)) {
+        return entry.padded;
+      }
+    }
+    return nullptr;
+  }
+  void add(BufferOp source, Entry entry) { entries[source].push_back(std::move(entry)); }
+
+private:
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Entry, 1>> entries;
+};
+
+void pad(ComputeOp op, Rewriter &rewriter, PaddedOperands &known, DecisionTrace *trace) {
   unsigned k = op.getExtents().size() - 1, n = k - 1;
   int64_t size = op.getExtents()[k];
   Access y = accessOf(op, 1);
@@ -50,6 +83,16 @@ void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
     return;
   }
   OwnSpace own = ownSpace(op, 1, rewriter.builder, varsOf(y));
+  const auto columns = size_t(llvm::find(own.vars, n) - own.vars.begin());
+  PaddedOperands::Entry entry{own.map, own.extents, columns, op, nullptr};
+  if (BufferOp again = known.find(y.buffer, entry)) {
+    rewriter.setOperand(op, 1, again, own.projection);
+    if (trace) {
+      trace->record("pad-matmul", again.getName().str(),
+                    Decision::yes("padded-before", "'{}' is read again", again.getName().str()));
+    }
+    return;
+  }
   auto type = llvm::cast<mlir::MemRefType>(y.buffer.getResult().getType());
   std::vector<int64_t> shape = own.extents, order;
   size_t kDim = own.vars.size() - 1; // k is the last variable
@@ -83,6 +126,8 @@ void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
                    mlir::AffineMap::get(rank, 0, shifted, builder.getContext()), tail);
   rewriter.addCopy(op, y.buffer, own.map, padded, identity, own.extents);
   rewriter.setOperand(op, 1, padded, own.projection);
+  entry.padded = padded;
+  known.add(y.buffer, std::move(entry));
   if (trace) {
     trace->record(
         "pad-matmul", padded.getName().str(),
@@ -90,38 +135,29 @@ void pad(ComputeOp op, Rewriter &rewriter, DecisionTrace *trace) {
   }
 }
 
-struct PadMatmul : impl::PadMatmulPassBase<PadMatmul> {
-  DecisionTrace *trace = nullptr;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      (void)dialect::report(
-          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
-      return signalPassFailure();
-    }
+struct PadMatmul : LoopPass<impl::PadMatmulPassBase<PadMatmul>> {
+  Status runOnMain(mlir::func::FuncOp main) override {
     Rewriter rewriter(main);
+    PaddedOperands known;
     llvm::SmallVector<ComputeOp> ops(main.getOps<ComputeOp>());
     for (ComputeOp op : ops) {
       if (op.getCallee() != kMatmul) {
         continue;
       }
       if (!isSound(op)) {
-        (void)dialect::report(
-            op, error<2012>("the second operand of a matmul must have its stick along "
-                            "the output's columns; run spyre-loop-propagate-layouts"));
-        return signalPassFailure();
+        return at(op, error<2012>("the second operand of a matmul must have its stick along the "
+                                  "output's columns; run spyre-loop-propagate-layouts"));
       }
-      pad(op, rewriter, trace);
+      pad(op, rewriter, known, trace);
     }
+    return Status::success();
   }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace) {
-  auto pass = std::make_unique<PadMatmul>();
-  pass->trace = trace;
-  return pass;
+  return createLoopPass<PadMatmul>(trace);
 }
 
 } // namespace spyre::loop

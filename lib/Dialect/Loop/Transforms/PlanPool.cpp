@@ -7,6 +7,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
+#include "LoopPass.h"
 #include "Rewrite.h"
 
 #include <algorithm>
@@ -68,21 +69,12 @@ int64_t firstFit(const std::vector<Interval> &placed, const Interval &interval) 
   return offset;
 }
 
-struct PlanPool : impl::PlanPoolPassBase<PlanPool> {
-  DecisionTrace *trace = nullptr;
+struct PlanPool : LoopPass<impl::PlanPoolPassBase<PlanPool>> {
   bool sharePlaces = true;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    Expected<std::vector<Interval>> intervals =
-        main ? liveRanges(main)
-             : Expected<std::vector<Interval>>(
-                   error<1202>("a loop module holds one func.func @main() with one block"));
-    if (!intervals.ok()) {
-      (void)dialect::report(getOperation(), intervals.status());
-      return signalPassFailure();
-    }
+  Status runOnMain(mlir::func::FuncOp main) override {
+    SPYRE_ASSIGN_OR_RETURN(std::vector<Interval> intervals, liveRanges(main));
     std::vector<Interval> placed;
-    for (Interval interval : *intervals) {
+    for (Interval interval : intervals) {
       if (!sharePlaces) {
         interval.first = 0;
         interval.last = std::numeric_limits<int64_t>::max();
@@ -96,14 +88,14 @@ struct PlanPool : impl::PlanPoolPassBase<PlanPool> {
                                     interval.offset, interval.first, interval.last));
       }
     }
+    return Status::success();
   }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace, bool sharePlaces) {
-  auto pass = std::make_unique<PlanPool>();
-  pass->trace = trace;
+  auto pass = createLoopPass<PlanPool>(trace);
   pass->sharePlaces = sharePlaces;
   return pass;
 }

@@ -149,7 +149,7 @@ static bool leavesEntriesOut(const Access &access) {
   BufferOp buffer = access.buffer;
   auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
   for (size_t d = 0; d < access.dims.size(); ++d) {
-    const std::vector<LinearIndex::Term> &terms = access.dims[d].terms;
+    llvm::ArrayRef<LinearIndex::Term> terms = access.dims[d].terms;
     if (terms.empty() ? type.getDimSize(unsigned(d)) > 1 : terms.back().coefficient > 1) {
       return true;
     }

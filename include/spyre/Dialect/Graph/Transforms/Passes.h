@@ -15,6 +15,9 @@ std::unique_ptr<mlir::Pass> createSplitHostPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createVerifyGraphPass();
 std::unique_ptr<mlir::Pass> createDecomposePass();
 
+/// What spyre-graph-verify checks; an error is reported.
+mlir::LogicalResult verifyGraph(mlir::ModuleOp module);
+
 /// The only function of a graph module, or null.
 mlir::func::FuncOp findMain(mlir::ModuleOp module);
 

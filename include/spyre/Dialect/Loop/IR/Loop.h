@@ -2,6 +2,7 @@
 #pragma once
 
 #include "spyre/Base/Status.h"
+#include "spyre/Dialect/Loop/IR/LayoutCache.h"
 #include "spyre/Layout/DeviceLayout.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -49,14 +50,14 @@ struct LinearIndex {
     unsigned var;
     int64_t coefficient;
   };
-  std::vector<Term> terms;
+  llvm::SmallVector<Term, 2> terms;
   int64_t offset = 0;
 };
 
 /// An operand of an operation: its buffer and the linear index of each logical dimension.
 struct Access {
   BufferOp buffer;
-  std::vector<LinearIndex> dims;
+  llvm::SmallVector<LinearIndex, 4> dims;
   /// Dimension whose entries another input chooses, or -1; its index is 0.
   int64_t indirectDim = -1;
 };
@@ -84,6 +85,10 @@ Expected<LinearIndex> linearize(mlir::AffineExpr expression, unsigned numVars);
 /// Operand \p index (inputs in order, then the output). The op must have been verified.
 Access accessOf(ComputeOp op, unsigned index);
 inline unsigned operandCount(ComputeOp op) { return op.getInputs().size() + 1; }
+/// The buffer of operand \p index, where its access is of no interest.
+inline BufferOp operandBuffer(ComputeOp op, unsigned index) {
+  return op->getOperand(index).getDefiningOp<BufferOp>();
+}
 
 /// Kind of the buffers that never lie on the device.
 constexpr const char *kHostKind = "host";
@@ -93,17 +98,6 @@ bool isPooled(BufferOp buffer);
 
 /// Layout attribute of a buffer; E2010 when it is missing or unsound.
 Expected<layout::DeviceLayout> layoutOf(BufferOp buffer);
-/// The host dimension each device dimension comes from, -1 for the synthetic stick pair of a sparse
-/// layout. The last two entries that name the stick dimension are its tile index and its lanes.
-struct DimRoles {
-  std::vector<int64_t> order; ///< dimOrder; last entry is the stick dimension or -1
-  int64_t stick() const { return order.empty() ? -1 : order.back(); }
-  /// Host dimension of each device dimension but the lanes, where the layout is none of a dimOrder:
-  /// -1 for one of size 1 that stands for nothing.
-  std::vector<int64_t> given = {};
-  /// The same for every layout: all but the first of the order, then the first.
-  std::vector<int64_t> slots() const;
-};
 /// Also of a layout a user wrote down dimension by dimension, with its dimensions in any order and
 /// larger than needed. Errors: E2010, E2007.
 Expected<DimRoles> dimRolesOf(BufferOp buffer);

@@ -13,6 +13,9 @@ def Loop_Dialect : Dialect {
     A module holds one `func.func @main()` without arguments: buffers first, then operations in program
     order. Planning passes add attributes (layout, splits, pool offset); they never reorder operations.
   }];
+  let extraClassDeclaration = [{
+    ::spyre::loop::LayoutCache layoutCache;
+  }];
 }
 
 def Loop_BufferOp : Op<Loop_Dialect, "buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {

@@ -19,6 +19,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include "../LoopPass.h"
 #include "ElementOrders.h"
 
 #include <algorithm>
@@ -77,7 +78,7 @@ public:
 
   void run() {
     for (ComputeOp op : function.getOps<ComputeOp>()) {
-      ++writers[accessOf(op, operandCount(op) - 1).buffer];
+      ++writers[operandBuffer(op, operandCount(op) - 1)];
     }
     llvm::SmallVector<ComputeOp> operations(function.getOps<ComputeOp>());
     for (ComputeOp op : operations) {
@@ -95,7 +96,7 @@ private:
 
   /// Nothing else writes the result, and it is not there before.
   bool isSingleResult(ComputeOp op) const {
-    BufferOp buffer = accessOf(op, operandCount(op) - 1).buffer;
+    BufferOp buffer = operandBuffer(op, operandCount(op) - 1);
     return buffer.getKind() != "input" && writers.lookup(buffer) == 1;
   }
 
@@ -181,7 +182,7 @@ private:
     if (best) {
       writePositions(op, *best);
     } else {
-      orders.forget(accessOf(op, operandCount(op) - 1).buffer);
+      orders.forget(operandBuffer(op, operandCount(op) - 1));
     }
   }
 
@@ -207,7 +208,7 @@ private:
   //===--- conversions ---===//
 
   void convert(ComputeOp op) {
-    BufferOp to = accessOf(op, 1).buffer;
+    BufferOp to = operandBuffer(op, 1);
     const bool widens = typeOf(to).getElementType().isF32();
     if (op.getExtents().empty() || varsOf(accessOf(op, 0)).empty()) {
       convertOne(op, widens);
@@ -268,8 +269,7 @@ private:
   /// One element everywhere: a block of its own.
   void convertOne(ComputeOp op, bool widens) {
     mlir::MLIRContext *context = rewriter.builder.getContext();
-    BufferOp source = orders.standardOf(accessOf(op, 0).buffer, op),
-             target = accessOf(op, 1).buffer;
+    BufferOp source = orders.standardOf(operandBuffer(op, 0), op), target = operandBuffer(op, 1);
     mlir::Type fromType = typeOf(source).getElementType(), toType = typeOf(target).getElementType();
     mlir::AffineMap first =
         mlir::AffineMap::get(0, 0, {rewriter.builder.getAffineConstantExpr(0)}, context);
@@ -364,7 +364,7 @@ private:
   }
 
   void widen(ComputeOp op) {
-    BufferOp source = accessOf(op, 0).buffer, target = accessOf(op, 1).buffer;
+    BufferOp source = operandBuffer(op, 0), target = operandBuffer(op, 1);
     std::optional<unsigned> lanes = chooseLanes(op);
     if (lanes && isOneToOne(op) && target.getKind() == "output" && target.getResult().hasOneUse() &&
         op.getExtents()[*lanes] % kBlock == 0) {
@@ -390,7 +390,7 @@ private:
 
   /// Only the graph's caller reads it, in order: two bytes are cheaper to rearrange than four.
   void widenInOrder(ComputeOp op, unsigned lanes) {
-    BufferOp source = accessOf(op, 0).buffer, target = accessOf(op, 1).buffer;
+    BufferOp source = operandBuffer(op, 0), target = operandBuffer(op, 1);
     const std::vector<int64_t> shape = extentsOf(op);
     mlir::AffineMap identity = orders.identityMap(shape.size());
     mlir::Type type = typeOf(source).getElementType();
@@ -416,13 +416,13 @@ private:
 
   /// \p op as a copy of \p from, read through \p map, in whatever order is best.
   void copyInto(ComputeOp op, BufferOp from, mlir::AffineMap map) {
-    arrange(rewriter.addCopy(op, from, map, accessOf(op, 1).buffer, mapOf(op, 1), extentsOf(op)));
+    arrange(rewriter.addCopy(op, from, map, operandBuffer(op, 1), mapOf(op, 1), extentsOf(op)));
   }
 
   /// From positions, which that undoes, or from elements in order, which are put in order after.
   void narrow(ComputeOp op) {
     const Access from = accessOf(op, 0);
-    BufferOp source = from.buffer, target = accessOf(op, 1).buffer;
+    BufferOp source = from.buffer, target = operandBuffer(op, 1);
     std::optional<unsigned> lanes;
     if (orders.isArranged(source)) {
       const LinearIndex &index = from.dims[orders.arrangedDim(source)];
@@ -449,7 +449,7 @@ private:
 
   /// Two bytes are cheaper to put in order than four: after the conversion.
   void narrowInOrder(ComputeOp op) {
-    BufferOp source = orders.standardFor(accessOf(op, 0), op), target = accessOf(op, 1).buffer;
+    BufferOp source = orders.standardFor(accessOf(op, 0), op), target = operandBuffer(op, 1);
     rewriter.setOperand(op, 0, source, mapOf(op, 0));
     OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(accessOf(op, 0)));
     const auto last = unsigned(innermost(own.extents));
@@ -500,8 +500,8 @@ Status checkConversion(ComputeOp op) {
   const bool isSound = op.getInputs().size() == 1 && op.getReductions() == 0 && !op.getIndirect();
   mlir::Type from, to;
   if (isSound) {
-    from = typeOf(accessOf(op, 0).buffer).getElementType();
-    to = typeOf(accessOf(op, 1).buffer).getElementType();
+    from = typeOf(operandBuffer(op, 0)).getElementType();
+    to = typeOf(operandBuffer(op, 1)).getElementType();
   }
   const bool converts =
       isSound && ((from.isF32() && isNarrow(to)) || (isNarrow(from) && to.isF32()));
@@ -511,31 +511,22 @@ Status checkConversion(ComputeOp op) {
                                 kConvert);
 }
 
-struct ArrangeConversions : impl::ArrangeConversionsPassBase<ArrangeConversions> {
-  DecisionTrace *trace = nullptr;
-  void runOnOperation() override {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      (void)dialect::report(
-          getOperation(), error<1202>("a loop module holds one func.func @main() with one block"));
-      return signalPassFailure();
-    }
+struct ArrangeConversions : LoopPass<impl::ArrangeConversionsPassBase<ArrangeConversions>> {
+  Status runOnMain(mlir::func::FuncOp main) override {
     for (ComputeOp op : main.getOps<ComputeOp>()) {
       if (Status status = checkConversion(op); !status.ok()) {
-        (void)dialect::report(op, status);
-        return signalPassFailure();
+        return at(op, std::move(status));
       }
     }
     Arranger(main, trace).run();
+    return Status::success();
   }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createArrangeConversionsPass(DecisionTrace *trace) {
-  auto pass = std::make_unique<ArrangeConversions>();
-  pass->trace = trace;
-  return pass;
+  return createLoopPass<ArrangeConversions>(trace);
 }
 
 } // namespace spyre::loop

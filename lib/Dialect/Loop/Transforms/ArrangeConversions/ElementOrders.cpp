@@ -36,7 +36,7 @@ BufferOp ElementOrders::standardFor(const Access &access, mlir::Operation *befor
   BufferOp buffer = access.buffer, standard = standardOf(buffer, before);
   bool divides = true;
   for (size_t d = 0; d < access.dims.size(); ++d) {
-    const std::vector<LinearIndex::Term> &terms = access.dims[d].terms;
+    llvm::ArrayRef<LinearIndex::Term> terms = access.dims[d].terms;
     divides = divides && (terms.empty() ||
                           typeOf(standard).getDimSize(unsigned(d)) % terms[0].coefficient == 0);
   }

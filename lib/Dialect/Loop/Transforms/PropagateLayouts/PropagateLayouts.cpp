@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
+#include "../LoopPass.h"
 #include "../Rewrite.h"
 #include "LayoutModel.h"
 
@@ -276,35 +277,22 @@ void setHostLayouts(mlir::func::FuncOp main) {
   }
 }
 
-struct PropagateLayouts : impl::PropagateLayoutsPassBase<PropagateLayouts> {
-  DecisionTrace *trace = nullptr;
+struct PropagateLayouts : LoopPass<impl::PropagateLayoutsPassBase<PropagateLayouts>> {
   solver::LayoutSearch search;
 
-  Status propagate() {
-    mlir::func::FuncOp main = findMain(getOperation());
-    if (!main) {
-      return error<1202>("a loop module holds one func.func @main() with one block");
-    }
+  Status runOnMain(mlir::func::FuncOp main) override {
     setHostLayouts(main);
     SPYRE_ASSIGN_OR_RETURN(LayoutModel model, buildLayoutModel(main));
     SPYRE_ASSIGN_OR_RETURN(solver::LayoutPlan plan, solver::chooseLayouts(model.problem, search));
     Materializer(main, model, trace).run(plan);
     return Status::success();
   }
-
-  void runOnOperation() override {
-    if (Status status = propagate(); !status.ok()) {
-      (void)dialect::report(getOperation(), status);
-      signalPassFailure();
-    }
-  }
 };
 
 } // namespace
 
 std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace, bool wholeGraph) {
-  auto pass = std::make_unique<PropagateLayouts>();
-  pass->trace = trace;
+  auto pass = createLoopPass<PropagateLayouts>(trace);
   if (!wholeGraph) {
     pass->search = {1, false};
   }

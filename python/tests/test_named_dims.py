@@ -1,0 +1,170 @@
+"""Names of dimensions and the hints that speak of them; operations of ``torch.ops.spyre`` beside torch's."""
+
+import contextlib
+import gc
+
+import pytest
+import torch
+
+from tolerances import tolerance
+from torch_spyre._inductor import get_op_hints, spyre_hint
+from torch_spyre._inductor import propagate_named_dims as named
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    named.reset()
+    yield
+    named.reset()
+
+
+def declare(**sizes):
+    for name, size in sizes.items():
+        named.declare_tensor_dim(name, size)
+
+
+def whole(*shape):
+    """Integers that the device's formats hold exactly."""
+    return (torch.arange(torch.Size(shape).numel()) % 200).reshape(shape).half()
+
+
+def test_names_follow_the_tensor():
+    declare(batch=2, tokens=3, hidden=4)
+    x = torch.zeros(2, 3, 4)
+    assert named.name_tensor_dims(x, ["batch", "tokens", "hidden"]) is x
+    assert named.names_of(x) == [["batch"], ["tokens"], ["hidden"]]
+    assert named.names_of(x.view(6, 4)) == [["batch", "tokens"], ["hidden"]]
+    assert named.names_of(x.flatten()) == [["batch", "tokens", "hidden"]]
+    assert named.names_of(x.transpose(0, 1)) is None and named.names_of(x[0]) is None
+    assert named.names_of(torch.zeros(2, 3, 4)) is None
+    del x
+    gc.collect()
+    assert len(named._names) == 0
+
+
+def test_a_flattened_tensor_has_more_names_than_dimensions():
+    declare(one=1, tokens=3, hidden=4, last=1)
+    x = named.name_tensor_dims(torch.zeros(3, 4), ["one", "tokens", "hidden", "last"])
+    assert named.names_of(x) == [["one", "tokens"], ["hidden", "last"]]
+    y = named.name_tensor_dims(torch.zeros(12, 1), ["tokens", "hidden", "last"])
+    assert named.names_of(y) == [["tokens", "hidden"], ["last"]]
+
+
+def test_what_does_not_fit_is_refused():
+    declare(m=4, n=6)
+    for bad in ("", "two words", 3):
+        with pytest.raises(ValueError, match="SPYRE-E1601: .* identifier"):
+            named.declare_tensor_dim(bad, 4)
+    for bad in (0, -1, 2.5, True, "4"):
+        with pytest.raises(ValueError, match="SPYRE-E1601: .* positive integer"):
+            named.declare_tensor_dim("k", bad)
+    named.declare_tensor_dim("m", 4)
+    with pytest.raises(ValueError, match="SPYRE-E1601: .* 4 elements, not 5"):
+        named.declare_tensor_dim("m", 5)
+    with pytest.raises(KeyError, match="SPYRE-E1601: .*'k' is not declared"):
+        named.name_tensor_dims(torch.zeros(4), ["k"])
+    with pytest.raises(ValueError, match="names a dimension twice"):
+        named.name_tensor_dims(torch.zeros(4, 4), ["m", "m"])
+    for shape, names in (((6, 4), ["m", "n"]), ((4,), ["m", "n"]), ((4, 6), ["m"]), ((4, 2, 3), ["m", "n"])):
+        with pytest.raises(ValueError, match="SPYRE-E1601: .* do not make up the shape"):
+            named.name_tensor_dims(torch.zeros(shape), names)
+    named.reset()
+    with pytest.raises(KeyError, match="known: none"):
+        named.name_tensor_dims(torch.zeros(4), ["m"])
+
+
+@pytest.mark.filterwarnings("ignore:hints of spyre_hint")
+def test_hints_name_declared_dimensions():
+    declare(m=8)
+    seen = []
+
+    def keep(graph):
+        seen.extend(get_op_hints(node) for node in graph.nodes if node.op == "call_function")
+
+    from torch_spyre._inductor.passes import CustomPostPasses
+    from torch_spyre._inductor.patches import enable_spyre_context
+
+    def function(x):
+        with spyre_hint(work_div={"m": 4}):
+            return x + 1
+
+    with enable_spyre_context(passes=[CustomPostPasses([keep])]):
+        torch.compile(function, backend="spyre")(whole(8, 64).to("spyre"))
+    assert {"m": 4} in [hint.get("work_div") for hints in seen for hint in hints]
+    for bad, error in (
+        ({"work_div": {"q": 2}}, KeyError),
+        ({"work_div": {"m": 9}}, ValueError),
+        ({"num_tiles_per_dim": {"m": 0}}, ValueError),
+        ({"num_tiles_per_dim": {}}, NotImplementedError),
+    ):
+        with pytest.raises(error, match="SPYRE-E1601"), spyre_hint(**bad):
+            pass
+
+
+def normalised(x, weight=None, bias=None):
+    ops = torch.ops.spyre
+    pair = ops.exx2(x, 1.0 / x.shape[-1], False)
+    return ops.layernormnorm(x, pair, ops.layernormscale(pair, 1e-5), weight, bias)
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_layer_norm_in_its_three_operations(affine, on_device):
+    torch.manual_seed(1)
+    arguments = [torch.rand(48, 100).half()] + [torch.rand(100).half() for _ in range(2 * affine)]
+    x, *rest = [a.float() for a in arguments]
+    expected = torch.nn.functional.layer_norm(x, [100], *rest)
+    with on_device():
+        result = torch.compile(normalised)(*[a.to("spyre") for a in arguments])
+    error = (result.cpu().float() - expected).abs().max() / expected.abs().max()
+    assert error <= tolerance("chain", torch.float16, 12), float(error)
+
+
+def test_statistics_have_no_form_on_the_host():
+    for call in (lambda: normalised(torch.rand(4, 8)), lambda: torch.ops.spyre.layernormscale(torch.rand(4, 1), 0.1)):
+        with pytest.raises(NotImplementedError, match="SPYRE-E1602: .* only the device holds"):
+            call()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_overwrite_is_a_mutation_on_the_device(compiled, on_device):
+    def function(input, output):
+        torch.ops.spyre.overwrite(input, output, [0, 1], [1, 64])
+        return torch.ops.spyre.overwrite_f(input, output, [0, 1], [0, 0])
+
+    input, output = whole(2, 64), torch.ones(4, 128).half()
+    device = [input.to("spyre"), output.to("spyre")]
+    # Eager copies are transfers, no programs.
+    with on_device() if compiled else contextlib.nullcontext():
+        fallbacks = torch.spyre.counters()["fallback_ops"]
+        result = (torch.compile(function) if compiled else function)(*device)
+        assert torch.spyre.counters()["fallback_ops"] == fallbacks
+    expected = function(input, output)
+    assert torch.equal(result.cpu(), expected) and torch.equal(device[1].cpu(), output)
+    assert torch.equal(output[1:3, 64:], input) and torch.equal(expected[:2, :64], input)
+
+
+def test_a_changed_stick_is_a_copy(on_device):
+    x = whole(48, 64)
+    with on_device():
+        result = torch.compile(lambda x: torch.ops.spyre.restickify(x.t()) + 1)(x.to("spyre"))
+    assert torch.equal(result.cpu(), x.t() + 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_operations_of_the_host():
+    x = whole(4, 64)
+    result = torch.compile(lambda x: torch.ops.spyre.topkvalue(x, 3) * 2)(x.to("spyre"))
+    assert torch.equal(result.cpu(), torch.topk(x, 3)[0] * 2)
+    assert torch.equal(torch.ops.spyre.topkindex(x, 2, 0), torch.topk(x, 2, 0)[1])
+    image = torch.rand(1, 2, 5, 5)
+    windows = torch.ops.spyre.unfold(image, [3, 3], 1, 1, 2)
+    assert torch.equal(windows, torch.nn.functional.unfold(image, 3, 1, 1, 2))
+
+
+def test_eight_bit_values():
+    x, scale = torch.tensor([1.0, -3.0, 1000.0]).half(), torch.tensor(0.5).half()
+    small = torch.ops.spyre.quantize_fp8_with_scale(x, scale)
+    assert small.dtype == torch.float8_e4m3fn and small.float().tolist() == [2.0, -6.0, 448.0]
+    assert torch.ops.spyre.dequantize_fp8_with_scale(small, scale).tolist() == [1.0, -3.0, 224.0]
+    with pytest.raises(ValueError, match="SPYRE-E1602: .*give torch.float16"):
+        torch.ops.spyre.dequantize_fp8_with_scale(small, scale.float())

@@ -1,0 +1,118 @@
+"""Names for the dimensions of tensors, which hints can speak of.
+
+    declare_tensor_dim("tokens", 2048)
+    name_tensor_dims(x, ["tokens", "hidden"])
+    with spyre_hint(work_div={"tokens": 4}): ...
+
+Names are given from the outermost dimension to the innermost and describe the elements of a tensor:
+one dimension may hold several of them one inside the other, as after flatten(). They follow the
+tensor object and reach the views of it. The planners do not read them yet.
+"""
+
+import operator
+
+from torch.utils.weak import WeakTensorKeyDictionary
+
+_sizes = {}
+_names = WeakTensorKeyDictionary()
+
+
+def declare_tensor_dim(name, size):
+    """Makes ``name`` known, as a dimension of ``size`` elements. Again only with the same size."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"SPYRE-E1601: {name!r} is no name of a dimension; give an identifier")
+    if isinstance(size, bool) or not hasattr(size, "__index__") or operator.index(size) < 1:
+        raise ValueError(
+            f"SPYRE-E1601: dimension '{name}' has size {size!r}; give a positive integer"
+        )
+    size = operator.index(size)
+    if _sizes.setdefault(name, size) != size:
+        raise ValueError(
+            f"SPYRE-E1601: dimension '{name}' is declared with {_sizes[name]} elements, not {size}; "
+            "use another name, or reset() first"
+        )
+
+
+def size_of(name):
+    """Of a declared dimension."""
+    if name not in _sizes:
+        known = ", ".join(sorted(_sizes)) or "none"
+        raise KeyError(
+            f"SPYRE-E1601: dimension {name!r} is not declared (known: {known}); "
+            "declare_tensor_dim it first"
+        )
+    return _sizes[name]
+
+
+def name_tensor_dims(tensor, names):
+    """Gives the dimensions of ``tensor`` names, and returns it."""
+    names = list(names)
+    if len(set(names)) != len(names):
+        raise ValueError(f"SPYRE-E1601: {names} names a dimension twice; give each name once")
+    sizes = [size_of(name) for name in names]
+    groups = _groups(list(tensor.shape), sizes)
+    if groups is None:
+        named = ", ".join(f"{name}={size}" for name, size in zip(names, sizes, strict=True))
+        raise ValueError(
+            f"SPYRE-E1601: the names [{named}] do not make up the shape {tuple(tensor.shape)}; give one "
+            "name per dimension, or for one dimension those of the dimensions it was flattened from"
+        )
+    _names[tensor] = [[names[i] for i in group] for group in groups]
+    return tensor
+
+
+def _groups(shape, sizes):
+    """For each dimension the positions of the names it is made of, at least one; or None."""
+    groups, at = [], 0
+    for left, extent in zip(range(len(shape), 0, -1), shape, strict=True):
+        group, product = [], 1
+        # Sizes of 1 may belong to either side: as many as the dimensions that follow leave over.
+        while at < len(sizes) - (left - 1) and (not group or product * sizes[at] <= extent):
+            product *= sizes[at]
+            group.append(at)
+            at += 1
+        if product != extent or not group:
+            return None
+        groups.append(group)
+    return groups if at == len(sizes) else None
+
+
+def names_of(tensor):
+    """Names per dimension, outermost first; None where nothing is known. A view whose shape still
+    follows from the names of its base has them, too."""
+    if tensor in _names:
+        return _names[tensor]
+    base = getattr(tensor, "_base", None)
+    if base is None or base not in _names:
+        return None
+    flat = [name for group in _names[base] for name in group]
+    groups = _groups(list(tensor.shape), [_sizes[name] for name in flat])
+    if groups is None or not tensor.is_contiguous():
+        return None
+    return [[flat[i] for i in group] for group in groups]
+
+
+def check_hint(hint):
+    """Dimensions in the values of a hint are declared, and tiles are given for one of them."""
+    for key in ("num_tiles_per_dim", "tiles", "slices", "work_div"):
+        counts = hint.get(key)
+        if not isinstance(counts, dict):
+            continue
+        if key != "work_div" and len(counts) != 1:
+            raise NotImplementedError(
+                f"SPYRE-E1601: {key} has {len(counts)} dimensions; give one, and nest spyre_hint for "
+                "more"
+            )
+        for name, count in counts.items():
+            size = size_of(name)
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= size:
+                raise ValueError(
+                    f"SPYRE-E1601: {key} asks for {count!r} parts of dimension '{name}'; give 1 to "
+                    f"{size}"
+                )
+
+
+def reset():
+    """Forgets all names, those of tensors as well."""
+    _sizes.clear()
+    _names.clear()
