@@ -35,10 +35,18 @@ def _autoload():
         _C.set_downcast_warning(False)
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
+    _C._set_trace_hook(_trace_eager)
+    _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
     recurrent.install()
     tensor_patches.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()
+
+
+def _trace_eager(*call):
+    from torch_spyre.ops import tracing
+
+    return tracing.trace(*call)
 
 
 def _eager_settings():

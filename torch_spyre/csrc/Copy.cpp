@@ -5,6 +5,7 @@
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
+#include "DeviceCopy.h"
 #include "Errors.h"
 #include "Memory.h"
 #include "RuntimeState.h"
@@ -183,6 +184,11 @@ void copyToHost(const at::Tensor &tensor, const at::Tensor &host) {
 }
 
 void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
+  const bool isPlain = sameBits(from, to) && isWholeStorage(from) && isWholeStorage(to) &&
+                       geometryOf(from) == geometryOf(to);
+  if (!isPlain && copyByProgram(from, to)) {
+    return;
+  }
   if (!sameBits(from, to)) {
     at::Tensor bits = viewOfImage(rawImage(from), from);
     copyToDevice(
@@ -190,7 +196,7 @@ void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
         to);
     return;
   }
-  if (isWholeStorage(from) && isWholeStorage(to) && geometryOf(from) == geometryOf(to)) {
+  if (isPlain) {
     uint64_t bytes = uint64_t(geometryOf(from).layout.bytes());
     check(device()->copyOnDevice(bufferOf(from), bufferOf(to), bytes));
     hostCounters().d2dBytes += bytes;

@@ -4,6 +4,7 @@
 #include "spyre/Base/Math.h"
 
 #include "Errors.h"
+#include "Prepared.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "c10/core/Allocator.h"
@@ -195,8 +196,7 @@ const runtime::BufferRef &bufferOf(const at::Tensor &tensor) {
 const StorageGeometry &geometryOf(const at::Tensor &tensor) {
   Allocation &allocation = allocationOf(tensor.storage());
   if (!allocation.geometry) {
-    allocation.geometry =
-        std::make_shared<const StorageGeometry>(geometryOfBytes(allocation, tensor.scalar_type()));
+    allocation.geometry = internGeometry(geometryOfBytes(allocation, tensor.scalar_type()));
   }
   return *allocation.geometry;
 }
@@ -229,10 +229,14 @@ size_t storageBytes(const StorageGeometry &geometry, c10::ScalarType type) {
 }
 
 c10::Storage makeStorage(StorageGeometry geometry, c10::ScalarType type, c10::Device device) {
-  checkDeviceIndex(device.has_index() ? device.index() : 0);
   size_t bytes = storageBytes(geometry, type);
+  return makeStorage(internGeometry(std::move(geometry)), bytes, device);
+}
+
+c10::Storage makeStorage(const GeometryRef &geometry, size_t bytes, c10::Device device) {
+  checkDeviceIndex(device.has_index() ? device.index() : 0);
   c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, &allocator(), /*resizable=*/true);
-  allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).geometry = geometry;
   return storage;
 }
 
@@ -246,8 +250,7 @@ at::Tensor makeTensor(c10::IntArrayRef size, c10::IntArrayRef stride, c10::Scala
 }
 
 at::Tensor makeDefaultTensor(c10::IntArrayRef size, c10::ScalarType type, c10::Device device) {
-  std::vector<int64_t> stride = rowMajorStrides(toVector(size));
-  return makeTensor(size, stride, type, device, makeGeometry(size, stride, type));
+  return makePrepared(preparedDefault(size, type), device);
 }
 
 void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::ScalarType type) {
@@ -255,7 +258,7 @@ void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::S
   c10::StorageImpl *impl = storage.unsafeGetStorageImpl();
   impl->set_data_ptr_noswap(allocator().allocate(bytes));
   impl->set_nbytes(bytes);
-  allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).geometry = internGeometry(std::move(geometry));
 }
 
 void resizeStorageBytes(const c10::Storage &storage, size_t bytes) {

@@ -156,6 +156,7 @@ PYBIND11_MODULE(_C, module) {
   registerEagerKernels();
   bindDevice(module);
   bindRandom(module);
+  bindEager(module);
   bindLayout(module);
   bindGraph(module);
   bindCompat(module);

@@ -135,8 +135,14 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
                                  {desc.size, desc.stride, desc.layout}));
     outputBuffers.push_back(bufferOf(outputs.back()));
   }
-  check(program->run(inputBuffers, outputBuffers, host));
+  runOnBuffers(program, inputBuffers, outputBuffers, host);
   return outputs;
+}
+
+void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> &inputs,
+                  const std::vector<runtime::BufferRef> &outputs,
+                  const runtime::HostStepRunner &host) {
+  check(program->run(inputs, outputs, host));
 }
 
 } // namespace spyre::plugin

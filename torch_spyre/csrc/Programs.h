@@ -72,5 +72,9 @@ std::string signatureOf(const at::Tensor &input);
 /// layouts the compiler chose. \p host runs the CPU steps of the program.
 std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs,
                                    const runtime::HostStepRunner &host = nullptr);
+/// The same on buffers that are there already.
+void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> &inputs,
+                  const std::vector<runtime::BufferRef> &outputs,
+                  const runtime::HostStepRunner &host = nullptr);
 
 } // namespace spyre::plugin
