@@ -2,7 +2,8 @@
 //
 // torch asks the device which form it wants. Without gradients that is the one operation the
 // compiler takes as a whole, captured or eager; its backward pass does not exist, so calls that
-// need one get torch's own composition.
+// need one are composed of operations that have one. Torch's own composition computes half in fp32,
+// which the device's matmuls do not take; ours stays in half.
 //===--------------------------------------------------------------------------------------------===//
 #include "ATen/native/transformers/attention.h"
 
@@ -10,14 +11,20 @@
 #include "ATen/core/Tensor.h"
 #include "ATen/core/grad_mode.h"
 #include "ATen/native/DispatchStub.h"
-#include "ATen/ops/_scaled_dot_product_attention_math.h"
+#include "ATen/ops/_safe_softmax.h"
+#include "ATen/ops/_scaled_dot_product_attention_math_native.h"
+#include "ATen/ops/dropout.h"
 #include "ATen/ops/full.h"
+#include "ATen/ops/logical_not.h"
+#include "ATen/ops/matmul.h"
 #include "ATen/ops/triu.h"
 #include "Copy.h"
 #include "Eager.h"
 #include "Memory.h"
 #include "torch/library.h"
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -62,6 +69,59 @@ at::Tensor causalMask(const at::Tensor &query, const at::Tensor &key) {
   return kept->emplace(kind, mask).first->second;
 }
 
+bool isCaptured(const at::Tensor &tensor) {
+  return tensor.key_set().has(c10::DispatchKey::Python) ||
+         tensor.key_set().has(c10::DispatchKey::Functionalize);
+}
+
+/// Heads of keys and values repeated for groups of query heads.
+at::Tensor repeatHeads(const at::Tensor &x, int64_t heads) {
+  if (x.dim() < 3 || x.size(-3) == heads) {
+    return x;
+  }
+  std::vector<int64_t> joined = x.sizes().vec(), grouped = joined;
+  const size_t dim = joined.size() - 3;
+  const int64_t own = joined[dim];
+  TORCH_CHECK(own > 0 && heads % own == 0, "attention: ", heads, " query heads for ", own,
+              " key heads");
+  grouped.insert(grouped.begin() + int64_t(dim) + 1, heads / own);
+  joined[dim] = heads;
+  return x.unsqueeze(int64_t(dim) + 1).expand(grouped).reshape(joined);
+}
+
+/// softmax(q kT * scale + mask) v, of operations that can be differentiated.
+std::tuple<at::Tensor, at::Tensor> composedAttention(const at::Tensor &query, const at::Tensor &key,
+                                                     const at::Tensor &value,
+                                                     const std::optional<at::Tensor> &mask,
+                                                     double dropout, bool isCausal,
+                                                     const std::optional<at::Tensor> &dropoutMask,
+                                                     std::optional<double> scale, bool enableGqa) {
+  if (isCaptured(query) || (dropoutMask && dropoutMask->defined())) {
+    return at::native::_scaled_dot_product_attention_math(query, key, value, mask, dropout,
+                                                          isCausal, dropoutMask, scale, enableGqa);
+  }
+  const double factor = std::sqrt(scale.value_or(1.0 / std::sqrt(double(query.size(-1)))));
+  const int64_t heads = query.dim() > 2 ? query.size(-3) : 1;
+  const at::Tensor keys = enableGqa ? repeatHeads(key, heads) : key;
+  const at::Tensor values = enableGqa ? repeatHeads(value, heads) : value;
+  at::Tensor scores = at::matmul(query.mul(factor), keys.mul(factor).transpose(-2, -1));
+  const bool hasMask = mask && mask->defined();
+  TORCH_CHECK(!(isCausal && hasMask), "_scaled_dot_product_attention: Explicit attn_mask should "
+                                      "not be set when is_causal=True");
+  if (isCausal) {
+    scores = scores.add(causalMask(query, key));
+  } else if (hasMask && mask->scalar_type() == c10::ScalarType::Bool) {
+    scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
+  } else if (hasMask) {
+    scores = scores.add(*mask);
+  }
+  at::Tensor weights = at::_safe_softmax(scores, -1);
+  if (dropout > 0) {
+    weights = at::dropout(weights, dropout, /*train=*/true);
+  }
+  return {at::matmul(weights, values), weights};
+}
+
 /// Only the output is computed: what else torch lists is for a backward pass there is none of.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
            at::Tensor, at::Tensor>
@@ -81,7 +141,7 @@ attention(const at::Tensor &query, const at::Tensor &key, const at::Tensor &valu
   at::Tensor output =
       runCompiled(whole, &stack)
           ? stack.back().toTensor()
-          : std::get<0>(at::_scaled_dot_product_attention_math(
+          : std::get<0>(composedAttention(
                 query, key, value, mask.defined() ? std::optional<at::Tensor>(mask) : std::nullopt,
                 0.0, false, std::nullopt, scale, sharesHeads));
   return {output,       at::Tensor(), at::Tensor(), at::Tensor(), query.size(-2),
@@ -92,6 +152,11 @@ attention(const at::Tensor &query, const at::Tensor &key, const at::Tensor &valu
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_scaled_dot_product_fused_attention_overrideable", attention);
+  m.impl("_scaled_dot_product_attention_math", composedAttention);
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  m.impl("_scaled_dot_product_attention_math", composedAttention);
 }
 
 } // namespace spyre::plugin

@@ -123,7 +123,7 @@ void checkDestination(const EagerCall &call, const at::Tensor &destination) {
 /// The program may write straight into the destination.
 bool isPlaceFor(const EagerProgram &entry, const EagerCall &call, const at::Tensor &destination) {
   const PreparedTensor &output = entry.outputs[0];
-  return destination.scalar_type() == output.type && !entry.isOddlyLaid[0] &&
+  return destination.scalar_type() == output.type && !entry.canonical[0].geometry &&
          &geometryOf(destination) == output.geometry.get() &&
          destination.sizes() == c10::IntArrayRef(output.size) && isWholeStorage(destination) &&
          !sharesStorage(call, destination);
@@ -169,8 +169,10 @@ std::vector<at::Tensor> runEntry(const EagerProgram &entry, const EagerCall &cal
   }
   runOnBuffers(entry.program, inputs, outputs);
   for (size_t i = 0; i < results.size(); ++i) {
-    if (entry.isOddlyLaid[i]) {
-      results[i] = canonical(results[i]);
+    if (entry.canonical[i].geometry) {
+      at::Tensor relaid = makePrepared(entry.canonical[i], device);
+      copyOnDevice(results[i], relaid);
+      results[i] = std::move(relaid);
     }
   }
   return results;

@@ -125,8 +125,10 @@ EagerPlan::EagerPlan(const c10::OperatorHandle &op)
   for (const c10::Argument &argument : schema.arguments()) {
     isPlacement.push_back(plugin::isPlacement(argument));
   }
-  const bool isComputed = !isPlainMovement(schema) && returnsTensors(schema) && !isForCpu(form->op);
-  isKnown = isComputed && results == 1 && inTable(target);
+  const bool isTensorOnly = !isPlainMovement(schema) && returnsTensors(schema);
+  // What a row of the table cannot do of an operation (masks as indices) the compiler refuses.
+  isKnown = isTensorOnly && results == 1 && inTable(target);
+  isComputed = isTensorOnly && !isForCpu(form->op);
   mayTrace = isComputed;
 }
 

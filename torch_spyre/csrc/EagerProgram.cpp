@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 namespace spyre::plugin {
@@ -197,13 +198,26 @@ bool isRefusal(const Status &status) {
   return status.code() >= kFirst && status.code() <= kLast;
 }
 
+/// The layout a row-major tensor has that was permuted to these strides.
+StorageGeometry canonicalGeometry(const std::vector<int64_t> &size,
+                                  const std::vector<int64_t> &stride, numerics::HostType dtype) {
+  std::vector<int64_t> order(size.size());
+  std::iota(order.begin(), order.end(), int64_t(0));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return stride[size_t(a)] > stride[size_t(b)]; });
+  return {size, stride, check(layout::DeviceLayout::make(size, stride, dtype, order))};
+}
+
 void describeOutputs(EagerProgram &entry) {
   for (const spec::TensorDesc &desc : entry.program->model().outputs) {
     const c10::ScalarType type = scalarTypeOf(desc.dtype);
     entry.outputs.push_back(
         prepareTensor(desc.size, desc.stride, type, {desc.size, desc.stride, desc.layout}));
-    entry.isOddlyLaid.push_back(
-        !(*entry.outputs.back().geometry == makeGeometry(desc.size, desc.stride, type)));
+    StorageGeometry wanted = canonicalGeometry(desc.size, desc.stride, desc.dtype);
+    const bool isCanonical = *entry.outputs.back().geometry == wanted;
+    entry.canonical.push_back(isCanonical
+                                  ? PreparedTensor()
+                                  : prepareTensor(desc.size, desc.stride, type, std::move(wanted)));
   }
 }
 

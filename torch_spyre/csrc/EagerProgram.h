@@ -36,8 +36,9 @@ struct EagerProgram {
   /// Tensors the graph brought along.
   std::vector<at::Tensor> constants;
   std::vector<PreparedTensor> outputs;
-  /// One per output: it must be copied to the canonical layout.
-  std::vector<bool> isOddlyLaid;
+  /// One per output: what it is copied to because the compiler chose another layout than the
+  /// canonical one; without geometry where it chose that.
+  std::vector<PreparedTensor> canonical;
   std::vector<EagerResult> results;
 };
 

@@ -26,9 +26,21 @@ def _layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     return result.to(x.dtype), mean, scale
 
 
+def _scaled(operation):
+    def decomposed(x, y, *, alpha=1):
+        return NotImplemented if alpha == 1 else operation(x, y * alpha)
+
+    return decomposed
+
+
 def _eager_only():
-    """Operations whose results the compiler has only in part."""
-    return {torch.ops.aten.native_layer_norm.default: _layer_norm}
+    """Operations of which the compiler has only a part."""
+    aten = torch.ops.aten
+    return {
+        aten.native_layer_norm.default: _layer_norm,
+        aten.add.Tensor: _scaled(torch.add),
+        aten.sub.Tensor: _scaled(torch.sub),
+    }
 
 
 def _overload(name, overload):
