@@ -329,7 +329,8 @@ void eagerKernel(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
 
 /// Torch's own kernel would make an output and call the out= form; ours gives a fresh result.
 bool isStructured(const c10::OperatorHandle &op) {
-  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) &&
+         op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
 }
 
 bool isAliasing(const c10::FunctionSchema &schema) {
