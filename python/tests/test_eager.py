@@ -452,37 +452,54 @@ def test_a_kernel_of_the_users(own_operations):
     assert torch.spyre.counters()["fallback_ops"] == 0
 
 
-def test_eager_mode_can_be_switched_off(python):
-    python(
-        """
-import torch
-x = torch.ones(4, dtype=torch.float16).to("spyre")
-assert x.cpu().sum() == 4 and x[1:].clone().shape == (3,)
-for call in (lambda: x + x, lambda: torch.sort(x)):
+def test_eager_mode_can_be_switched_off():
+    x = torch.ones(4, dtype=torch.float16).to("spyre")
+    doubled = torch.compile(lambda t: t + t)
+    _C._set_eager_enabled(False)
     try:
-        call()
-        raise SystemExit("no error")
-    except RuntimeError as error:
-        assert "SPYRE-E6530" in str(error) and "torch.compile" in str(error), error
-assert torch.compile(lambda t: t + t)(x).cpu().tolist() == [2.0] * 4
-""",
-        env={"EAGER_MODE": "0"},
-    )
+        for call in (lambda: x + x, lambda: torch.lgamma(x), lambda: x.add_(1)):
+            with pytest.raises(RuntimeError, match="SPYRE-E6530.*torch.compile"):
+                call()
+        assert x.cpu().sum() == 4 and x[1:].clone().shape == (3,)
+        assert doubled(x).cpu().tolist() == [2.0] * 4
+    finally:
+        _C._set_eager_enabled(True)
 
 
-def test_fallbacks_can_be_forbidden_or_silent(python):
-    program = """
-import torch, warnings
-warnings.simplefilter("error")
-x = torch.ones(4, dtype=torch.float16).to("spyre")
-print(torch.lgamma(x).cpu().tolist())
-"""
-    silent = python(program, env={"TORCH_SPYRE_CPU_FALLBACK": "silent"}, check=False)
-    assert silent.returncode == 0, silent.stderr
-    strict = python(program, env={"TORCH_SPYRE_CPU_FALLBACK": "error"}, check=False)
-    assert strict.returncode == 1 and "SPYRE-E6531" in strict.stderr
-    wrong = python(program, env={"TORCH_SPYRE_CPU_FALLBACK": "maybe"}, check=False)
-    assert wrong.returncode == 1 and "SPYRE-E6508" in wrong.stderr
+def test_eager_mode_is_a_variable_of_the_environment(python):
+    program = "import torch; x = torch.ones(2, device='spyre'); x + x"
+    off = python(program, env={"EAGER_MODE": "0"}, check=False)
+    assert off.returncode == 1 and "SPYRE-E6530" in off.stderr
+
+
+@pytest.mark.parametrize("policy", ["silent", "error", "maybe"])
+def test_fallbacks_can_be_forbidden_or_silent(policy, monkeypatch):
+    x = torch.ones(4, dtype=torch.float16).to("spyre")
+    monkeypatch.setenv("TORCH_SPYRE_CPU_FALLBACK", policy)
+    fallbacks._policy.cache_clear()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FallbackWarning)
+            if policy == "silent":
+                assert torch.lgamma(x).cpu().tolist() == [0.0] * 4
+            else:
+                with pytest.raises(RuntimeError, match="E6531" if policy == "error" else "E6508"):
+                    torch.lgamma(x)
+    finally:
+        monkeypatch.undo()
+        fallbacks._policy.cache_clear()
+
+
+def test_numbers_that_change_are_not_compiled_again_and_again():
+    x = half(6, 64).to("spyre")
+    for step in range(12):
+        x * (step + 0.5), x.clone().addcdiv_(x, x.abs() + 1, value=step / 16)
+    before = torch.spyre.counters()["compile_cache_misses"]
+    got = [x * 0.3125, torch.addcdiv(x, x, x.abs() + 1, value=0.8125)]
+    assert torch.spyre.counters()["compile_cache_misses"] == before
+    y = half(6, 64)
+    same(got[0], y * 0.3125)
+    same(got[1], torch.addcdiv(y.float(), y.float(), y.float().abs() + 1, value=0.8125).half(), 8)
 
 
 def test_warnings_are_given_once_per_line():

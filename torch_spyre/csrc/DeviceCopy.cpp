@@ -71,7 +71,8 @@ Program compileCopy(const at::Tensor &from, const at::Tensor &to) {
         writeView(builder, destination, target, requireHostType(to.scalar_type()), plan, contents);
   }
   builder.addMutation(destination, contents);
-  Expected<Program> program = compileProgram(builder, "copy", configuredSettings());
+  Expected<Program> program =
+      compileProgram(builder, "copy", eagerSettings(2 * int64_t(to.numel() * to.element_size())));
   constexpr int kFirstRefusal = 1000, kLastRefusal = 3999;
   if (!program.ok() && program.status().code() >= kFirstRefusal &&
       program.status().code() <= kLastRefusal) {

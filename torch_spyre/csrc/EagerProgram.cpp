@@ -173,6 +173,19 @@ std::vector<capi::ValueId> addInputs(capi::GraphBuilder &builder, const TracedCa
   return ids;
 }
 
+/// Of all values: inputs are read, the others written.
+int64_t bytesMoved(const TracedCall &traced) {
+  constexpr int64_t kElementBytes = 2;
+  int64_t elements = 0;
+  for (const CapturedGraph::Input &input : traced.graph.inputs) {
+    elements += c10::multiply_integers(input.type.size);
+  }
+  for (const CapturedGraph::Call &call : traced.graph.calls) {
+    elements += c10::multiply_integers(call.type.size);
+  }
+  return elements * kElementBytes;
+}
+
 Expected<Program> compileTraced(const TracedCall &traced, const std::string &name,
                                 bool copiesViews) {
   capi::GraphBuilder builder;
@@ -188,7 +201,7 @@ Expected<Program> compileTraced(const TracedCall &traced, const std::string &nam
   for (GraphValue output : traced.graph.outputs) {
     builder.addOutput(ids[size_t(output.id)], graphType(traced.graph.typeOf(output)));
   }
-  return compileProgram(builder, name, configuredSettings());
+  return compileProgram(builder, name, eagerSettings(bytesMoved(traced)));
 }
 
 /// What the compiler may refuse for good; all else (no memory, a broken back end) is the user's to

@@ -7,6 +7,7 @@
 #include "RuntimeState.h"
 #include "Types.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -37,6 +38,15 @@ void setSettingsHook(std::function<CompileSettings()> hook) {
 
 CompileSettings configuredSettings() {
   return shared().settingsHook ? shared().settingsHook() : CompileSettings();
+}
+
+CompileSettings eagerSettings(int64_t bytes) {
+  constexpr int64_t kBytesPerCore = 16 << 10;
+  CompileSettings settings = configuredSettings();
+  const int64_t most = settings.cores > 0 ? settings.cores : deviceDesc().cores;
+  const int64_t enough = std::max<int64_t>(1, bytes / kBytesPerCore);
+  settings.cores = std::min({most, enough, deviceDesc().cores});
+  return settings;
 }
 
 const std::vector<std::string> &supportedOperations() {

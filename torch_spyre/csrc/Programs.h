@@ -47,6 +47,10 @@ capi::CompileOptions compileOptions(const CompileSettings &settings);
 void setSettingsHook(std::function<CompileSettings()> hook);
 CompileSettings configuredSettings();
 
+/// The same for a program that moves \p bytes: small ones get few cores. Starting a core takes the
+/// simulator longer than it saves the device, whose time is that of the launch.
+CompileSettings eagerSettings(int64_t bytes);
+
 /// The compiler's table, sorted.
 const std::vector<std::string> &supportedOperations();
 /// Those that compute: what eager calls are compiled for.
