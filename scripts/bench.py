@@ -148,6 +148,22 @@ def print_compile_table(results: pathlib.Path) -> int:
     return 0
 
 
+def print_eager_table(results: pathlib.Path) -> int:
+    """Eager calls of the plug-in beside torch's own; only where the plug-in was built (make build)."""
+    if not list((ROOT / "torch_spyre").glob("_C*.so")):
+        print("\nEager calls: not measured, the plug-in is not built (make build)")
+        return 0
+    rows = run_json([peer_python(), str(ROOT / "benchmarks" / "eager.py")])
+    add, sustained = rows["add_64x64_half"], rows["sustained"]
+    print("\nEager calls, host cost")
+    print(f"  add (64, 64)      {add['spyre_us']:7.1f} us  torch CPU {add['cpu_us']:.1f} us, {add['ratio']:.1f} times, "
+          f"target at most 3{mark(add['ratio'] <= 3)}")
+    print(f"  10,000 adds       {sustained['us_per_op']:7.1f} us  each, with one synchronize; target 20 us"
+          f"{mark(sustained['us_per_op'] <= 20)}")
+    (results / "Eager.json").write_text(json.dumps(rows, indent=1) + "\n")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path)
@@ -170,6 +186,7 @@ def main() -> int:
             codes.append(print_back_end_table(args.results))
     if args.only != "programs":
         codes.append(run_device_table(args.bin, args.results))
+        codes.append(print_eager_table(args.results))
     print(f"\nbench: results in {args.results}")
     return max(codes, key=abs)
 

@@ -4,6 +4,7 @@
 ``torch.backends``. Nothing is printed and no device is started.
 """
 
+import atexit
 import os
 
 from torch_spyre.constants import DEVICE_NAME
@@ -37,12 +38,21 @@ def _autoload():
     logging.configure()
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
+    _C._set_trace_hook(_trace_eager)
+    _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
     recurrent.install()
     tensor_patches.install()
     serialization.install()
     amp.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()
+    atexit.register(_C._shut_down)  # before the interpreter goes: workers must not outlive it
+
+
+def _trace_eager(*call):
+    from torch_spyre.ops import tracing
+
+    return tracing.trace(*call)
 
 
 def _eager_settings():

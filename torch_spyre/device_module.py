@@ -130,12 +130,10 @@ def set_device(device):
 
 def synchronize(device=None):
     """Waits for all work: of all devices that run, or of one."""
-    indices = range(_C.device_count()) if device is None else [_check_device(device)]
-    if not _C.is_started():
-        return
-    with torch.autograd.profiler.record_function("host::synchronize"):
-        for index in indices:
-            torch.accelerator.synchronize(index)
+    index = None if device is None else _check_device(device)
+    if _C.is_started():
+        with torch.autograd.profiler.record_function("host::synchronize"):
+            _C.synchronize(index)
 
 
 class device:
@@ -239,13 +237,18 @@ def show_config(file=None):
 
 def reset_device(device=None):
     """Makes a device usable again after a fault. Tensors made before are lost."""
-    index = _check_device(device)
-    reset = getattr(_C, "reset_device", None)
-    if reset is None:
-        raise RuntimeError(
-            "SPYRE-E6557: this build cannot reset a device; start the process again"
-        )
-    reset(index)
+    _C.reset_device(_check_device(device))
+
+
+def record_control_blocks(count, device=None):
+    """Keeps the newest ``count`` control blocks of a card from now on; 0 stops and forgets."""
+    _C._record_control_blocks(count, _check_device(device))
+
+
+def control_blocks(device=None):
+    """What the card was told since :func:`record_control_blocks`, a line each; see
+    docs/runtime/launch.md."""
+    return _C._control_blocks(_check_device(device))
 
 
 def __getattr__(name):

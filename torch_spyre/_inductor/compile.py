@@ -30,6 +30,7 @@ _EXTREMES = {
     torch.ops.aten.max.dim: torch.ops.aten.amax.default,
     torch.ops.aten.min.dim: torch.ops.aten.amin.default,
 }
+_LAYER_NORM = torch.ops.aten.native_layer_norm.default
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -369,6 +370,8 @@ class _Importer:
                 self._values[node] = result
             elif node.args[0].target in _EXTREMES and node.args[1] == 0:
                 self._values[node] = self._extreme(node.args[0], result)
+            elif node.args[0].target is _LAYER_NORM and node.args[1] != 0:
+                self._values[node] = self._statistic(node.args[0], result, node.args[1])
             else:
                 self._values[node] = self._call(node.args[0], result, node.args[1])
         elif node.target in _STORES and self._folded.is_empty(node.args[_STORES[node.target]]):
@@ -445,6 +448,28 @@ class _Importer:
         args = (self._argument(given["self"]), [given["dim"]], bool(given.get("keepdim", False)))
         return self._made(_EXTREMES[node.target], args, result, result.shape, _location(node))
 
+    def _statistic(self, node, result, index):
+        """Mean (1) or reciprocal deviation (2) of a layer norm, for its backward pass; in fp32."""
+        aten, location, x = torch.ops.aten, _location(node), node.args[0].meta["val"]
+        dims = list(range(x.dim() - len(node.args[1]), x.dim()))
+
+        def made(target, args, shape):
+            return self._made(target, args, result, shape, location)
+
+        wide = self._argument(node.args[0])
+        if x.dtype != result.dtype:
+            wide = self._made(
+                aten._to_copy.default, (wide,), result, x.shape, location, {"dtype": result.dtype}
+            )
+        mean = made(aten.mean.dim, (wide, dims, True), result.shape)
+        if index == 1:
+            return mean
+        rest = made(aten.sub.Tensor, (wide, mean), x.shape)
+        square = made(aten.mul.Tensor, (rest, rest), x.shape)
+        variance = made(aten.mean.dim, (square, dims, True), result.shape)
+        shifted = made(aten.add.Scalar, (variance, node.args[4]), result.shape)
+        return made(aten.rsqrt.default, (shifted,), result.shape)
+
     def _select(self, node):
         """One slice per run of positions, joined."""
         x, dim, index = node.args
@@ -479,14 +504,14 @@ class _Importer:
             result = self._made(aten.slice_scatter.default, ends, into, into.shape, location)
         return result
 
-    def _made(self, target, args, like, shape, location):
+    def _made(self, target, args, like, shape, location, kwargs=None):
         """A call that is no node of the graph, with a row-major result."""
         strides = torch.empty(tuple(shape), device="meta").stride()
         kind = _C.CapturedType(like.dtype, [int(s) for s in shape], list(strides))
         name, overload = _operator_name(target)
-        self.nodes.append((target, args, {}))
+        self.nodes.append((target, args, kwargs or {}))
         return self.graph.add_call(
-            name, overload, args, {}, kind, location, -1, len(self.nodes) - 1
+            name, overload, args, kwargs or {}, kind, location, -1, len(self.nodes) - 1
         )
 
     def _store(self, node):

@@ -22,12 +22,16 @@ def overloads(op):
 
 
 def register_spyre_decomposition(ops):
-    """Decorator: in spyre graphs, calls of ``ops`` become what the function calls. It replaces
-    torch's decomposition and ours."""
+    """Decorator: on spyre tensors, calls of ``ops`` become what the function calls, in compiled
+    graphs and in eager mode. It replaces torch's decomposition and ours. Operations that torch
+    itself composes of others (``linear``) keep torch's composition in eager mode, where autograd
+    differentiates the pieces."""
+    from torch_spyre import _C
 
     def register(function):
         for op in overloads(ops):
             spyre_decompositions[op] = function
+            _C.prefer_decomposition(str(op))
         return function
 
     return register

@@ -7,6 +7,7 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "ATen/record_function.h"
+#include "DeviceCopy.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
@@ -243,6 +244,12 @@ void copyToHost(const at::Tensor &tensor, const at::Tensor &host, bool nonBlocki
 }
 
 void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
+  // Cards have no way to each other but the host.
+  const bool isPlain = from.device() == to.device() && sameBits(from, to) && isWholeStorage(from) &&
+                       isWholeStorage(to) && geometryOf(from) == geometryOf(to);
+  if (!isPlain && copyByProgram(from, to)) {
+    return;
+  }
   if (!sameBits(from, to)) {
     at::Tensor bits = viewOfImage(rawImage(from), from);
     copyToDevice(
@@ -250,9 +257,7 @@ void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
         to);
     return;
   }
-  // Cards have no way to each other but the host.
-  if (from.device() == to.device() && isWholeStorage(from) && isWholeStorage(to) &&
-      geometryOf(from) == geometryOf(to)) {
+  if (isPlain) {
     const auto bytes = uint64_t(geometryOf(from).layout.bytes());
     runtime::Operation operation;
     operation.name = "launch::D2D";

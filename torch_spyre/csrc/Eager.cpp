@@ -1,16 +1,18 @@
-//===- Eager.cpp - one-op programs ----------------------------------------------------------===//
+//===- Eager.cpp - eager operations: look up, make outputs, run -----------------------------===//
 //
 // The result's type and shape come from running the operation on meta tensors, so torch's own rules
-// (promotion, broadcasting) hold. Programs are kept by operation, geometry, layouts and constants;
-// so are refusals of the compiler, to not ask again.
+// (promotion, broadcasting) hold. Programs are kept by a binary key of the call; so are refusals of
+// the compiler, to not ask again. A call that was seen before only reads its arguments, allocates
+// its results and runs.
 //===--------------------------------------------------------------------------------------------===//
 #include "Eager.h"
 
-#include "spyre/Base/Math.h"
-
-#include "ATen/ops/empty_strided.h"
+#include "ATen/MemoryOverlap.h"
+#include "ATen/native/Resize.h"
 #include "Arguments.h"
 #include "Copy.h"
+#include "EagerProgram.h"
+#include "EagerVariable.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
@@ -22,256 +24,18 @@
 #include "torch/library.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
-#include <unordered_map>
+#include <shared_mutex>
 
 namespace spyre::plugin {
 
 namespace {
 
-/// Arguments of \p schema that are inputs: without written keyword arguments (out=).
-std::vector<const c10::Argument *> inputArguments(const c10::FunctionSchema &schema) {
-  std::vector<const c10::Argument *> inputs;
-  for (const c10::Argument &argument : schema.arguments()) {
-    if (!(argument.kwarg_only() && isWritten(argument))) {
-      inputs.push_back(&argument);
-    }
-  }
-  return inputs;
-}
-
-bool sameInputs(const c10::FunctionSchema &a, const c10::FunctionSchema &b) {
-  std::vector<const c10::Argument *> first = inputArguments(a), second = inputArguments(b);
-  return first.size() == second.size() &&
-         std::equal(first.begin(), first.end(), second.begin(),
-                    [](const c10::Argument *x, const c10::Argument *y) {
-                      return x->name() == y->name() && *x->type() == *y->type();
-                    });
-}
-
-bool writesNothing(const c10::FunctionSchema &schema) {
-  return std::none_of(schema.arguments().begin(), schema.arguments().end(), isWritten);
-}
-
-std::optional<FunctionalForm> findFunctionalForm(const c10::OperatorHandle &op) {
-  using Kind = FunctionalForm::Kind;
-  const c10::FunctionSchema &schema = op.schema();
-  if (schema.returns().size() != 1 ||
-      schema.returns()[0].type()->kind() != c10::TypeKind::TensorType) {
-    return std::nullopt;
-  }
-  if (writesNothing(schema)) {
-    return FunctionalForm{Kind::Same, op};
-  }
-  size_t outs = schema.arguments().size() - inputArguments(schema).size();
-  Kind kind = outs == 1 ? Kind::Out : Kind::InPlace;
-  std::string base = schema.name();
-  if (kind == Kind::InPlace) {
-    if (base.empty() || base.back() != '_' || outs != 0) {
-      return std::nullopt;
-    }
-    base.pop_back();
-  }
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
-    if (name.name != base) {
-      continue;
-    }
-    std::optional<c10::OperatorHandle> candidate = dispatcher.findSchema(name);
-    if (candidate && writesNothing(candidate->schema()) &&
-        sameInputs(schema, candidate->schema())) {
-      return FunctionalForm{kind, *candidate};
-    }
-  }
-  return std::nullopt;
-}
-
-bool inTable(const std::string &name) {
-  const std::vector<std::string> &table = computedOperations();
-  return std::binary_search(table.begin(), table.end(), name);
-}
-
-/// A number that torch's Python binding wrapped, or a scalar tensor the user left on the CPU.
-bool isHostScalar(const at::Tensor &tensor) { return tensor.is_cpu() && tensor.dim() == 0; }
-
-std::optional<capi::Attribute> numberOf(const at::Tensor &scalar) {
-  at::Scalar value = scalar.item();
-  if (value.isBoolean()) {
-    return capi::Attribute(value.toBool());
-  }
-  if (value.isIntegral(/*includeBool=*/false)) {
-    return capi::Attribute(value.toLong());
-  }
-  if (value.isFloatingPoint()) {
-    return capi::Attribute(value.toDouble());
-  }
-  return std::nullopt;
-}
-
-/// One eager call in the graph's terms.
-struct Call {
-  std::vector<at::Tensor> inputs;
-  CallArguments arguments;
-};
-
-/// Operand of the call; the same tensor twice is one input.
-GraphValue addInput(Call &call, const at::Tensor &tensor) {
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (call.inputs[i].is_same(tensor)) {
-      return {capi::ValueId(i)};
-    }
-  }
-  call.inputs.push_back(tensor);
-  return {capi::ValueId(call.inputs.size() - 1)};
-}
-
-/// Indices may be given on the CPU, as lists are: they are moved.
-std::optional<at::Tensor> onDevice(const at::Tensor &tensor) {
-  if (tensor.numel() == 0 || !hostTypeOf(tensor.scalar_type())) {
-    return std::nullopt;
-  }
-  if (isSpyre(tensor)) {
-    return tensor;
-  }
-  const bool isIndex = tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt;
-  if (!tensor.is_cpu() || !isIndex) {
-    return std::nullopt;
-  }
-  at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(), currentSpyre());
-  copyTensor(tensor, moved);
-  return moved;
-}
-
-/// Tensors the device holds, and None.
-std::optional<ArgumentValue> listOf(Call &call,
-                                    const std::vector<std::optional<at::Tensor>> &tensors) {
-  std::vector<GraphValue> values;
-  for (const std::optional<at::Tensor> &tensor : tensors) {
-    if (!tensor || !tensor->defined()) {
-      values.emplace_back();
-    } else if (std::optional<at::Tensor> held = onDevice(*tensor)) {
-      values.push_back(addInput(call, *held));
-    } else {
-      return std::nullopt;
-    }
-  }
-  return ArgumentValue(std::move(values));
-}
-
-std::optional<ArgumentValue> argumentOf(Call &call, const c10::Argument &argument,
-                                        const c10::IValue &value) {
-  if (value.isOptionalTensorList()) {
-    return listOf(call, value.toOptionalTensorVector());
-  }
-  if (value.isTensorList()) {
-    const std::vector<at::Tensor> tensors = value.toTensorVector();
-    const bool isMixed = !std::all_of(tensors.begin(), tensors.end(), isSpyre);
-    return isMixed ? std::nullopt : listOf(call, {tensors.begin(), tensors.end()});
-  }
-  if (!value.isTensor()) {
-    return constantOf(argument, value);
-  }
-  const at::Tensor &tensor = value.toTensor();
-  if (!tensor.defined()) {
-    return ArgumentValue();
-  }
-  if (isHostScalar(tensor)) {
-    std::optional<capi::Attribute> number = numberOf(tensor);
-    return number ? std::optional<ArgumentValue>(*number) : std::nullopt;
-  }
-  if (!isSpyre(tensor) || tensor.numel() == 0 || !hostTypeOf(tensor.scalar_type())) {
-    return std::nullopt;
-  }
-  return ArgumentValue(addInput(call, tensor));
-}
-
-/// Nullopt when some argument cannot be expressed; then the operation is not for the compiler.
-std::optional<Call> makeCall(const c10::FunctionSchema &schema,
-                             c10::ArrayRef<c10::IValue> arguments) {
-  Call call;
-  for (size_t i = 0; i < schema.arguments().size(); ++i) {
-    const c10::Argument &argument = schema.arguments()[i];
-    std::optional<ArgumentValue> value =
-        isPlacement(argument) ? ArgumentValue() : argumentOf(call, argument, arguments[i]);
-    if (!value) {
-      return std::nullopt;
-    }
-    appendArgument(argument, i, *value, call.arguments);
-  }
-  return call.inputs.empty() ? std::nullopt : std::optional<Call>(std::move(call));
-}
-
-std::string attributeText(const capi::Attribute &attribute) {
-  return std::visit(
-      [](const auto &value) -> std::string {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
-          return fmt::format("[{}]", fmt::join(value, ","));
-        } else if constexpr (std::is_same_v<T, double>) {
-          return fmt::format("{:a}", value);
-        } else {
-          return fmt::format("{}", value);
-        }
-      },
-      attribute);
-}
-
-std::string keyOf(const std::string &target, const Call &call) {
-  std::string key = target + fmt::format("({})", fmt::join(call.arguments.operands, ","));
-  for (const auto &[name, attribute] : call.arguments.attributes) {
-    key += fmt::format(";{}:{}={}", name, attribute.index(), attributeText(attribute));
-  }
-  for (const at::Tensor &input : call.inputs) {
-    key.append(1, ';').append(signatureOf(input));
-  }
-  return key;
-}
-
-at::Tensor metaOf(const at::Tensor &tensor) {
-  return tensor.defined() && isSpyre(tensor)
-             ? at::empty_strided(tensor.sizes(), tensor.strides(),
-                                 tensor.options().device(c10::DeviceType::Meta))
-             : tensor;
-}
-
-/// The result torch would give, as a meta tensor; undefined when torch itself refuses (then the CPU
-/// gives the user torch's own error).
-at::Tensor inferResult(const c10::OperatorHandle &op, c10::ArrayRef<c10::IValue> arguments) {
-  torch::jit::Stack stack;
-  for (const c10::IValue &value : arguments) {
-    if (value.isTensor()) {
-      stack.emplace_back(metaOf(value.toTensor()));
-    } else if (value.isTensorList()) {
-      c10::List<at::Tensor> list;
-      for (const at::Tensor &tensor : value.toTensorVector()) {
-        list.push_back(metaOf(tensor));
-      }
-      stack.emplace_back(list);
-    } else if (value.isOptionalTensorList()) {
-      c10::List<std::optional<at::Tensor>> list;
-      for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector()) {
-        list.push_back(tensor ? std::optional<at::Tensor>(metaOf(*tensor)) : std::nullopt);
-      }
-      stack.emplace_back(list);
-    } else if (value.isDevice()) {
-      stack.emplace_back(c10::Device(c10::DeviceType::Meta));
-    } else {
-      stack.push_back(value);
-    }
-  }
-  try {
-    op.callBoxed(&stack);
-  } catch (const std::exception &) { // c10::Error, or Python's where the meta kernel is Python
-    return {};
-  }
-  return stack.size() == 1 && stack[0].isTensor() ? stack[0].toTensor() : at::Tensor();
-}
-
-/// Programs of eager operations. A null program is a remembered refusal.
+using Entry = std::shared_ptr<const EagerProgram>;
+/// Programs of eager operations.
 struct Cache {
-  std::mutex mutex;
-  std::unordered_map<std::string, Program> programs;
+  std::shared_mutex mutex;
+  KeyMap<Entry> entries;
 };
 
 Cache &cache() {
@@ -279,49 +43,100 @@ Cache &cache() {
   return *instance;
 }
 
-Program compileCall(const std::string &target, const Call &call, const at::Tensor &result) {
-  capi::GraphBuilder builder;
-  std::vector<capi::ValueId> ids;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const at::Tensor &input = call.inputs[i];
-    ids.push_back(
-        builder.addInput(fmt::format("arg{}", i), tensorType(input), 0, geometryOf(input).layout));
-  }
-  std::vector<capi::ValueId> operands;
-  for (capi::ValueId operand : call.arguments.operands) {
-    operands.push_back(ids[size_t(operand)]);
-  }
-  // Inputs were made contiguous where they were views, and eager results have canonical layouts.
-  capi::TensorType type = tensorType(result);
-  type.stride = rowMajorStrides(type.size);
-  builder.addOutput(builder.addCall(target, operands, call.arguments.attributes, type, ""), type);
-  Expected<Program> program = compileProgram(builder, target, configuredSettings());
-  if (!program.ok() && isUnsupported(program.status())) {
-    return nullptr;
-  }
-  return check(std::move(program));
+std::atomic<bool> &eagerEnabled() {
+  static std::atomic<bool> enabled{true};
+  return enabled;
 }
 
-Program programFor(const std::string &target, const Call &call, const c10::OperatorHandle &op,
-                   c10::ArrayRef<c10::IValue> arguments) {
-  const std::string key = keyOf(target, call);
+Entry remember(const EagerCall &call, Entry entry) {
+  std::unique_lock<std::shared_mutex> lock(cache().mutex);
+  return cache()
+      .entries.emplace(std::vector<uint64_t>(call.key.begin(), call.key.end()), std::move(entry))
+      .first->second;
+}
+
+/// On the device of the call.
+Entry compileFor(const EagerPlan &plan, const EagerCall &call,
+                 c10::ArrayRef<c10::IValue> arguments) {
+  const c10::DeviceGuard guard(call.inputs[0].device());
+  return remember(call, compileEager(plan, call, arguments));
+}
+
+/// Null when there is none and the call has one of ever new numbers.
+Entry programFor(const EagerPlan &plan, const EagerCall &call,
+                 c10::ArrayRef<c10::IValue> arguments) {
+  const KeyRef key(call.key.data(), call.key.size());
   {
-    std::lock_guard<std::mutex> lock(cache().mutex);
-    if (auto found = cache().programs.find(key); found != cache().programs.end()) {
-      hostCounters().compileCacheHits += found->second ? 1 : 0;
+    std::shared_lock<std::shared_mutex> lock(cache().mutex);
+    if (auto found = cache().entries.find(key); found != cache().entries.end()) {
+      hostCounters().compileCacheHits += found->second->program ? 1 : 0;
       return found->second;
     }
   }
-  at::Tensor result = inferResult(op, arguments);
-  Program program;
-  if (result.defined() && result.numel() > 0 && hostTypeOf(result.scalar_type())) {
-    program = compileCall(target, call, result);
-  } else if (!result.defined()) {
+  if (hasChangingNumbers(call) && arguments[0].isTensor()) {
     return nullptr;
   }
-  std::lock_guard<std::mutex> lock(cache().mutex);
-  cache().programs.emplace(key, program);
-  return program;
+  return compileFor(plan, call, arguments);
+}
+
+/// Indices may be given on the CPU, as lists are: they are moved. Masks are not indices.
+bool isHostIndex(const at::Tensor &tensor) {
+  return tensor.defined() && tensor.is_cpu() && tensor.dim() > 0 &&
+         (tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt);
+}
+
+at::Tensor moveIndex(const at::Tensor &tensor, c10::Device device) {
+  at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(), device);
+  copyTensor(tensor, moved);
+  return moved;
+}
+
+/// The arguments with their host indices on the device.
+std::vector<c10::IValue> withIndicesMoved(c10::ArrayRef<c10::IValue> arguments,
+                                          c10::Device device) {
+  std::vector<c10::IValue> moved;
+  for (const c10::IValue &value : arguments) {
+    if (value.isTensor() && isHostIndex(value.toTensor())) {
+      moved.emplace_back(moveIndex(value.toTensor(), device));
+    } else if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector()) {
+        list.push_back(tensor && isHostIndex(*tensor)
+                           ? std::optional<at::Tensor>(moveIndex(*tensor, device))
+                           : tensor);
+      }
+      moved.emplace_back(std::move(list));
+    } else {
+      moved.push_back(value);
+    }
+  }
+  return moved;
+}
+
+bool sharesStorage(const EagerCall &call, const at::Tensor &tensor) {
+  return std::any_of(call.inputs.begin(), call.inputs.end(), [&](const at::Tensor &input) {
+    return input.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl();
+  });
+}
+
+/// Torch's checks of what is written: no element twice, no input half covered.
+void checkDestination(const EagerCall &call, const at::Tensor &destination) {
+  if (isWholeStorage(destination)) {
+    return;
+  }
+  at::assert_no_internal_overlap(destination);
+  for (const at::Tensor &input : call.inputs) {
+    at::assert_no_partial_overlap(destination, input);
+  }
+}
+
+/// The program may write straight into the destination.
+bool isPlaceFor(const EagerProgram &entry, const EagerCall &call, const at::Tensor &destination) {
+  const PreparedTensor &output = entry.outputs[0];
+  return destination.scalar_type() == output.type && !entry.canonical[0].geometry &&
+         &geometryOf(destination) == output.geometry.get() &&
+         destination.sizes() == c10::IntArrayRef(output.size) && isWholeStorage(destination) &&
+         !sharesStorage(call, destination);
 }
 
 void storeResult(const at::Tensor &result, const at::Tensor &destination, bool mayResize) {
@@ -331,99 +146,261 @@ void storeResult(const at::Tensor &result, const at::Tensor &destination, bool m
   if (result.sizes() != destination.sizes()) {
     TORCH_CHECK(mayResize, "output with shape ", destination.sizes(),
                 " doesn't match the broadcast shape ", result.sizes());
-    destination.resize_(result.sizes());
+    at::native::resize_output(destination, result.sizes());
   }
   copyTensor(result, destination);
 }
 
-/// Operations that are copies or metadata: torch's own kernels over ours are right for them.
-bool isPlainMovement(const c10::FunctionSchema &schema) {
-  const std::string &name = schema.name();
-  return schema.returns().size() != 1 || schema.returns()[0].alias_info() != nullptr ||
-         name == "aten::clone" || name == "aten::_unsafe_view" || name == "aten::detach";
+/// Runs the program; \p destination, if defined, is used as the memory of output 0.
+std::vector<at::Tensor> runEntry(const EagerProgram &entry, const EagerCall &call,
+                                 const at::Tensor &destination) {
+  std::vector<at::Tensor> copies;
+  std::vector<runtime::BufferRef> inputs, outputs;
+  inputs.reserve(entry.sources.size());
+  for (size_t i = 0; i < entry.sources.size(); ++i) {
+    const int64_t source = entry.sources[i];
+    const at::Tensor &tensor =
+        source >= 0 ? call.inputs[size_t(source)] : entry.constants[size_t(-1 - source)];
+    if (entry.isCopied[i]) {
+      copies.push_back(canonical(tensor));
+      inputs.push_back(bufferOf(copies.back()));
+    } else {
+      inputs.push_back(bufferOf(tensor));
+    }
+  }
+  std::vector<at::Tensor> results;
+  results.reserve(entry.outputs.size());
+  outputs.reserve(entry.outputs.size());
+  const c10::Device device = call.inputs[0].device();
+  for (size_t i = 0; i < entry.outputs.size(); ++i) {
+    results.push_back(i == 0 && destination.defined() ? destination
+                                                      : makePrepared(entry.outputs[i], device));
+    outputs.push_back(bufferOf(results.back()));
+  }
+  runOnBuffers(entry.program, inputs, outputs);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (entry.canonical[i].geometry) {
+      at::Tensor relaid = makePrepared(entry.canonical[i], device);
+      copyOnDevice(results[i], relaid);
+      results[i] = std::move(relaid);
+    }
+  }
+  return results;
+}
+
+/// Results without elements need no device; what torch makes of nothing else is the CPU's.
+bool runOnNothing(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments,
+                  const at::Tensor &destination, c10::Device device, torch::jit::Stack *stack) {
+  const std::vector<at::Tensor> metas = inferResults(plan.form->op, arguments);
+  const bool isNothing = !metas.empty() && std::all_of(metas.begin(), metas.end(), [](auto &meta) {
+    return meta.numel() == 0 && hostTypeOf(meta.scalar_type());
+  });
+  if (!isNothing || (destination.defined() && destination.sizes() != metas[0].sizes())) {
+    return false;
+  }
+  torch::jit::drop(*stack, plan.arguments);
+  for (const at::Tensor &meta : metas) {
+    torch::jit::push(*stack, destination.defined()
+                                 ? destination
+                                 : makeDefaultTensor(meta.sizes(), meta.scalar_type(), device));
+  }
+  return true;
+}
+
+std::optional<c10::Device> deviceOf(c10::ArrayRef<c10::IValue> arguments) {
+  for (const c10::IValue &value : arguments) {
+    if (value.isTensor() && value.toTensor().defined() && isSpyre(value.toTensor())) {
+      return value.toTensor().device();
+    }
+  }
+  return std::nullopt;
+}
+
+void pushResults(const EagerProgram &entry, std::vector<at::Tensor> &outputs, c10::Device device,
+                 torch::jit::Stack *stack) {
+  for (const EagerResult &result : entry.results) {
+    switch (result.kind) {
+    case EagerResult::Kind::Output:
+      stack->emplace_back(outputs[result.output]);
+      break;
+    case EagerResult::Kind::Undefined:
+      stack->emplace_back(at::Tensor());
+      break;
+    case EagerResult::Kind::Empty:
+      stack->emplace_back(makePrepared(result.empty, device));
+      break;
+    }
+  }
+}
+
+/// A program finds all its tensors on one card.
+void checkOneDevice(const EagerCall &call) {
+  for (const at::Tensor &input : call.inputs) {
+    if (input.device() != call.inputs[0].device()) [[unlikely]] {
+      raise(error<6523>("Expected all tensors to be on the same device, but found at least two "
+                        "devices, {} and {}! Move them with .to()",
+                        call.inputs[0].device().str(), input.device().str()));
+    }
+  }
+}
+
+bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
+  using Kind = FunctionalForm::Kind;
+  if (!plan.form || !(plan.isKnown || plan.mayTrace)) {
+    return false;
+  }
+  c10::ArrayRef<c10::IValue> all(stack->data() + stack->size() - plan.arguments, plan.arguments);
+  // The written keyword argument comes last; the functional operation has the others, in order.
+  c10::ArrayRef<c10::IValue> inputs = all.slice(0, plan.inputs);
+  const Kind kind = plan.form->kind;
+  const at::Tensor destination =
+      kind == Kind::Same ? at::Tensor() : (kind == Kind::Out ? all.back() : all.front()).toTensor();
+  if (destination.defined() && !isSpyre(destination)) {
+    return false;
+  }
+  std::vector<c10::IValue> moved;
+  if (plan.takesHostIndices) {
+    if (std::optional<c10::Device> device = deviceOf(inputs)) {
+      moved = withIndicesMoved(inputs, *device);
+      inputs = moved;
+    }
+  }
+  EagerCall call;
+  if (!call.read(plan, inputs)) {
+    return false;
+  }
+  if (call.hasEmpty) {
+    const std::optional<c10::Device> device = deviceOf(inputs);
+    return device && runOnNothing(plan, inputs, destination, *device, stack);
+  }
+  checkOneDevice(call);
+  Entry entry = programFor(plan, call, inputs);
+  if (!entry) {
+    if (at::Tensor result = runOnNumberTensors(plan, inputs); result.defined()) {
+      if (destination.defined()) {
+        checkDestination(call, destination);
+        storeResult(result, destination, kind == Kind::Out);
+        result = destination;
+      }
+      torch::jit::drop(*stack, plan.arguments);
+      torch::jit::push(*stack, std::move(result));
+      return true;
+    }
+    entry = compileFor(plan, call, inputs);
+  }
+  if (!entry->program) {
+    return false;
+  }
+  bool isDirect = false;
+  if (destination.defined()) {
+    checkDestination(call, destination);
+    isDirect = isPlaceFor(*entry, call, destination);
+  }
+  std::vector<at::Tensor> outputs = runEntry(*entry, call, isDirect ? destination : at::Tensor());
+  const c10::Device device = call.inputs[0].device();
+  if (destination.defined() && !isDirect) {
+    storeResult(outputs[0], destination, kind == Kind::Out);
+    outputs[0] = destination;
+  }
+  torch::jit::drop(*stack, plan.arguments);
+  pushResults(*entry, outputs, device, stack);
+  return true;
+}
+
+/// Numbers may lie on the CPU, tensors not.
+void checkDevice(const EagerPlan &plan, const at::Tensor &tensor,
+                 std::optional<c10::Device> &common) {
+  if (!tensor.defined() || isHostScalar(tensor)) {
+    return;
+  }
+  TORCH_CHECK(!common || *common == tensor.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              *common, " and ", tensor.device(), "! (when calling ", plan.name, ")");
+  common = tensor.device();
+}
+
+void checkDevices(const EagerPlan &plan, const torch::jit::Stack &stack) {
+  if (plan.mixesDevices) {
+    return;
+  }
+  std::optional<c10::Device> common;
+  for (size_t i = stack.size() - plan.arguments; i < stack.size(); ++i) {
+    if (stack[i].isTensor()) {
+      checkDevice(plan, stack[i].toTensor(), common);
+    } else if (stack[i].isTensorList()) {
+      for (const at::Tensor &tensor : stack[i].toTensorVector()) {
+        checkDevice(plan, tensor, common);
+      }
+    }
+  }
 }
 
 void eagerKernel(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  // Results, and what has to be moved, go where the arguments are.
-  const c10::DeviceGuard guard(
-      placementOf(torch::jit::last(*stack, op.schema().arguments().size())));
-  if (!runCompiled(op, stack)) {
+  if (!eagerEnabled()) [[unlikely]] {
+    raise(
+        error<6530>("{} was called in eager mode, which EAGER_MODE=0 switches off; call it inside "
+                    "torch.compile, or leave EAGER_MODE unset",
+                    operationName(op.operator_name())));
+  }
+  const EagerPlan &plan = planOf(op);
+  if (!runPlan(plan, stack)) {
+    checkDevices(plan, *stack);
+    // Results, and what has to be moved, go where the arguments are.
+    const c10::DeviceGuard guard(
+        placementOf(torch::jit::last(*stack, op.schema().arguments().size())));
     runOnCpu(op, stack);
   }
 }
 
-} // namespace
-
-const std::optional<FunctionalForm> &functionalForm(const c10::OperatorHandle &op) {
-  static std::mutex mutex;
-  static auto *known = new std::map<std::string, std::optional<FunctionalForm>>();
-  std::string name = operationName(op.operator_name());
-  std::lock_guard<std::mutex> lock(mutex);
-  auto found = known->find(name);
-  if (found == known->end()) {
-    found = known->emplace(name, findFunctionalForm(op)).first;
-  }
-  return found->second;
+/// Torch's own kernel would make an output and call the out= form; ours gives a fresh result.
+bool isStructured(const c10::OperatorHandle &op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) &&
+         op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
 }
 
+bool isAliasing(const c10::FunctionSchema &schema) {
+  return std::any_of(schema.returns().begin(), schema.returns().end(), [](const auto &result) {
+    return result.alias_info() != nullptr && !result.alias_info()->isWrite();
+  });
+}
+
+bool isKnownByName(const c10::OperatorName &name) {
+  const std::vector<std::string> &table = computedOperations();
+  return std::binary_search(table.begin(), table.end(), operationName(name));
+}
+
+} // namespace
+
 bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  using Kind = FunctionalForm::Kind;
-  const std::optional<FunctionalForm> &form = functionalForm(op);
-  if (!form) {
-    return false;
-  }
-  const std::string target = operationName(form->op.operator_name());
-  if (!inTable(target) || isPlainMovement(form->op.schema())) {
-    return false;
-  }
-  const size_t total = op.schema().arguments().size();
-  c10::ArrayRef<c10::IValue> all(stack->data() + stack->size() - total, total);
-  // The written keyword argument comes last; the functional operation has the others, in order.
-  c10::ArrayRef<c10::IValue> inputs = all.slice(0, form->op.schema().arguments().size());
-  const at::Tensor destination =
-      form->kind == Kind::Same ? at::Tensor()
-                               : (form->kind == Kind::Out ? all.back() : all.front()).toTensor();
-  if (destination.defined() && !isSpyre(destination)) {
-    return false;
-  }
-  std::optional<Call> call = makeCall(form->op.schema(), inputs);
-  if (!call) {
-    return false;
-  }
-  for (at::Tensor &input : call->inputs) {
-    input = programInput(input);
-  }
-  Program program = programFor(target, *call, form->op, inputs);
-  if (!program) {
-    return false;
-  }
-  at::Tensor result = canonical(runProgram(program, call->inputs)[0]);
-  if (destination.defined()) {
-    storeResult(result, destination, form->kind == Kind::Out);
-    result = destination;
-  }
-  torch::jit::drop(*stack, total);
-  torch::jit::push(*stack, std::move(result));
-  return true;
+  return runPlan(planOf(op), stack);
+}
+
+void setEagerEnabled(bool enabled) { eagerEnabled() = enabled; }
+
+void clearEagerCache() {
+  forgetUnknownOperations();
+  std::unique_lock<std::shared_mutex> lock(cache().mutex);
+  cache().entries.clear();
 }
 
 void registerEagerKernels() {
   static auto *library = new torch::Library(torch::Library::IMPL, "aten",
                                             c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  for (const std::string &name : computedOperations()) {
-    // "aten.add.Tensor" -> "aten::add", "Tensor"
-    size_t dot = name.rfind('.');
-    if (name.rfind("aten.", 0) != 0 || dot <= 5) {
+  auto &dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
+    if (name.name.rfind("aten::", 0) != 0) {
       continue;
     }
-    std::string base = name.substr(5, dot - 5), overload = name.substr(dot + 1);
-    overload = overload == "default" ? "" : overload;
-    auto op = c10::Dispatcher::singleton().findSchema({"aten::" + base, overload});
+    auto op = dispatcher.findSchema(name);
     // What torch composes of other operations it differentiates as such; it reaches us in pieces.
-    const bool composed =
-        op && op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
-    if (op && !composed && !isPlainMovement(op->schema())) {
-      library->impl((overload.empty() ? base : base + "." + overload).c_str(),
+    if (!op || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+        op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || isAliasing(op->schema())) {
+      continue;
+    }
+    const bool isMovement = name.name == "aten::clone" || name.name == "aten::_unsafe_view";
+    if (!isMovement && (isStructured(*op) || isKnownByName(name))) {
+      const std::string base = name.name.substr(6);
+      library->impl((name.overload_name.empty() ? base : base + "." + name.overload_name).c_str(),
                     torch::CppFunction::makeFromBoxedFunction<&eagerKernel>());
     }
   }

@@ -17,7 +17,7 @@ struct FunctionalForm {
   Kind kind;
   c10::OperatorHandle op;
 };
-/// Nullopt when there is no such operation or the operation has several results. Remembered.
+/// Nullopt when there is no such operation, or what is written is not one tensor. Remembered.
 const std::optional<FunctionalForm> &functionalForm(const c10::OperatorHandle &op);
 
 /// Runs the operation as a one-op program when the compiler knows it; false when it does not, and
@@ -28,6 +28,10 @@ void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
 /// Called with the operation's name before each fallback; may throw (a warning turned error).
 void setFallbackHook(std::function<void(const std::string &)> hook);
+/// EAGER_MODE: when switched off every eager operation fails with E6530.
+void setEagerEnabled(bool enabled);
+/// Forgets all programs and refusals.
+void clearEagerCache();
 /// Registers kernels for the operations of the compiler's table; called once, at import.
 void registerEagerKernels();
 

@@ -7,6 +7,7 @@
 #include "Allocator.h"
 #include "Errors.h"
 #include "Guard.h"
+#include "Prepared.h"
 #include "RuntimeState.h"
 #include "Serialization.h"
 #include "SpyreTensorImpl.h"
@@ -99,8 +100,7 @@ const StorageGeometry &geometryOf(const at::Tensor &tensor) {
     chooseGeometry(tensor);
   }
   if (!allocation.geometry) {
-    allocation.geometry =
-        std::make_shared<const StorageGeometry>(geometryOfBytes(allocation, tensor.scalar_type()));
+    allocation.geometry = internGeometry(geometryOfBytes(allocation, tensor.scalar_type()));
   }
   return *allocation.geometry;
 }
@@ -133,12 +133,17 @@ size_t storageBytes(const StorageGeometry &geometry, c10::ScalarType type) {
 }
 
 c10::Storage makeStorage(StorageGeometry geometry, c10::ScalarType type, c10::Device device) {
-  const c10::DeviceIndex index = withIndex(device).index();
   size_t bytes = storageBytes(geometry, type);
+  return makeStorage(internGeometry(std::move(geometry)), type, bytes, device);
+}
+
+c10::Storage makeStorage(const GeometryRef &geometry, c10::ScalarType type, size_t bytes,
+                         c10::Device device) {
+  const c10::DeviceIndex index = withIndex(device).index();
   c10::Storage storage(c10::Storage::use_byte_size_t(), bytes,
                        spyreAllocator().allocateOn(index, bytes), &spyreAllocator(),
                        /*resizable=*/true);
-  allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).geometry = geometry;
   allocationOf(storage).type = type;
   return storage;
 }
@@ -152,8 +157,7 @@ at::Tensor makeTensor(c10::IntArrayRef size, c10::IntArrayRef stride, c10::Scala
 }
 
 at::Tensor makeDefaultTensor(c10::IntArrayRef size, c10::ScalarType type, c10::Device device) {
-  std::vector<int64_t> stride = rowMajorStrides(toVector(size));
-  return makeTensor(size, stride, type, device, makeGeometry(size, stride, type));
+  return makePrepared(preparedDefault(size, type), device);
 }
 
 void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::ScalarType type) {
@@ -161,7 +165,7 @@ void replaceMemory(const c10::Storage &storage, StorageGeometry geometry, c10::S
   c10::StorageImpl *impl = storage.unsafeGetStorageImpl();
   impl->set_data_ptr_noswap(spyreAllocator().allocateOn(storage.device().index(), bytes));
   impl->set_nbytes(bytes);
-  allocationOf(storage).geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocationOf(storage).geometry = internGeometry(std::move(geometry));
   allocationOf(storage).type = type;
 }
 

@@ -68,6 +68,9 @@ StorageGeometry makeGeometry(c10::IntArrayRef size, c10::IntArrayRef stride, c10
 /// max(device bytes, host bytes)
 size_t storageBytes(const StorageGeometry &geometry, c10::ScalarType type);
 c10::Storage makeStorage(StorageGeometry geometry, c10::ScalarType type, c10::Device device);
+/// \p geometry is an interned one (Prepared.h).
+c10::Storage makeStorage(const GeometryRef &geometry, c10::ScalarType type, size_t bytes,
+                         c10::Device device);
 /// A tensor of \p size and \p stride on a fresh storage.
 at::Tensor makeTensor(c10::IntArrayRef size, c10::IntArrayRef stride, c10::ScalarType type,
                       c10::Device device, StorageGeometry geometry);

@@ -72,7 +72,6 @@ py::dict countersDict() {
   return result;
 }
 
-
 c10::DeviceIndex checkedIndex(int64_t index) {
   checkDeviceIndex(index);
   return c10::DeviceIndex(index);
@@ -117,6 +116,7 @@ PYBIND11_MODULE(_C, module) {
   registerSerialization();
   bindDevice(module);
   bindCards(module);
+  bindEager(module);
   bindLayout(module);
   bindGraph(module);
   bindJobPlan(module);

@@ -7,6 +7,7 @@ namespace spyre::plugin {
 
 void bindLayout(pybind11::module_ &module);
 void bindCards(pybind11::module_ &module);
+void bindEager(pybind11::module_ &module);
 void bindCompat(pybind11::module_ &module);
 void bindGraph(pybind11::module_ &module);
 void bindJobPlan(pybind11::module_ &module);

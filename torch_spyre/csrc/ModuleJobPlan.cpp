@@ -67,7 +67,8 @@ void launchPlan(const std::shared_ptr<JobPlan> &plan, const std::vector<at::Tens
   for (size_t i = 0; i < arguments.size(); ++i) {
     buffers.push_back(argumentBuffer(arguments[i], i));
   }
-  const c10::DeviceIndex index = arguments.empty() ? currentDevice() : arguments[0].device().index();
+  const c10::DeviceIndex index =
+      arguments.empty() ? currentDevice() : arguments[0].device().index();
   const runtime::StreamId stream = currentStream(index);
   py::gil_scoped_release release;
   runtime::Operation operation;

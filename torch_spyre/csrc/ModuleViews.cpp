@@ -1,6 +1,6 @@
 //===- ModuleViews.cpp - views with a layout, for code that asks for them by name -----------===//
-#include "ATen/ops/as_strided.h"
 #include "ATen/core/LegacyTypeDispatch.h"
+#include "ATen/ops/as_strided.h"
 #include "Copy.h"
 #include "Errors.h"
 #include "Module.h"

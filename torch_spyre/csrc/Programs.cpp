@@ -9,6 +9,7 @@
 #include "RuntimeState.h"
 #include "Types.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -79,6 +80,15 @@ void setSettingsHook(std::function<CompileSettings()> hook) {
 
 CompileSettings configuredSettings() {
   return shared().settingsHook ? shared().settingsHook() : CompileSettings();
+}
+
+CompileSettings eagerSettings(int64_t bytes) {
+  constexpr int64_t kBytesPerCore = 16 << 10;
+  CompileSettings settings = configuredSettings();
+  const int64_t most = settings.cores > 0 ? settings.cores : deviceDesc().cores;
+  const int64_t enough = std::max<int64_t>(1, bytes / kBytesPerCore);
+  settings.cores = std::min({most, enough, deviceDesc().cores});
+  return settings;
 }
 
 const std::vector<std::string> &supportedOperations() {
@@ -178,10 +188,16 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
                                  {desc.size, desc.stride, desc.layout}));
     outputBuffers.push_back(bufferOf(outputs.back()));
   }
-  RECORD_FUNCTION("launch::Compute", c10::ArrayRef<const c10::IValue>{});
-  check(program->submit(currentStream(where.index()), inputBuffers, outputBuffers, host));
-  publishUse();
+  runOnBuffers(program, inputBuffers, outputBuffers, host);
   return outputs;
+}
+
+void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> &inputs,
+                  const std::vector<runtime::BufferRef> &outputs,
+                  const runtime::HostStepRunner &host) {
+  RECORD_FUNCTION("launch::Compute", c10::ArrayRef<const c10::IValue>{});
+  check(program->submit(currentStream(deviceIndexOf(*program->device())), inputs, outputs, host));
+  publishUse();
 }
 
 } // namespace spyre::plugin

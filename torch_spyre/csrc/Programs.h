@@ -47,6 +47,10 @@ capi::CompileOptions compileOptions(const CompileSettings &settings);
 void setSettingsHook(std::function<CompileSettings()> hook);
 CompileSettings configuredSettings();
 
+/// The same for a program that moves \p bytes: small ones get few cores. Starting a core takes the
+/// simulator longer than it saves the device, whose time is that of the launch.
+CompileSettings eagerSettings(int64_t bytes);
+
 /// The compiler's table, sorted.
 const std::vector<std::string> &supportedOperations();
 /// Those that compute: what eager calls are compiled for.
@@ -73,6 +77,10 @@ std::string signatureOf(const at::Tensor &input);
 /// layouts the compiler chose. \p host runs the CPU steps of the program.
 std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs,
                                    const runtime::HostStepRunner &host = nullptr);
+/// The same on buffers that are there already.
+void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> &inputs,
+                  const std::vector<runtime::BufferRef> &outputs,
+                  const runtime::HostStepRunner &host = nullptr);
 
 /// Takes the programs of a device out of its memory; they come back when they are next used.
 void evictPrograms(c10::DeviceIndex index);

@@ -235,6 +235,15 @@ const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index) {
   return slot.device;
 }
 
+c10::DeviceIndex deviceIndexOf(const runtime::Device &device) {
+  for (size_t i = 0; i < state().slots.size(); ++i) {
+    if (state().slots[i].started && state().slots[i].device.get() == &device) {
+      return c10::DeviceIndex(i);
+    }
+  }
+  raise(error<6105>("the buffer belongs to a device this process has not opened; make it anew"));
+}
+
 const std::shared_ptr<runtime::Device> &device() { return device(currentDevice()); }
 
 void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan) {

@@ -49,6 +49,8 @@ bool initialised();
 /// Opens the device if need be. Throws E6501 in a child forked after the first was opened, E6521 in
 /// a compile worker, E6144 when another process has the card.
 const std::shared_ptr<runtime::Device> &device(c10::DeviceIndex index);
+/// The index of an open device.
+c10::DeviceIndex deviceIndexOf(const runtime::Device &device);
 /// The thread's current device.
 const std::shared_ptr<runtime::Device> &device();
 /// Makes the device fail; see spyre/Runtime/Faults.h. Opens it.

@@ -8,6 +8,7 @@
 #include "Copy.h"
 #include "Errors.h"
 #include "Memory.h"
+#include "Prepared.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "fmt/ranges.h"
@@ -129,7 +130,7 @@ void readMetadata(const at::Tensor &tensor, std::unordered_map<std::string, bool
           int64_t(allocation.hostBytes.nbytes() / c10::elementSize(tensor.scalar_type()));
       check(checkFits(geometry, tensor, present));
       allocation.type = tensor.scalar_type();
-      allocation.geometry = std::make_shared<const StorageGeometry>(geometry);
+      allocation.geometry = internGeometry(geometry);
       sendWaiting(tensor);
     } else {
       const StorageGeometry &old = geometryOf(tensor);
@@ -213,7 +214,7 @@ void chooseGeometry(const at::Tensor &tensor) {
   StorageGeometry geometry = whole ? makeGeometry(tensor.sizes(), tensor.strides(), type)
                                    : makeGeometry({count}, {1}, type);
   allocation.type = type;
-  allocation.geometry = std::make_shared<const StorageGeometry>(std::move(geometry));
+  allocation.geometry = internGeometry(std::move(geometry));
 }
 
 void sendIfWhole(const at::Tensor &tensor) {

@@ -2,6 +2,7 @@
 #include "SpyreTensorImpl.h"
 
 #include "Errors.h"
+#include "Prepared.h"
 #include "Types.h"
 
 #include <utility>
@@ -71,8 +72,7 @@ at::Tensor viewInLayout(const at::Tensor &base, c10::IntArrayRef size, c10::IntA
                       numerics::formatName(layout.format), layout.bytes(),
                       numerics::formatName(present.format), bytes));
   }
-  auto geometry = std::make_shared<const StorageGeometry>(
-      StorageGeometry{toVector(size), toVector(stride), layout});
+  GeometryRef geometry = internGeometry({toVector(size), toVector(stride), layout});
   auto result = at::detail::make_tensor<SpyreTensorImpl>(c10::Storage(base.storage()), base.dtype(),
                                                          std::move(geometry));
   result.unsafeGetTensorImpl()->set_sizes_and_strides(size, stride, 0);

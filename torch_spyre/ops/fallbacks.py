@@ -1,10 +1,16 @@
-"""What the user sees when an operation runs on the CPU instead of the device."""
+"""Operations that run on the CPU instead of the device: what the user sees, and how to add more.
 
+``TORCH_SPYRE_CPU_FALLBACK`` says what happens when there is no other way: ``warn`` (once per
+operation and line), ``silent``, or ``error``.
+"""
+
+import functools
 import os
 import sys
 import warnings
 
 import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 
 class FallbackWarning(UserWarning):
@@ -23,9 +29,26 @@ def _user_frame():
     return frame
 
 
+@functools.cache
+def _policy():
+    value = os.environ.get("TORCH_SPYRE_CPU_FALLBACK", "warn").lower() or "warn"
+    if value not in ("warn", "silent", "error"):
+        raise RuntimeError(
+            f"SPYRE-E6508: TORCH_SPYRE_CPU_FALLBACK is '{value}'; give warn, silent or error"
+        )
+    return value
+
+
 def warn_fallback(operation):
     """Called before each fallback. Python shows a warning once per text and line."""
-    warn_graph(f"{operation} is falling back to cpu")
+    policy = _policy()
+    if policy == "error":
+        raise RuntimeError(
+            f"SPYRE-E6531: {operation} is falling back to cpu, which TORCH_SPYRE_CPU_FALLBACK=error "
+            "forbids; use operations the device has, or allow fallbacks with 'warn' or 'silent'"
+        )
+    if policy == "warn":
+        warn_graph(f"{operation} is falling back to cpu")
 
 
 def warn_graph(text):
@@ -43,3 +66,143 @@ def warn_graph(text):
         module=frame.f_globals.get("__name__"),
         registry=registry,
     )
+
+
+_libraries = {}
+
+
+def _library(namespace):
+    if namespace not in _libraries:
+        _libraries[namespace] = torch.library.Library(namespace, "IMPL")
+    return _libraries[namespace]
+
+
+def _overloads(ops):
+    from torch_spyre._inductor.decompositions import overloads
+
+    return overloads(ops)
+
+
+def _target_device(leaves, given):
+    if given is not None:
+        return torch.device(given)
+    devices = {leaf.device for leaf in leaves if isinstance(leaf, torch.Tensor)}
+    if len(devices) > 1:
+        names = ", ".join(sorted(map(str, devices)))
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found {len(devices)}: {names}"
+        )
+    return devices.pop() if devices else torch.get_default_device()
+
+
+class _Move:
+    """Tensors to the fallback's device and back; each object once, so aliases stay aliases."""
+
+    def __init__(self, device):
+        self._device = torch.device(device)
+        self._moved = {}
+        self.bytes = 0
+
+    def _count(self, tensor):
+        self.bytes += tensor.numel() * tensor.element_size()
+
+    def there(self, leaf):
+        if isinstance(leaf, torch.device):
+            return self._device
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        if id(leaf) not in self._moved:
+            self._count(leaf)
+            self._moved[id(leaf)] = (leaf, leaf.detach().to(self._device, copy=True))
+        return self._moved[id(leaf)][1]
+
+    def back(self, leaf, target):
+        """A result: the argument it is, or a tensor on \"target\"."""
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        for original, moved in self._moved.values():
+            if moved is leaf:
+                return original
+        self._count(leaf)
+        return leaf.to(target)
+
+    def store(self, original):
+        """Contents of an argument that was written."""
+        moved = self._moved[id(original)][1]
+        if moved.shape != original.shape:
+            original.resize_(moved.shape)
+        self._count(moved)
+        with torch.no_grad():
+            original.copy_(moved)
+
+
+def _map(function, tree):
+    leaves, structure = tree_flatten(tree)
+    return tree_unflatten([function(leaf) for leaf in leaves], structure)
+
+
+def _kernel(op, function, device):
+    from torch_spyre import _C
+
+    written = [
+        (i, a.name, a.kwarg_only)
+        for i, a in enumerate(op._schema.arguments)
+        if a.alias_info is not None and a.alias_info.is_write
+    ]
+
+    def kernel(*args, **kwargs):
+        if "out" in kwargs and not isinstance(kwargs["out"], torch.Tensor):
+            raise TypeError(f"out= of {op} must be a Tensor, not {type(kwargs['out']).__name__}")
+        target = _target_device(tree_flatten((args, kwargs))[0], kwargs.get("device"))
+        warn_fallback(str(op))
+        move = _Move(device)
+        given, named = _map(move.there, (args, kwargs))
+        with torch.no_grad():
+            result = function(*given, **named)
+        out = kwargs.get("out")
+        if out is not None and result is not named["out"]:
+            # The function need not know about out=.
+            named["out"].resize_(result.shape).copy_(result)
+            result = named["out"]
+        for index, name, by_name in written:
+            original = kwargs.get(name) if by_name or index >= len(args) else args[index]
+            for tensor in tree_flatten(original)[0]:
+                if isinstance(tensor, torch.Tensor):
+                    move.store(tensor)
+        result = _map(lambda leaf: move.back(leaf, target), result)
+        _C.count_fallback(str(op), move.bytes)
+        return result
+
+    return kernel
+
+
+def register_fallback(ops, device="cpu"):
+    """Decorator: calls of ``ops`` on spyre tensors run the function on ``device``.
+
+    ``ops`` is an operation (``torch.ops.aten.sin``), an overload, or a list of them; in-place and
+    ``out=`` overloads may be among them. Tensors, also those in lists, are moved there and results
+    back; arguments the operation writes get their new contents. A warning names the operation once
+    per line."""
+
+    def register(function):
+        for op in _overloads(ops):
+            namespace, name = op.name().split("::")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # replacing our own kernel is the purpose
+                _library(namespace).impl(
+                    name, _kernel(op, function, device), "PrivateUse1", allow_override=True
+                )
+            fallback_ops.append(op)
+        return function
+
+    return register
+
+
+#: Everything that was registered.
+fallback_ops = []
+
+
+def register_fallback_default(ops, device="cpu"):
+    """Registers ``ops`` to run themselves on ``device``."""
+    for op in _overloads(ops):
+        register_fallback(op, device)(op)

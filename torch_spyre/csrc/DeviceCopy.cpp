@@ -1,0 +1,120 @@
+//===- DeviceCopy.cpp - programs of copies --------------------------------------------------===//
+#include "DeviceCopy.h"
+
+#include "spyre/Base/Math.h"
+
+#include "Arguments.h"
+#include "EagerCall.h"
+#include "Errors.h"
+#include "Memory.h"
+#include "Programs.h"
+#include "RuntimeState.h"
+#include "Types.h"
+#include "Views.h"
+
+#include <shared_mutex>
+
+namespace spyre::plugin {
+
+namespace {
+
+/// Null programs are refusals.
+struct Cache {
+  std::shared_mutex mutex;
+  KeyMap<Program> programs;
+};
+
+Cache &cache() {
+  static Cache *instance = new Cache();
+  return *instance;
+}
+
+bool sameStorage(const at::Tensor &a, const at::Tensor &b) {
+  return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
+}
+
+capi::TensorType storageType(const at::Tensor &tensor) {
+  const StorageGeometry &geometry = geometryOf(tensor);
+  return {requireHostType(tensor.scalar_type()), geometry.size, geometry.stride};
+}
+
+capi::ValueId viewed(capi::GraphBuilder &builder, capi::ValueId storage, const at::Tensor &view) {
+  const StorageGeometry &geometry = geometryOf(view);
+  return isWholeStorage(view)
+             ? storage
+             : readView(builder, storage, geometry, requireHostType(view.scalar_type()),
+                        planView(geometry, view));
+}
+
+/// Input 0 is the storage that is written, input 1 the other one.
+Program compileCopy(const at::Tensor &from, const at::Tensor &to) {
+  const StorageGeometry &target = geometryOf(to);
+  const bool isWhole = isWholeStorage(to);
+  const ViewPlan plan = isWhole ? ViewPlan() : planView(target, to);
+  if (!isWhole && !canWrite(plan)) {
+    return nullptr;
+  }
+  capi::GraphBuilder builder;
+  const capi::ValueId destination = builder.addInput("to", storageType(to), 0, target.layout);
+  const capi::ValueId source = sameStorage(from, to) ? destination
+                                                     : builder.addInput("from", storageType(from),
+                                                                        0, geometryOf(from).layout);
+  capi::ValueId contents = viewed(builder, source, from);
+  if (from.scalar_type() != to.scalar_type()) {
+    const std::vector<int64_t> size = toVector(to.sizes());
+    contents = builder.addCall(
+        "aten._to_copy.default", {contents}, {{"dtype", dtypeName(to.scalar_type())}},
+        {requireHostType(to.scalar_type()), size, rowMajorStrides(size)}, "");
+  }
+  if (!isWhole) {
+    contents =
+        writeView(builder, destination, target, requireHostType(to.scalar_type()), plan, contents);
+  }
+  builder.addMutation(destination, contents);
+  Expected<Program> program =
+      compileProgram(builder, "copy", eagerSettings(2 * int64_t(to.numel() * to.element_size())));
+  constexpr int kFirstRefusal = 1000, kLastRefusal = 3999;
+  if (!program.ok() && program.status().code() >= kFirstRefusal &&
+      program.status().code() <= kLastRefusal) {
+    return nullptr;
+  }
+  return check(std::move(program));
+}
+
+Program programFor(const at::Tensor &from, const at::Tensor &to) {
+  KeyWords words;
+  words.push_back(uint64_t(sameStorage(from, to)));
+  addTensorToKey(words, from);
+  addTensorToKey(words, to);
+  const KeyRef key(words.data(), words.size());
+  {
+    std::shared_lock<std::shared_mutex> lock(cache().mutex);
+    if (auto found = cache().programs.find(key); found != cache().programs.end()) {
+      hostCounters().compileCacheHits += found->second ? 1 : 0;
+      return found->second;
+    }
+  }
+  Program program = compileCopy(from, to);
+  std::unique_lock<std::shared_mutex> lock(cache().mutex);
+  return cache().programs.emplace(key.vec(), std::move(program)).first->second;
+}
+
+} // namespace
+
+bool copyByProgram(const at::Tensor &from, const at::Tensor &to) {
+  if (from.numel() == 0 || from.device() != to.device()) {
+    return false;
+  }
+  const Program program = programFor(from, to);
+  if (!program) {
+    return false;
+  }
+  std::vector<runtime::BufferRef> inputs = {bufferOf(to)};
+  if (!sameStorage(from, to)) {
+    inputs.push_back(bufferOf(from));
+  }
+  runOnBuffers(program, inputs, {});
+  return true;
+}
+
+} // namespace spyre::plugin

@@ -1,0 +1,352 @@
+//===- EagerProgram.cpp - calls become graphs, graphs programs ------------------------------===//
+#include "EagerProgram.h"
+
+#include "spyre/Base/Log.h"
+#include "spyre/Base/Math.h"
+
+#include "ATen/ops/empty_strided.h"
+#include "Copy.h"
+#include "Errors.h"
+#include "RuntimeState.h"
+#include "Types.h"
+#include "Views.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <set>
+
+namespace spyre::plugin {
+
+namespace {
+
+TraceHook &traceHook() {
+  static auto *hook = new TraceHook();
+  return *hook;
+}
+
+struct Preferences {
+  std::mutex mutex;
+  std::set<std::string> decomposed;
+};
+
+Preferences &preferences() {
+  static auto *instance = new Preferences();
+  return *instance;
+}
+
+bool prefersDecomposition(const std::string &target) {
+  std::lock_guard<std::mutex> lock(preferences().mutex);
+  return preferences().decomposed.count(target) != 0;
+}
+
+std::optional<capi::Attribute> numberOf(const at::Tensor &scalar) {
+  at::Scalar value = scalar.item();
+  if (value.isBoolean()) {
+    return capi::Attribute(value.toBool());
+  }
+  if (value.isIntegral(/*includeBool=*/false)) {
+    return capi::Attribute(value.toLong());
+  }
+  if (value.isFloatingPoint()) {
+    return capi::Attribute(value.toDouble());
+  }
+  return std::nullopt;
+}
+
+/// Tensors the device holds, and None.
+std::optional<ArgumentValue> listOf(const EagerCall &call,
+                                    const std::vector<std::optional<at::Tensor>> &tensors) {
+  std::vector<GraphValue> values;
+  for (const std::optional<at::Tensor> &tensor : tensors) {
+    if (!tensor || !tensor->defined()) {
+      values.emplace_back();
+    } else if (isSpyre(*tensor)) {
+      values.push_back({call.inputOf(*tensor)});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return ArgumentValue(std::move(values));
+}
+
+std::optional<ArgumentValue> argumentOf(const EagerCall &call, const c10::Argument &argument,
+                                        const c10::IValue &value) {
+  if (value.isTensorList()) {
+    const std::vector<at::Tensor> tensors = value.toTensorVector();
+    return listOf(call, {tensors.begin(), tensors.end()});
+  }
+  if (value.isOptionalTensorList()) {
+    return listOf(call, value.toOptionalTensorVector());
+  }
+  if (!value.isTensor()) {
+    return constantOf(argument, value);
+  }
+  const at::Tensor &tensor = value.toTensor();
+  if (!tensor.defined()) {
+    return ArgumentValue();
+  }
+  if (isHostScalar(tensor)) {
+    std::optional<capi::Attribute> number = numberOf(tensor);
+    return number ? std::optional<ArgumentValue>(*number) : std::nullopt;
+  }
+  return ArgumentValue(GraphValue{call.inputOf(tensor)});
+}
+
+CapturedType typeOf(const at::Tensor &tensor) {
+  return {tensor.scalar_type(), toVector(tensor.sizes()), toVector(tensor.strides())};
+}
+
+/// The strides torch gives the result, if they are those of a dense tensor.
+std::vector<int64_t> resultStrides(const at::Tensor &meta) {
+  return meta.is_non_overlapping_and_dense() ? toVector(meta.strides())
+                                             : rowMajorStrides(toVector(meta.sizes()));
+}
+
+/// The operation as one call; nullopt when an argument or the result has no place in a graph.
+std::optional<TracedCall> singleCall(const EagerPlan &plan, const EagerCall &call,
+                                     c10::ArrayRef<c10::IValue> arguments) {
+  const c10::FunctionSchema &schema = plan.form->op.schema();
+  CallArguments given;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::Argument &argument = schema.arguments()[i];
+    std::optional<ArgumentValue> value =
+        plan.isPlacement[i] ? ArgumentValue() : argumentOf(call, argument, arguments[i]);
+    if (!value) {
+      return std::nullopt;
+    }
+    appendArgument(argument, i, *value, given);
+  }
+  const std::vector<at::Tensor> metas = inferResults(plan.form->op, arguments);
+  if (metas.size() != 1 || metas[0].numel() == 0 || !hostTypeOf(metas[0].scalar_type())) {
+    return std::nullopt;
+  }
+  TracedCall single;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    single.graph.addInput(fmt::format("arg{}", i), typeOf(call.inputs[i]));
+    single.tensors.push_back(call.inputs[i]);
+    single.sources.push_back(int64_t(i));
+  }
+  CapturedType type = typeOf(metas[0]);
+  type.stride = resultStrides(metas[0]);
+  single.graph.addOutput(
+      single.graph.addCall(plan.target, std::move(given), std::move(type), "", -1));
+  single.results.resize(1);
+  return single;
+}
+
+capi::TensorType graphType(const CapturedType &type) {
+  return {requireHostType(type.dtype), type.size, type.stride};
+}
+
+bool holdsAll(const CapturedGraph &graph) {
+  return std::all_of(graph.inputs.begin(), graph.inputs.end(),
+                     [](const auto &input) { return deviceHolds(input.type); }) &&
+         std::all_of(graph.calls.begin(), graph.calls.end(),
+                     [](const auto &call) { return deviceHolds(call.type); });
+}
+
+/// One value of the program per input: a storage is read through its view, unless \p copiesViews,
+/// for which views come as canonical copies.
+std::vector<capi::ValueId> addInputs(capi::GraphBuilder &builder, const TracedCall &traced,
+                                     bool copiesViews) {
+  std::vector<capi::ValueId> ids;
+  for (size_t i = 0; i < traced.tensors.size(); ++i) {
+    const at::Tensor &tensor = traced.tensors[i];
+    const numerics::HostType dtype = requireHostType(tensor.scalar_type());
+    const bool isView = !isWholeStorage(tensor);
+    const StorageGeometry &geometry =
+        isView && copiesViews ? *preparedDefault(tensor.sizes(), tensor.scalar_type()).geometry
+                              : geometryOf(tensor);
+    ids.push_back(builder.addInput(fmt::format("arg{}", i), {dtype, geometry.size, geometry.stride},
+                                   0, geometry.layout));
+  }
+  // Inputs are numbered before calls.
+  for (size_t i = 0; i < traced.tensors.size(); ++i) {
+    const at::Tensor &tensor = traced.tensors[i];
+    if (!copiesViews && !isWholeStorage(tensor)) {
+      const StorageGeometry &geometry = geometryOf(tensor);
+      ids[i] = readView(builder, ids[i], geometry, requireHostType(tensor.scalar_type()),
+                        planView(geometry, tensor));
+    }
+  }
+  return ids;
+}
+
+/// Of all values: inputs are read, the others written.
+int64_t bytesMoved(const TracedCall &traced) {
+  constexpr int64_t kElementBytes = 2;
+  int64_t elements = 0;
+  for (const CapturedGraph::Input &input : traced.graph.inputs) {
+    elements += c10::multiply_integers(input.type.size);
+  }
+  for (const CapturedGraph::Call &call : traced.graph.calls) {
+    elements += c10::multiply_integers(call.type.size);
+  }
+  return elements * kElementBytes;
+}
+
+Expected<Program> compileTraced(const TracedCall &traced, const std::string &name,
+                                bool copiesViews) {
+  capi::GraphBuilder builder;
+  std::vector<capi::ValueId> ids = addInputs(builder, traced, copiesViews);
+  for (const CapturedGraph::Call &call : traced.graph.calls) {
+    std::vector<capi::ValueId> operands;
+    for (capi::ValueId operand : call.arguments.operands) {
+      operands.push_back(ids[size_t(operand)]);
+    }
+    ids.push_back(builder.addCall(call.target, operands, call.arguments.attributes,
+                                  graphType(call.type), ""));
+  }
+  for (GraphValue output : traced.graph.outputs) {
+    builder.addOutput(ids[size_t(output.id)], graphType(traced.graph.typeOf(output)));
+  }
+  return compileProgram(builder, name, eagerSettings(bytesMoved(traced)));
+}
+
+/// What the compiler may refuse for good; all else (no memory, a broken back end) is the user's to
+/// see.
+bool isRefusal(const Status &status) {
+  constexpr int kFirst = 1000, kLast = 3999;
+  return status.code() >= kFirst && status.code() <= kLast;
+}
+
+/// The layout a row-major tensor has that was permuted to these strides.
+StorageGeometry canonicalGeometry(const std::vector<int64_t> &size,
+                                  const std::vector<int64_t> &stride, numerics::HostType dtype) {
+  std::vector<int64_t> order(size.size());
+  std::iota(order.begin(), order.end(), int64_t(0));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return stride[size_t(a)] > stride[size_t(b)]; });
+  return {size, stride, check(layout::DeviceLayout::make(size, stride, dtype, order))};
+}
+
+void describeOutputs(EagerProgram &entry) {
+  for (const spec::TensorDesc &desc : entry.program->model().outputs) {
+    const c10::ScalarType type = scalarTypeOf(desc.dtype);
+    entry.outputs.push_back(
+        prepareTensor(desc.size, desc.stride, type, {desc.size, desc.stride, desc.layout}));
+    StorageGeometry wanted = canonicalGeometry(desc.size, desc.stride, desc.dtype);
+    const bool isCanonical = *entry.outputs.back().geometry == wanted;
+    entry.canonical.push_back(isCanonical
+                                  ? PreparedTensor()
+                                  : prepareTensor(desc.size, desc.stride, type, std::move(wanted)));
+  }
+}
+
+/// Null when the compiler refuses, whether views are read in place or copied first.
+std::shared_ptr<EagerProgram> tryCompile(const TracedCall &traced, const std::string &name) {
+  if (!holdsAll(traced.graph)) {
+    return nullptr;
+  }
+  const bool hasViews = !std::all_of(traced.tensors.begin(), traced.tensors.end(), isWholeStorage);
+  for (bool copiesViews : hasViews ? std::vector<bool>{false, true} : std::vector<bool>{false}) {
+    Expected<Program> program = compileTraced(traced, name, copiesViews);
+    if (!program.ok()) {
+      if (!isRefusal(program.status())) {
+        raise(program.status());
+      }
+      log(LogLevel::Debug, "eager", "refused op={} why={}", name, program.status().message());
+      continue;
+    }
+    auto entry = std::make_shared<EagerProgram>();
+    entry->program = *std::move(program);
+    for (const at::Tensor &tensor : traced.tensors) {
+      entry->isCopied.push_back(copiesViews && !isWholeStorage(tensor));
+    }
+    entry->sources = traced.sources;
+    entry->constants = traced.constants;
+    entry->results = traced.results;
+    describeOutputs(*entry);
+    return entry;
+  }
+  return nullptr;
+}
+
+at::Tensor metaOf(const at::Tensor &tensor) {
+  return tensor.defined() && isSpyre(tensor)
+             ? at::empty_strided(tensor.sizes(), tensor.strides(),
+                                 tensor.options().device(c10::DeviceType::Meta))
+             : tensor;
+}
+
+c10::IValue metaValue(const c10::IValue &value) {
+  if (value.isTensor()) {
+    return metaOf(value.toTensor());
+  }
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor &tensor : value.toTensorVector()) {
+      list.push_back(metaOf(tensor));
+    }
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor> &tensor : value.toOptionalTensorVector()) {
+      list.push_back(tensor ? std::optional<at::Tensor>(metaOf(*tensor)) : std::nullopt);
+    }
+    return list;
+  }
+  return value.isDevice() ? c10::IValue(c10::Device(c10::DeviceType::Meta)) : value;
+}
+
+} // namespace
+
+void setTraceHook(TraceHook hook) { traceHook() = std::move(hook); }
+
+void preferDecomposition(const std::string &target) {
+  {
+    std::lock_guard<std::mutex> lock(preferences().mutex);
+    preferences().decomposed.insert(target);
+  }
+  clearEagerCache();
+}
+
+std::vector<at::Tensor> inferResults(const c10::OperatorHandle &op,
+                                     c10::ArrayRef<c10::IValue> arguments) {
+  torch::jit::Stack stack;
+  for (const c10::IValue &value : arguments) {
+    stack.push_back(metaValue(value));
+  }
+  try {
+    op.callBoxed(&stack);
+  } catch (const std::exception &) { // c10::Error, or Python's where the meta kernel is Python
+    return {};
+  }
+  std::vector<at::Tensor> results;
+  for (const c10::IValue &value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) {
+      return {};
+    }
+    results.push_back(value.toTensor());
+  }
+  return results;
+}
+
+std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const EagerCall &call,
+                                                 c10::ArrayRef<c10::IValue> arguments) {
+  const bool isTaken = prefersDecomposition(plan.target);
+  if (plan.isKnown && !isTaken) {
+    if (std::optional<TracedCall> single = singleCall(plan, call, arguments)) {
+      if (std::shared_ptr<EagerProgram> entry = tryCompile(*single, plan.target)) {
+        return entry;
+      }
+    }
+  }
+  if ((plan.mayTrace || isTaken) && traceHook()) {
+    TracedCall traced;
+    const TraceAnswer answer = traceHook()(plan.form->op, call, arguments, traced);
+    if (answer == TraceAnswer::Unknown && !plan.isKnown) {
+      plan.mayTrace = false;
+    }
+    if (answer == TraceAnswer::Traced) {
+      if (std::shared_ptr<EagerProgram> entry = tryCompile(traced, plan.target)) {
+        return entry;
+      }
+    }
+  }
+  return std::make_shared<const EagerProgram>();
+}
+
+} // namespace spyre::plugin

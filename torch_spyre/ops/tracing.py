@@ -1,0 +1,125 @@
+"""What an eager operation is made of, in operations the compiler has.
+
+The same decompositions as for captured graphs: the operation is run once on fake tensors, and the
+graph of that run becomes one program. C++ asks here when it sees a call for the first time.
+"""
+
+import operator
+
+import torch
+from torch.utils._pytree import tree_map
+
+#: Answer for operations that neither the compiler nor any decomposition knows.
+UNKNOWN = "unknown"
+
+
+def _layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """With its statistics, in fp32: the backward pass wants them."""
+    wide = x.float()
+    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
+    mean = torch.mean(wide, dims, keepdim=True)
+    rest = wide - mean
+    scale = torch.rsqrt(torch.mean(rest * rest, dims, keepdim=True) + eps)
+    result = rest * scale
+    result = result if weight is None else result * weight
+    result = result if bias is None else result + bias
+    return result.to(x.dtype), mean, scale
+
+
+def _scaled(operation):
+    def decomposed(x, y, *, alpha=1):
+        return NotImplemented if alpha == 1 else operation(x, y * alpha)
+
+    return decomposed
+
+
+def _eager_only():
+    """Operations of which the compiler has only a part."""
+    aten = torch.ops.aten
+    return {
+        aten.native_layer_norm.default: _layer_norm,
+        aten.add.Tensor: _scaled(torch.add),
+        aten.sub.Tensor: _scaled(torch.sub),
+    }
+
+
+def _overload(name, overload):
+    namespace, base = name.split("::")
+    return getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
+
+
+def _fake(tensor):
+    return torch.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+    )
+
+
+def _graph_of(op, args, kwargs, inputs, table):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    places = {id(tensor): i for i, tensor in enumerate(inputs)}
+
+    def run(*values):
+        def leaf(value):
+            return values[places[id(value)]] if isinstance(value, torch.Tensor) else value
+
+        given, named = tree_map(leaf, (args, kwargs))
+        return op(*given, **named)
+
+    mode = FakeTensorMode()
+    with mode:
+        fakes = [_fake(tensor) for tensor in inputs]
+        gm = make_fx(run, decomposition_table=table, tracing_mode="real")(*fakes)
+    gm.graph.eliminate_dead_code()
+    return gm
+
+
+def _calls(gm):
+    return [
+        node.target
+        for node in gm.graph.nodes
+        if node.op == "call_function" and node.target is not operator.getitem
+    ]
+
+
+def _is_functional(target):
+    return isinstance(target, torch._ops.OpOverload) and not target._schema.is_mutable
+
+
+def trace(name, overload, args, kwargs, inputs):
+    """(graph, sources of its inputs, constants, results), None, or UNKNOWN."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    from torch_spyre import _C
+    from torch_spyre._inductor import extensions
+    from torch_spyre._inductor.compile import _Importer
+
+    op = _overload(name, overload)
+    known = set(_C.supported_operations())
+    with _disable_current_modes(), torch.no_grad(), extensions.capturing() as active:
+        table = {**active.decompositions(), **_eager_only()}
+        try:
+            gm = _graph_of(op, args, kwargs, inputs, table)
+        except Exception:  # torch refuses: the CPU says it in torch's own words
+            return None
+        calls = _calls(gm)
+        lowered = active.lowerings()
+        if op in calls and str(op) not in known and op not in lowered:
+            return UNKNOWN
+        if calls == [op] or not all(map(_is_functional, calls)):
+            return None  # was asked for as it is, or writes
+        importer = _Importer(gm, lowered)
+        importer.run()
+    results = [_result(kind, value) for kind, value in importer.outputs]
+    if None in results or not importer.device_outputs or importer.mutates or importer.copies:
+        return None
+    return importer.graph, importer.inputs, importer.constants, results
+
+
+def _result(kind, value):
+    if kind == "result":
+        return ("output", value)
+    if kind == "empty":
+        return ("empty", list(value.shape), value.dtype)
+    return ("none",) if kind == "value" and value is None else None
