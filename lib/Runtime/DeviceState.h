@@ -25,9 +25,9 @@ struct Device::State {
   /// Failures stay. The caller holds the driver's lock alone.
   void discardPending();
   bool isPending(uint64_t address, uint64_t bytes);
-  /// For copies, before they share the driver's lock: E6106 when old contents cannot be removed.
+  /// For copies, before they share the driver's lock: E6119 when old contents cannot be removed.
   Status prepare(const Buffer &buffer);
-  /// E6106 when a range still has old contents after discardPending.
+  /// E6119 when a range still has old contents after discardPending.
   Status checkDiscarded(uint64_t address, uint64_t bytes);
 
   struct Allocated {

@@ -75,8 +75,8 @@ TEST(DeviceMemory, ARangeThatCannotBeDiscardedIsNotUsed) {
   state.onLaunch = nullptr;
   state.failDiscard = true;
   char byte = 0;
-  EXPECT_EQ(device->copyToHost(fresh, 0, &byte, 1).code(), 6106);
-  EXPECT_EQ(device->launch(program, 0, 128, {fresh}).code(), 6106);
+  EXPECT_EQ(device->copyToHost(fresh, 0, &byte, 1).code(), 6119);
+  EXPECT_EQ(device->launch(program, 0, 128, {fresh}).code(), 6119);
   EXPECT_TRUE(device->launch(program, 0, 128, {}).ok()) << "others go on";
   state.failDiscard = false;
   EXPECT_TRUE(device->copyToHost(fresh, 0, &byte, 1).ok());
