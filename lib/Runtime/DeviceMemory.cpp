@@ -166,6 +166,10 @@ Status Device::State::outOfMemory(const MemoryRequest &request) {
 }
 
 bool Device::State::waitForPendingFrees(MemoryKind kind) {
+  // An operation would have to execute others in its middle, and these may need what it holds.
+  if (streams->isInsideOperation()) {
+    return false;
+  }
   {
     std::lock_guard lock(memoryMutex);
     if (!allocator.hasPendingFrees()) {

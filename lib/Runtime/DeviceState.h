@@ -37,7 +37,7 @@ struct Device::State {
   };
   bool tryAllocate(const MemoryRequest &request, bool reclaims, Allocated &result);
   bool allocateUnderPressure(const MemoryRequest &request, Allocated &result);
-  /// False when there are none.
+  /// False when there are none, or inside an operation.
   bool waitForPendingFrees(MemoryKind kind);
   Status outOfMemory(const MemoryRequest &request);
 

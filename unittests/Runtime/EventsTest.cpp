@@ -37,6 +37,8 @@ TEST(Events, OneThatWasNeverRecordedHoldsNobodyUp) {
   ASSERT_OK(device->streams().waitEvent(1, event));
   ASSERT_OK(device->streams().run(1, takes("after", 1)));
   EXPECT_EQ(event->completionNanoseconds().status().code(), 6114);
+  EXPECT_EQ(device->streams().recordEvent(nullptr, 1).code(), 6114);
+  ASSERT_OK(device->streams().waitEvent(1, nullptr));
 }
 
 TEST(Events, AWaitKeepsTheRecordItSaw) {
