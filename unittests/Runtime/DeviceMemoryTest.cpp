@@ -292,6 +292,7 @@ TEST(DeviceMemory, ResetsMayMeetOperationsAndAllocations) {
   FakeState state;
   auto device = makeDevice(state);
   std::atomic<bool> ends{false};
+  std::atomic<int> rounds{0};
   std::vector<std::thread> threads;
   for (int id = 0; id < 3; ++id) {
     threads.emplace_back([&, id] {
@@ -306,10 +307,11 @@ TEST(DeviceMemory, ResetsMayMeetOperationsAndAllocations) {
         const Status submitted = device->streams().submit(StreamId(id), std::move(writes));
         ASSERT_TRUE(submitted.ok()) << submitted.message();
         dropBuffer(*buffer);
+        ++rounds;
       }
     });
   }
-  for (int i = 0; i < 200; ++i) {
+  for (int resets = 0; resets < 10 || rounds < 200; ++resets) {
     ASSERT_TRUE(device->reset().ok());
   }
   ends = true;
