@@ -99,7 +99,7 @@ bool Device::State::isPending(uint64_t address, uint64_t bytes) {
 
 Status Device::State::checkDiscarded(uint64_t address, uint64_t bytes) {
   if (isPending(address, bytes)) {
-    return error<6106>("what a freed buffer left at {:#x} cannot be removed from the device; reset "
+    return error<6119>("what a freed buffer left at {:#x} cannot be removed from the device; reset "
                        "it: torch.spyre.reset_device()",
                        address);
   }
@@ -166,6 +166,10 @@ Status Device::State::outOfMemory(const MemoryRequest &request) {
 }
 
 bool Device::State::waitForPendingFrees(MemoryKind kind) {
+  // An operation would have to execute others in its middle, and these may need what it holds.
+  if (streams->isInsideOperation()) {
+    return false;
+  }
   {
     std::lock_guard lock(memoryMutex);
     if (!allocator.hasPendingFrees()) {

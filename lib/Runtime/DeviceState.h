@@ -25,9 +25,9 @@ struct Device::State {
   /// Failures stay. The caller holds the driver's lock alone.
   void discardPending();
   bool isPending(uint64_t address, uint64_t bytes);
-  /// For copies, before they share the driver's lock: E6106 when old contents cannot be removed.
+  /// For copies, before they share the driver's lock: E6119 when old contents cannot be removed.
   Status prepare(const Buffer &buffer);
-  /// E6106 when a range still has old contents after discardPending.
+  /// E6119 when a range still has old contents after discardPending.
   Status checkDiscarded(uint64_t address, uint64_t bytes);
 
   struct Allocated {
@@ -37,7 +37,7 @@ struct Device::State {
   };
   bool tryAllocate(const MemoryRequest &request, bool reclaims, Allocated &result);
   bool allocateUnderPressure(const MemoryRequest &request, Allocated &result);
-  /// False when there are none.
+  /// False when there are none, or inside an operation.
   bool waitForPendingFrees(MemoryKind kind);
   Status outOfMemory(const MemoryRequest &request);
 

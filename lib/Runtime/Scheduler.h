@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -160,5 +161,28 @@ struct Nest {
 Nest *currentNest();
 bool isInside(const Scheduler &scheduler);
 void wakeWaiters(std::vector<EventRecord::Waiter> waiters);
+/// What the body throws becomes E6110.
+Status runBody(const Operation &operation, OperationContext &context);
+
+/// Of the host's steady clock.
+inline uint64_t hostNanoseconds() {
+  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::steady_clock::now().time_since_epoch())
+                      .count());
+}
+
+/// Looks for up to \p nanoseconds whether \p isNew. Does not give way to other threads: on a busy
+/// host that would cost far more than what is waited for.
+template <typename Predicate>
+void spinUntil(const Predicate &isNew, uint64_t nanoseconds) {
+  constexpr int kLooksPerTime = 32;
+  for (const uint64_t end = hostNanoseconds() + nanoseconds; !isNew() && hostNanoseconds() < end;) {
+    for (int look = 0; look < kLooksPerTime && !isNew(); ++look) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  }
+}
 
 } // namespace spyre::runtime::detail

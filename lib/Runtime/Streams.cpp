@@ -165,6 +165,9 @@ Status Streams::error(StreamId stream) const {
 
 Status Streams::recordEvent(const EventRef &event, StreamId stream) {
   SPYRE_RETURN_IF_ERROR(checkId(stream));
+  if (!event) {
+    return spyre::error<6114>("there is no event to record; make one first");
+  }
   const RecordRef record = std::make_shared<EventRecord>();
   Status recorded = scheduler->recordEvent(record, stream);
   // After it is queued: nobody can wait for a record that is not.

@@ -155,7 +155,8 @@ TEST_F(ExecutableTest, PoolTakesSegmentZeroAndIsKept) {
     for (size_t i = 0; i < kTestElements; ++i) {
       ASSERT_EQ(valueAt(zValues, i), valueAt(x, i) + valueAt(y, i) + 3.5f) << i;
     }
-    EXPECT_EQ(device->memoryStats().allocationsNow(), loaded + 3 + 1) << "three tensors and the pool";
+    EXPECT_EQ(device->memoryStats().allocationsNow(), loaded + 3 + 1)
+        << "three tensors and the pool";
   }
 }
 

@@ -3,88 +3,20 @@
 // The null driver is enough: what is tested is when bodies run, not what they compute. Operations
 // are held back by gates, so that no test depends on how fast the host is.
 //===--------------------------------------------------------------------------------------------===//
-#include "spyre/Runtime/Device.h"
-
+#include "StreamTools.h"
 #include "gtest/gtest.h"
 
-#include <latch>
-#include <map>
 #include <stdexcept>
 #include <thread>
 
 using namespace spyre;
 using namespace spyre::runtime;
+using namespace spyre::test;
 
 namespace {
 
-std::shared_ptr<Device> makeDevice(const StreamOptions &options = {}) {
-  Expected<arch::DeviceDesc> desc = arch::DeviceDesc::preset("tiny");
-  SPYRE_CHECK(desc.ok(), "the preset exists");
-  Expected<std::unique_ptr<Driver>> driver = createDriver("null", *desc);
-  SPYRE_CHECK(driver.ok(), "the null driver always opens");
-  return Device::create(*std::move(driver), 1, options);
-}
-
-Operation makeOperation(const char *name, std::function<Status()> body,
-                        Engine engine = Engine::Compute) {
-  Operation operation;
-  operation.name = name;
-  operation.engine = engine;
-  operation.body = [body = std::move(body)](OperationContext &) { return body(); };
-  return operation;
-}
-
-/// An operation that takes \p nanoseconds of simulated time.
-Operation takes(const char *name, uint64_t nanoseconds, Engine engine = Engine::Compute) {
-  Operation operation;
-  operation.name = name;
-  operation.engine = engine;
-  operation.body = [nanoseconds](OperationContext &context) {
-    context.addNanoseconds(nanoseconds);
-    return Status::success();
-  };
-  return operation;
-}
-
-/// Holds whoever passes until it is opened.
-struct Gate {
-  std::latch opened{1};
-  std::latch reached{1};
-  Operation operation() {
-    return makeOperation("gate", [this] {
-      reached.count_down();
-      opened.wait();
-      return Status::success();
-    });
-  }
-  void open() { opened.count_down(); }
-};
-
-/// Values in the order in which operations ran.
-struct Trace {
-  std::mutex mutex;
-  std::vector<int> values;
-  Operation add(int value) {
-    return makeOperation("add", [this, value] {
-      std::lock_guard lock(mutex);
-      values.push_back(value);
-      return Status::success();
-    });
-  }
-};
-
-Operation failing(int code = 6106) {
-  return makeOperation("bad_kernel", [code] { return Status(code, "told to fail"); });
-}
-
-#define ASSERT_OK(expression)                                                                      \
-  do {                                                                                             \
-    const Status status = (expression);                                                            \
-    ASSERT_TRUE(status.ok()) << status.message();                                                  \
-  } while (false)
-
 TEST(Streams, PoolsGoRound) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   for (int round = 0; round < 2; ++round) {
     for (StreamId i = 0; i < kPoolStreams; ++i) {
       EXPECT_EQ(device->streams().fromPool(false), 1 + i);
@@ -97,7 +29,7 @@ TEST(Streams, PoolsGoRound) {
 }
 
 TEST(Streams, UnknownStreamsAreRefused) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   EventRef event = *streams.recordEvent(0, false);
   EXPECT_EQ(streams.submit(65, {}).code(), 6116);
@@ -110,7 +42,7 @@ TEST(Streams, UnknownStreamsAreRefused) {
 }
 
 TEST(Streams, AStreamIsFirstInFirstOut) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Trace trace;
   std::vector<int> expected;
   for (int i = 0; i < 3000; ++i) {
@@ -123,7 +55,7 @@ TEST(Streams, AStreamIsFirstInFirstOut) {
 }
 
 TEST(Streams, SubmitReturnsBeforeTheWorkIsDone) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Gate gate;
   ASSERT_OK(device->streams().submit(1, gate.operation()));
   EXPECT_FALSE(*device->streams().query(1));
@@ -134,7 +66,7 @@ TEST(Streams, SubmitReturnsBeforeTheWorkIsDone) {
 }
 
 TEST(Streams, AHighStreamWaitsForAtMostTheRunningOperation) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   Gate gate;
   Trace trace;
@@ -150,7 +82,7 @@ TEST(Streams, AHighStreamWaitsForAtMostTheRunningOperation) {
 }
 
 TEST(Streams, StreamsOfOnePriorityTakeTurns) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   Gate gate;
   Trace trace;
@@ -167,7 +99,7 @@ TEST(Streams, StreamsOfOnePriorityTakeTurns) {
 }
 
 TEST(Streams, RunOnAnIdleDeviceStaysOnTheCallersThread) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   std::thread::id ranOn;
   const auto body = [&] {
     ranOn = std::this_thread::get_id();
@@ -178,7 +110,7 @@ TEST(Streams, RunOnAnIdleDeviceStaysOnTheCallersThread) {
 }
 
 TEST(Streams, TheWorkerNeedsNobodyToWait) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   std::latch ran(1);
   ASSERT_OK(device->streams().submit(3, makeOperation("there", [&] {
                                        ran.count_down();
@@ -188,7 +120,7 @@ TEST(Streams, TheWorkerNeedsNobodyToWait) {
 }
 
 TEST(Streams, RunComesAfterWhatIsQueued) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Gate gate;
   Trace trace;
   ASSERT_OK(device->streams().submit(0, gate.operation()));
@@ -205,7 +137,7 @@ TEST(Streams, RunComesAfterWhatIsQueued) {
 TEST(Streams, AFullQueueHoldsSubmittersBack) {
   StreamOptions options;
   options.maxQueued = 4;
-  auto device = makeDevice(options);
+  auto device = makeNullDevice(options);
   Gate gate;
   Trace trace;
   ASSERT_OK(device->streams().submit(0, gate.operation()));
@@ -228,7 +160,7 @@ TEST(Streams, AFullQueueHoldsSubmittersBack) {
 }
 
 TEST(Streams, ReferencesGoBeforeTheOperationCountsAsRetired) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Gate gate;
   auto value = std::make_shared<int>(1);
   ASSERT_OK(device->streams().submit(0, gate.operation()));
@@ -244,99 +176,10 @@ TEST(Streams, ReferencesGoBeforeTheOperationCountsAsRetired) {
   EXPECT_EQ(value.use_count(), 1) << "an idle stream has nothing to wait for";
 }
 
-//===- Events ---------------------------------------------------------------------------------===//
-
-TEST(Events, OrderStreams) {
-  auto device = makeDevice();
-  Streams &streams = device->streams();
-  Gate gate;
-  Trace trace;
-  ASSERT_OK(streams.submit(1, gate.operation()));
-  ASSERT_OK(streams.submit(1, trace.add(1)));
-  EventRef event = *streams.recordEvent(1, false);
-  ASSERT_OK(streams.waitEvent(40, event));
-  ASSERT_OK(streams.submit(40, trace.add(2)));
-  EXPECT_FALSE(*event->query());
-  gate.open();
-  ASSERT_OK(streams.synchronize(40));
-  EXPECT_EQ(trace.values, (std::vector<int>{1, 2}));
-  EXPECT_TRUE(*event->query());
-  ASSERT_OK(event->synchronize());
-}
-
-TEST(Events, OneThatWasNeverRecordedHoldsNobodyUp) {
-  auto device = makeDevice();
-  auto event = std::make_shared<Event>(true);
-  EXPECT_TRUE(*event->query());
-  ASSERT_OK(event->synchronize());
-  ASSERT_OK(device->streams().waitEvent(1, event));
-  ASSERT_OK(device->streams().run(1, takes("after", 1)));
-  EXPECT_EQ(event->completionNanoseconds().status().code(), 6114);
-}
-
-TEST(Events, AWaitKeepsTheRecordItSaw) {
-  auto device = makeDevice();
-  Streams &streams = device->streams();
-  Gate first, second;
-  Trace trace;
-  auto event = std::make_shared<Event>(false);
-  ASSERT_OK(streams.recordEvent(event, 1));
-  ASSERT_OK(streams.waitEvent(2, event));
-  ASSERT_OK(streams.submit(1, first.operation()));
-  ASSERT_OK(streams.submit(1, trace.add(1)));
-  ASSERT_OK(streams.recordEvent(event, 1));
-  ASSERT_OK(streams.submit(2, trace.add(2)));
-  ASSERT_OK(streams.waitEvent(3, event));
-  ASSERT_OK(streams.submit(3, trace.add(3)));
-  first.open();
-  ASSERT_OK(streams.synchronize(3));
-  ASSERT_OK(streams.synchronizeAll());
-  ASSERT_EQ(trace.values.size(), 3u);
-  EXPECT_LT(std::find(trace.values.begin(), trace.values.end(), 1),
-            std::find(trace.values.begin(), trace.values.end(), 3));
-}
-
-// Each stream waits for the other: what is waited for was always submitted first.
-TEST(Events, MutualWaitsDoNotDeadlock) {
-  auto device = makeDevice();
-  Streams &streams = device->streams();
-  Trace trace;
-  auto a = std::make_shared<Event>(false), b = std::make_shared<Event>(false);
-  for (int round = 0; round < 100; ++round) {
-    ASSERT_OK(streams.waitEvent(1, b));
-    ASSERT_OK(streams.waitEvent(2, a));
-    ASSERT_OK(streams.submit(1, trace.add(1)));
-    ASSERT_OK(streams.submit(2, trace.add(2)));
-    ASSERT_OK(streams.recordEvent(a, 1));
-    ASSERT_OK(streams.recordEvent(b, 2));
-    // On itself, too.
-    ASSERT_OK(streams.waitEvent(1, a));
-  }
-  ASSERT_OK(streams.synchronizeAll());
-  EXPECT_EQ(trace.values.size(), 200u);
-}
-
-TEST(Events, WorkAcrossDevices) {
-  auto first = makeDevice(), second = makeDevice();
-  Gate gate;
-  Trace trace;
-  ASSERT_OK(first->streams().submit(0, gate.operation()));
-  ASSERT_OK(first->streams().submit(0, trace.add(1)));
-  EventRef there = *first->streams().recordEvent(0, false);
-  ASSERT_OK(second->streams().waitEvent(0, there));
-  ASSERT_OK(second->streams().submit(0, trace.add(2)));
-  EventRef back = *second->streams().recordEvent(0, false);
-  ASSERT_OK(first->streams().waitEvent(7, back));
-  ASSERT_OK(first->streams().submit(7, trace.add(3)));
-  gate.open();
-  ASSERT_OK(first->streams().synchronizeAll());
-  EXPECT_EQ(trace.values, (std::vector<int>{1, 2, 3}));
-}
-
 //===- Errors ---------------------------------------------------------------------------------===//
 
 TEST(StreamErrors, StayOnTheirStreamUntilReset) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   Gate gate;
   Trace trace;
@@ -372,7 +215,7 @@ TEST(StreamErrors, StayOnTheirStreamUntilReset) {
 }
 
 TEST(StreamErrors, ReachThoseWhoWaitForTheirEvents) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   Gate gate;
   Trace trace;
@@ -390,7 +233,7 @@ TEST(StreamErrors, ReachThoseWhoWaitForTheirEvents) {
 }
 
 TEST(StreamErrors, ExceptionsAreErrors) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   const auto throws = [] {
     return makeOperation("thrower", []() -> Status { throw std::runtime_error("no such page"); });
@@ -405,7 +248,7 @@ TEST(StreamErrors, ExceptionsAreErrors) {
 }
 
 TEST(StreamErrors, ALocalErrorGoesToItsCallerAlone) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Operation refused = failing(6103);
   refused.isErrorLocal = true;
   EXPECT_EQ(device->streams().run(1, refused).code(), 6103);
@@ -415,7 +258,7 @@ TEST(StreamErrors, ALocalErrorGoesToItsCallerAlone) {
 }
 
 TEST(StreamErrors, ResetDropsWhatIsQueued) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   Gate gate;
   Trace trace;
@@ -440,7 +283,7 @@ TEST(StreamErrors, ResetDropsWhatIsQueued) {
 TEST(NestedOperations, MaySubmitRunAndSynchronize) {
   StreamOptions options;
   options.maxQueued = 2;
-  auto device = makeDevice(options);
+  auto device = makeNullDevice(options);
   Streams &streams = device->streams();
   Trace trace;
   const auto nested = [&]() -> Status {
@@ -474,7 +317,7 @@ TEST(NestedOperations, MaySubmitRunAndSynchronize) {
 }
 
 TEST(NestedOperations, ThatWaitForThemselvesGetAnError) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Streams &streams = device->streams();
   Status ofEvent = Status::success(), ofRun = Status::success(), ofReset = Status::success();
   bool ran = false;
@@ -499,7 +342,7 @@ TEST(NestedOperations, ThatWaitForThemselvesGetAnError) {
 //===- Shutting down --------------------------------------------------------------------------===//
 
 TEST(StreamShutdown, DropsWhatIsQueuedAndRefusesTheRest) {
-  auto device = makeDevice();
+  auto device = makeNullDevice();
   Gate gate;
   Trace trace;
   ASSERT_OK(device->streams().submit(0, gate.operation()));
@@ -518,7 +361,7 @@ TEST(StreamShutdown, DropsWhatIsQueuedAndRefusesTheRest) {
 TEST(StreamShutdown, TheLastHandleMayGoWithAnOperation) {
   for (bool isInline : {false, true}) {
     Gate gate;
-    auto device = makeDevice();
+    auto device = makeNullDevice();
     std::weak_ptr<Device> weak = device;
     Operation last = takes("last", 1);
     last.references.push_back(std::move(device));
@@ -538,73 +381,6 @@ TEST(StreamShutdown, TheLastHandleMayGoWithAnOperation) {
       std::this_thread::yield();
     }
   }
-}
-
-//===- Simulated time -------------------------------------------------------------------------===//
-
-TEST(Timeline, CopiesOverlapCompute) {
-  StreamOptions options;
-  options.hostLinkBytesPerNanosecond = 10;
-  options.hostLinkLatencyNanoseconds = 100;
-  auto device = makeDevice(options);
-  Streams &streams = device->streams();
-  std::mutex mutex;
-  std::vector<TimelineRecord> records;
-  streams.setTimelineObserver([&](const TimelineRecord &record) {
-    std::lock_guard lock(mutex);
-    records.push_back(record);
-  });
-  const auto copy = [](const char *name) {
-    Operation operation = takes(name, 0, Engine::HostToDevice);
-    operation.bytes = 9000;
-    return operation;
-  };
-  ASSERT_OK(streams.submit(1, copy("copy a")));
-  EventRef copied = *streams.recordEvent(1, true);
-  ASSERT_OK(streams.submit(1, copy("copy b")));
-  ASSERT_OK(streams.waitEvent(2, copied));
-  ASSERT_OK(streams.submit(2, takes("kernel", 5000)));
-  EventRef done = *streams.recordEvent(2, true);
-  ASSERT_OK(streams.submit(3, takes("other kernel", 10)));
-  ASSERT_OK(streams.synchronizeAll());
-  std::map<std::string, std::pair<uint64_t, uint64_t>> spans;
-  for (const TimelineRecord &record : records) {
-    spans[record.name.c_str()] = {record.startNanoseconds, record.endNanoseconds};
-    EXPECT_LE(record.hostSubmitNanoseconds, record.hostStartNanoseconds);
-    EXPECT_LE(record.hostStartNanoseconds, record.hostEndNanoseconds);
-  }
-  using Span = std::pair<uint64_t, uint64_t>;
-  EXPECT_EQ(spans["copy a"], Span(0, 1000));
-  EXPECT_EQ(spans["copy b"], Span(1000, 2000)) << "one engine";
-  EXPECT_EQ(spans["kernel"].first % 10, 0u);
-  EXPECT_GE(spans["kernel"].first, 1000u);
-  EXPECT_LT(spans["kernel"].first, spans["copy b"].second) << "beside the second copy";
-  EXPECT_EQ(*done->completionNanoseconds(), spans["kernel"].second);
-  EXPECT_DOUBLE_EQ(*Event::elapsedMilliseconds(*copied, *done),
-                   double(spans["kernel"].second - 1000) / 1e6);
-  EXPECT_DOUBLE_EQ(*Event::elapsedMilliseconds(*done, *copied),
-                   -double(spans["kernel"].second - 1000) / 1e6);
-  // The host has seen the end of it all, so nothing later can start before.
-  const uint64_t end = streams.deviceNanoseconds();
-  ASSERT_OK(streams.run(9, copy("late")));
-  EXPECT_EQ(records.back().startNanoseconds, end);
-  streams.setTimelineObserver(nullptr);
-  ASSERT_OK(streams.run(9, copy("unseen")));
-  EXPECT_STREQ(records.back().name.c_str(), "late");
-}
-
-TEST(Timeline, TimesNeedTimedEvents) {
-  auto device = makeDevice();
-  EventRef untimed = *device->streams().recordEvent(0, false);
-  EXPECT_EQ(untimed->completionNanoseconds().status().code(), 6114);
-  Gate gate;
-  ASSERT_OK(device->streams().submit(0, gate.operation()));
-  EventRef pending = *device->streams().recordEvent(0, true);
-  EXPECT_EQ(pending->completionNanoseconds().status().code(), 6114);
-  EXPECT_EQ(Event::elapsedMilliseconds(*untimed, *pending).status().code(), 6114);
-  gate.open();
-  ASSERT_OK(pending->synchronize());
-  EXPECT_TRUE(pending->completionNanoseconds().ok());
 }
 
 } // namespace
