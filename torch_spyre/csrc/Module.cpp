@@ -65,8 +65,13 @@ void translateUnsupported(std::exception_ptr raised) {
 }
 
 py::dict countersDict() {
+  // Work that is waited for may call Python.
+  const auto counters = [] {
+    py::gil_scoped_release release;
+    return allCounters();
+  }();
   py::dict result;
-  for (const auto &[name, value] : allCounters()) {
+  for (const auto &[name, value] : counters) {
     result[py::str(name)] = value;
   }
   return result;
@@ -92,9 +97,9 @@ void bindDevice(py::module_ &module) {
   module.def("in_bad_fork", &inBadFork);
   module.def("device_description", [] { return deviceDesc().toJson(); });
   module.def("counters", &countersDict);
-  module.def("sanitizer_checks", &sanitizerChecks);
+  module.def("sanitizer_checks", &sanitizerChecks, py::call_guard<py::gil_scoped_release>());
   module.def("_unsanitized_launches", &runtime::unsanitizedLaunches);
-  module.def("reset_counters", &resetCounters);
+  module.def("reset_counters", &resetCounters, py::call_guard<py::gil_scoped_release>());
   module.def("fallback_counts", &fallbackCounts);
   module.def("_spyre_get_allocator_stats", &allocatorStats);
   module.def("_spyre_reset_accumulated_stats",

@@ -164,7 +164,13 @@ void forEachOpen(Action action) {
   }
 }
 
+/// What was called has happened; errors are told by those who wait for results.
+void finishQueuedWork() {
+  forEachOpen([](size_t, Slot &slot) { (void)slot.device->streams().synchronizeAll(); });
+}
+
 runtime::DeviceCounters summedCounters() {
+  finishQueuedWork();
   runtime::DeviceCounters sum;
   forEachOpen([&](size_t, Slot &slot) { add(sum, slot.device->counters()); });
   return sum;
@@ -403,6 +409,7 @@ std::vector<std::pair<std::string, uint64_t>> allCounters() {
 uint64_t sanitizerChecks() { return summedCounters().sanitizerChecks; }
 
 void resetCounters() {
+  finishQueuedWork();
   HostCounters &host = hostCounters();
   for (std::atomic<uint64_t> *counter :
        {&host.programsCompiled, &host.compileCacheHits, &host.compileCacheMisses, &host.fallbackOps,
