@@ -45,8 +45,14 @@ std::atomic<bool> &eagerEnabled() {
   return enabled;
 }
 
+/// Programs lie in device memory: a process that never sees the same call twice must not fill it.
+constexpr size_t kMostPrograms = 16384;
+
 Entry remember(const EagerCall &call, Entry entry) {
   std::unique_lock<std::shared_mutex> lock(cache().mutex);
+  if (cache().entries.size() >= kMostPrograms) {
+    cache().entries.clear();
+  }
   return cache()
       .entries.emplace(std::vector<uint64_t>(call.key.begin(), call.key.end()), std::move(entry))
       .first->second;
