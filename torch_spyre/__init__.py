@@ -25,7 +25,7 @@ def _autoload():
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
     from torch_spyre import _C, device_module, model_utils, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
-    from torch_spyre.ops import fallbacks, recurrent
+    from torch_spyre.ops import fallbacks, layers, recurrent
 
     torch._register_device_module(DEVICE_NAME, device_module)
     torch.utils.generate_methods_for_privateuse1_backend(
@@ -38,6 +38,7 @@ def _autoload():
     _C._set_trace_hook(_trace_eager)
     _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
     recurrent.install()
+    layers.install()
     tensor_patches.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()
