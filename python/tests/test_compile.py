@@ -252,7 +252,7 @@ def test_another_layout_gets_a_program_of_its_own(on_device):
     torch.spyre.reset_counters()
     for layout in layouts * 2:
         result = function(x.to("spyre", device_layout=layout))
-        assert relative_error(result.cpu().float().numpy(), x.float().exp().numpy()) <= tolerance(
+        assert relative_error(result.float().cpu().numpy(), x.float().exp().numpy()) <= tolerance(
             "exp", x.dtype
         )
     counters = torch.spyre.counters()

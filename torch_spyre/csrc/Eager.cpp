@@ -58,6 +58,15 @@ Entry remember(const EagerCall &call, Entry entry) {
       .first->second;
 }
 
+Entry compileCall(const EagerPlan &plan, const EagerCall &call,
+                  c10::ArrayRef<c10::IValue> arguments) {
+  Entry entry = remember(call, compileEager(plan, call, arguments));
+  if (!entry->program) {
+    noteRefusal(call);
+  }
+  return entry;
+}
+
 /// Null when there is none and the call has one of ever new numbers.
 Entry programFor(const EagerPlan &plan, const EagerCall &call,
                  c10::ArrayRef<c10::IValue> arguments) {
@@ -69,10 +78,12 @@ Entry programFor(const EagerPlan &plan, const EagerCall &call,
       return found->second;
     }
   }
-  if (hasChangingNumbers(call) && arguments[0].isTensor()) {
-    return nullptr;
+  const NumberHistory history = noteNewCall(call);
+  if (history.isHopeless()) {
+    static const auto *refusal = new Entry(std::make_shared<const EagerProgram>());
+    return *refusal;
   }
-  return remember(call, compileEager(plan, call, arguments));
+  return history.isChanging() ? nullptr : compileCall(plan, call, arguments);
 }
 
 /// Indices may be given on the CPU, as lists are: they are moved. Masks are not indices.
@@ -270,7 +281,7 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
       torch::jit::push(*stack, std::move(result));
       return true;
     }
-    entry = remember(call, compileEager(plan, call, inputs));
+    entry = compileCall(plan, call, inputs);
   }
   if (!entry->program) {
     return false;
@@ -360,6 +371,7 @@ void setEagerEnabled(bool enabled) { eagerEnabled() = enabled; }
 
 void clearEagerCache() {
   forgetUnknownOperations();
+  forgetNumbers();
   std::unique_lock<std::shared_mutex> lock(cache().mutex);
   cache().entries.clear();
 }
