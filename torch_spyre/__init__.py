@@ -27,7 +27,7 @@ def _autoload():
     from torch_spyre import _C, amp, device_module, environment, logging, model_utils
     from torch_spyre import serialization, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
-    from torch_spyre.ops import fallbacks, recurrent
+    from torch_spyre.ops import fallbacks, layers, recurrent
 
     torch._register_device_module(DEVICE_NAME, device_module)
     torch.utils.generate_methods_for_privateuse1_backend(
@@ -41,6 +41,7 @@ def _autoload():
     _C._set_trace_hook(_trace_eager)
     _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
     recurrent.install()
+    layers.install()
     tensor_patches.install()
     serialization.install()
     amp.install()

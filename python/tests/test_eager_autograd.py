@@ -115,3 +115,37 @@ def test_optimisers_step_on_the_device(name):
     got = steps(start.to("spyre").requires_grad_())
     assert torch.spyre.fallback_counts() == {}
     assert relative_error(got.numpy(), expected.numpy()) <= tolerance("chain", torch.float32, 64)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_keeps_its_statistics(training):
+    def run(place, dtype):
+        layer = torch.nn.BatchNorm1d(64).to(dtype).to(place).train(training)
+        x = half(6, 64).to(dtype).to(place).requires_grad_()
+        out = layer(x)
+        (out * out).sum().backward()
+        return [t.detach().float().cpu() for t in (out, layer.running_mean, layer.running_var, x.grad)]
+
+    expected = run("cpu", torch.float32)
+    torch.spyre.reset_counters()
+    got = run("spyre", torch.float32)
+    assert torch.spyre.counters()["programs_launched"] > 0
+    for ours, theirs in zip(got, expected):
+        # The gradient is a difference of nearly equal sums.
+        scale = max(float(theirs.abs().max()), 1.0)
+        assert float((ours - theirs).abs().max()) / scale <= tolerance("chain", torch.float16, 4)
+
+
+def test_convolutions_run_on_the_cpu_with_their_gradients():
+    def run(place):
+        x = half(1, 3, 8, 8).float().to(place).requires_grad_()
+        w = half(4, 3, 3, 3, seed=1).float().to(place).requires_grad_()
+        F.conv2d(x, w, half(4, seed=2).float().to(place)).square().sum().backward()
+        return x.grad.cpu(), w.grad.cpu()
+
+    torch.spyre.reset_counters()
+    for ours, theirs in zip(run("spyre"), run("cpu")):
+        assert relative_error(ours.numpy(), theirs.numpy()) <= tolerance("chain", torch.float32, 32)
+    assert {"aten.convolution.default", "aten.convolution_backward.default"} <= set(
+        torch.spyre.fallback_counts()
+    )

@@ -221,7 +221,13 @@ def test_copies_convert_types(source, target):
 )
 def test_conversions_on_the_device(source, target):
     host = expected((make((3, 70), torch.float32) * 10).to(source))
-    assert same(host.to("spyre").to(target).cpu(), expected(host.to(target)))
+    device = host.to("spyre").to(target)
+    if source is torch.float32 and target in (torch.float16, torch.bfloat16):
+        # One rounding, to the device's format.
+        exact = torch.from_numpy(dl16(host.numpy()))
+        assert torch.equal(device.to(device="cpu", dtype=torch.float32), exact)
+    else:
+        assert same(device.cpu(), expected(host.to(target)))
 
 
 def test_copy_into_strided_and_broadcast_destinations():

@@ -46,6 +46,15 @@ capi::ValueId viewed(capi::GraphBuilder &builder, capi::ValueId storage, const a
                         planView(geometry, view));
 }
 
+/// A transfer is no compilation of the user's: it is neither counted nor recorded nor kept on disk.
+Expected<Program> loadCopy(const capi::GraphBuilder &builder, int64_t bytes) {
+  CompileSettings settings = eagerSettings(bytes);
+  settings.cacheDirectory.clear();
+  SPYRE_ASSIGN_OR_RETURN(capi::CompileResult result,
+                         capi::compileGraph(builder.text(), compileOptions(settings)));
+  return runtime::Executable::load(device(), result.artifacts);
+}
+
 /// Input 0 is the storage that is written, input 1 the other one.
 Program compileCopy(const at::Tensor &from, const at::Tensor &to) {
   const StorageGeometry &target = geometryOf(to);
@@ -71,8 +80,7 @@ Program compileCopy(const at::Tensor &from, const at::Tensor &to) {
         writeView(builder, destination, target, requireHostType(to.scalar_type()), plan, contents);
   }
   builder.addMutation(destination, contents);
-  Expected<Program> program =
-      compileProgram(builder, "copy", eagerSettings(2 * int64_t(to.numel() * to.element_size())));
+  Expected<Program> program = loadCopy(builder, 2 * int64_t(to.numel() * to.element_size()));
   constexpr int kFirstRefusal = 1000, kLastRefusal = 3999;
   if (!program.ok() && program.status().code() >= kFirstRefusal &&
       program.status().code() <= kLastRefusal) {
@@ -90,7 +98,6 @@ Program programFor(const at::Tensor &from, const at::Tensor &to) {
   {
     std::shared_lock<std::shared_mutex> lock(cache().mutex);
     if (auto found = cache().programs.find(key); found != cache().programs.end()) {
-      hostCounters().compileCacheHits += found->second ? 1 : 0;
       return found->second;
     }
   }

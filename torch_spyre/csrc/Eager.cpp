@@ -48,18 +48,28 @@ std::atomic<bool> &eagerEnabled() {
   return enabled;
 }
 
+/// Programs lie in device memory: a process that never sees the same call twice must not fill it.
+constexpr size_t kMostPrograms = 16384;
+
 Entry remember(const EagerCall &call, Entry entry) {
   std::unique_lock<std::shared_mutex> lock(cache().mutex);
+  if (cache().entries.size() >= kMostPrograms) {
+    cache().entries.clear();
+  }
   return cache()
       .entries.emplace(std::vector<uint64_t>(call.key.begin(), call.key.end()), std::move(entry))
       .first->second;
 }
 
 /// On the device of the call.
-Entry compileFor(const EagerPlan &plan, const EagerCall &call,
-                 c10::ArrayRef<c10::IValue> arguments) {
+Entry compileCall(const EagerPlan &plan, const EagerCall &call,
+                  c10::ArrayRef<c10::IValue> arguments) {
   const c10::DeviceGuard guard(call.inputs[0].device());
-  return remember(call, compileEager(plan, call, arguments));
+  Entry entry = remember(call, compileEager(plan, call, arguments));
+  if (!entry->program) {
+    noteRefusal(call);
+  }
+  return entry;
 }
 
 /// Null when there is none and the call has one of ever new numbers.
@@ -73,10 +83,12 @@ Entry programFor(const EagerPlan &plan, const EagerCall &call,
       return found->second;
     }
   }
-  if (hasChangingNumbers(call) && arguments[0].isTensor()) {
-    return nullptr;
+  const NumberHistory history = noteNewCall(call);
+  if (history.isHopeless()) {
+    static const auto *refusal = new Entry(std::make_shared<const EagerProgram>());
+    return *refusal;
   }
-  return compileFor(plan, call, arguments);
+  return history.isChanging() ? nullptr : compileCall(plan, call, arguments);
 }
 
 /// Indices may be given on the CPU, as lists are: they are moved. Masks are not indices.
@@ -286,7 +298,7 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
       torch::jit::push(*stack, std::move(result));
       return true;
     }
-    entry = compileFor(plan, call, inputs);
+    entry = compileCall(plan, call, inputs);
   }
   if (!entry->program) {
     return false;
@@ -379,6 +391,7 @@ void setEagerEnabled(bool enabled) { eagerEnabled() = enabled; }
 
 void clearEagerCache() {
   forgetUnknownOperations();
+  forgetNumbers();
   std::unique_lock<std::shared_mutex> lock(cache().mutex);
   cache().entries.clear();
 }

@@ -17,6 +17,8 @@ namespace {
 
 /// Different numbers an operation may come with before they are thought to change always.
 constexpr int kMostPrograms = 8;
+/// Refusals after which the compiler is not asked again.
+constexpr int kMostRefusals = 4;
 
 /// In fp32: rounded to the type of the operation when it is used, as a constant would be.
 at::Tensor numberTensor(const at::Scalar &number, c10::Device device) {
@@ -47,20 +49,56 @@ at::Tensor sum(const std::string &base, const at::Tensor &a, const at::Tensor &b
   return base == "aten::add" ? at::add(a, scaled) : at::sub(a, scaled);
 }
 
-} // namespace
+struct Histories {
+  std::mutex mutex;
+  KeyMap<NumberHistory> known;
+};
 
-bool hasChangingNumbers(const EagerCall &call) {
-  if (call.numbers.empty()) {
-    return false;
-  }
-  static std::mutex mutex;
-  static auto *counts = new KeyMap<int>();
+Histories &histories() {
+  static auto *instance = new Histories();
+  return *instance;
+}
+
+std::vector<uint64_t> keyWithoutNumbers(const EagerCall &call) {
   std::vector<uint64_t> key(call.key.begin(), call.key.end());
   for (uint32_t place : call.numbers) {
     key[place] = 0;
   }
-  std::lock_guard<std::mutex> lock(mutex);
-  return ++(*counts)[std::move(key)] > kMostPrograms;
+  return key;
+}
+
+} // namespace
+
+bool NumberHistory::isChanging() const { return calls > kMostPrograms; }
+
+bool NumberHistory::isHopeless() const { return refused >= kMostRefusals && refused == calls - 1; }
+
+NumberHistory noteNewCall(const EagerCall &call) {
+  if (call.numbers.empty()) {
+    return {};
+  }
+  std::lock_guard<std::mutex> lock(histories().mutex);
+  NumberHistory &history = histories().known[keyWithoutNumbers(call)];
+  ++history.calls;
+  if (history.isHopeless()) {
+    ++history.refused; // nobody will ask the compiler
+    NumberHistory hopeless = history;
+    --hopeless.refused;
+    return hopeless;
+  }
+  return history;
+}
+
+void noteRefusal(const EagerCall &call) {
+  if (!call.numbers.empty()) {
+    std::lock_guard<std::mutex> lock(histories().mutex);
+    ++histories().known[keyWithoutNumbers(call)].refused;
+  }
+}
+
+void forgetNumbers() {
+  std::lock_guard<std::mutex> lock(histories().mutex);
+  histories().known.clear();
 }
 
 at::Tensor runOnNumberTensors(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments) {

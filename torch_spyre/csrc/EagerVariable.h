@@ -9,8 +9,20 @@
 
 namespace spyre::plugin {
 
-/// Counts calls that were not seen before; true when too many of them differed in numbers only.
-bool hasChangingNumbers(const EagerCall &call);
+/// What came of calls that differ in numbers only.
+struct NumberHistory {
+  int calls = 0, refused = 0;
+
+  /// Too many for constants.
+  bool isChanging() const;
+  /// The compiler never took one: it is not the numbers.
+  bool isHopeless() const;
+};
+
+/// Counts a call that was not seen before.
+NumberHistory noteNewCall(const EagerCall &call);
+void noteRefusal(const EagerCall &call);
+void forgetNumbers();
 
 /// The result of the call, computed by operations on tensors. Undefined when the operation has no
 /// such form.

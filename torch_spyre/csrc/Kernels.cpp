@@ -65,7 +65,15 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
   checkOptions(layout, pinMemory);
   checkMemoryFormat(format);
   checkSizes(size);
-  return makeDefaultTensor(size, dtypeOrDefault(dtype), withIndex(device));
+  const c10::ScalarType type = dtypeOrDefault(dtype);
+  if (type == c10::ScalarType::Byte && c10::multiply_integers(size) == 0) {
+    // Torch's batch norm reserves no bytes on every device; nothing is as good in one type as in
+    // another.
+    const std::vector<int64_t> stride = rowMajorStrides(toVector(size));
+    return makeTensor(size, stride, type, withIndex(device),
+                      makeGeometry(size, stride, c10::ScalarType::Char));
+  }
+  return makeDefaultTensor(size, type, withIndex(device));
 }
 
 at::Tensor emptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,

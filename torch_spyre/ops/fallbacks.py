@@ -141,9 +141,11 @@ def _map(function, tree):
     return tree_unflatten([function(leaf) for leaf in leaves], structure)
 
 
-def _kernel(op, function, device):
+def kernel_for(op, function, device="cpu", said=None):
+    """A kernel of ``op`` that runs the function on the device; warnings call it ``said``."""
     from torch_spyre import _C
 
+    said = said or str(op)
     written = [
         (i, a.name, a.kwarg_only)
         for i, a in enumerate(op._schema.arguments)
@@ -154,7 +156,7 @@ def _kernel(op, function, device):
         if "out" in kwargs and not isinstance(kwargs["out"], torch.Tensor):
             raise TypeError(f"out= of {op} must be a Tensor, not {type(kwargs['out']).__name__}")
         target = _target_device(tree_flatten((args, kwargs))[0], kwargs.get("device"))
-        warn_fallback(str(op))
+        warn_fallback(said)
         move = _Move(device)
         given, named = _map(move.there, (args, kwargs))
         with torch.no_grad():
@@ -170,7 +172,7 @@ def _kernel(op, function, device):
                 if isinstance(tensor, torch.Tensor):
                     move.store(tensor)
         result = _map(lambda leaf: move.back(leaf, target), result)
-        _C.count_fallback(str(op), move.bytes)
+        _C.count_fallback(said, move.bytes)
         return result
 
     return kernel
@@ -190,7 +192,7 @@ def register_fallback(ops, device="cpu"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # replacing our own kernel is the purpose
                 _library(namespace).impl(
-                    name, _kernel(op, function, device), "PrivateUse1", allow_override=True
+                    name, kernel_for(op, function, device), "PrivateUse1", allow_override=True
                 )
             fallback_ops.append(op)
         return function

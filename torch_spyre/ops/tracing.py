@@ -33,6 +33,14 @@ def _scaled(operation):
     return decomposed
 
 
+def _addmv(x, matrix, vector, *, beta=1, alpha=1):
+    product = torch.mm(matrix, vector.unsqueeze(1)).squeeze(1)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return product + (x if beta == 1 else x * beta)
+
+
 def _eager_only():
     """Operations of which the compiler has only a part."""
     aten = torch.ops.aten
@@ -40,6 +48,7 @@ def _eager_only():
         aten.native_layer_norm.default: _layer_norm,
         aten.add.Tensor: _scaled(torch.add),
         aten.sub.Tensor: _scaled(torch.sub),
+        aten.addmv.default: _addmv,
     }
 
 

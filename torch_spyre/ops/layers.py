@@ -1,0 +1,76 @@
+"""Kernels of layers that torch hands to a device as a whole and has no way around.
+
+Convolutions run on the CPU, which is said like any other fallback. Batch norm is composed of operations
+the device has: its schema does not say that it writes the running statistics, so nothing but a
+kernel of its own keeps them.
+"""
+
+import torch
+
+from torch_spyre.ops import fallbacks
+
+aten = torch.ops.aten
+
+
+def _convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    return aten.convolution.default(
+        x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
+
+
+def _convolution_backward(
+    grad, x, weight, stride, padding, dilation, transposed, output_padding, groups, output_mask
+):
+    channels = weight.shape[1] * groups if transposed else weight.shape[0]
+    return aten.convolution_backward.default(
+        *(grad, x, weight, [channels], stride, padding, dilation, transposed),
+        *(output_padding, groups, output_mask),
+    )
+
+
+def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    """The normalised tensor, and mean and reciprocal deviation of the batch in training."""
+    dims = [0, *range(2, x.dim())]
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    wide = x.float()
+    if training:
+        mean = wide.mean(dims)
+        rest = wide - mean.reshape(shape)
+        var = (rest * rest).mean(dims)
+        count = x.numel() // x.shape[1]
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(mean * momentum)
+        if running_var is not None:
+            unbiased = var * (momentum * count / max(count - 1, 1))
+            running_var.mul_(1 - momentum).add_(unbiased)
+    else:
+        mean, var = running_mean.float(), running_var.float()
+        rest = wide - mean.reshape(shape)
+    scale = torch.rsqrt(var + eps)
+    out = rest * scale.reshape(shape)
+    out = out if weight is None else out * weight.reshape(shape)
+    out = out if bias is None else out + bias.reshape(shape)
+    saved = (mean, scale) if training else (wide.new_empty(0), wide.new_empty(0))
+    return out.to(x.dtype), *saved
+
+
+_kernels = None
+
+
+def install():
+    """Registers the kernels of the device; once."""
+    global _kernels
+    if _kernels is not None:
+        return
+    _kernels = torch.library.Library("aten", "IMPL")
+    _kernels.impl("native_batch_norm", batch_norm, "PrivateUse1")
+    for name, function, said in (
+        ("convolution_overrideable", _convolution, "aten.convolution.default"),
+        (
+            "convolution_backward_overrideable",
+            _convolution_backward,
+            "aten.convolution_backward.default",
+        ),
+    ):
+        op = getattr(aten, name).default
+        _kernels.impl(name, fallbacks.kernel_for(op, function, said=said), "PrivateUse1")
