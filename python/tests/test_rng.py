@@ -180,3 +180,19 @@ def test_compiled_graphs_draw_from_the_device():
     assert torch.equal(*drawn) and drawn[0].count_nonzero() == 15
     assert torch.equal(drawn[0], torch.randn(3, 5, generator=torch.Generator().manual_seed(12)))
     assert torch.equal(cpu, torch.get_rng_state())
+
+
+@pytest.mark.skipif(torch.spyre.device_count() < 2, reason="needs two cards")
+def test_each_device_has_a_generator():
+    torch.spyre.manual_seed_all(4)
+    first = torch.randn(3, device="spyre:0").cpu()
+    second = torch.randn(3, device="spyre:1").cpu()
+    assert torch.equal(first, second)
+    torch.spyre.manual_seed(5, "spyre:1")
+    assert torch.spyre.initial_seed(0) == 4 and torch.spyre.initial_seed("spyre:1") == 5
+    state = torch.spyre.get_rng_state(0)
+    torch.empty(4, device="spyre:1").normal_()
+    torch.nn.functional.dropout(torch.ones(4, device="spyre:1"), 0.5)
+    assert torch.equal(torch.spyre.get_rng_state(0), state)
+    generator = torch.Generator("spyre:1")
+    assert generator.device == torch.device("spyre:1")

@@ -263,3 +263,19 @@ def test_bare_bytes_have_no_values():
         storage.cpu()
     with pytest.raises(RuntimeError, match="SPYRE-E6550"):
         torch.UntypedStorage(8).copy_(make(64).untyped_storage())
+
+
+@pytest.mark.skipif(torch.spyre.device_count() < 2, reason="needs two cards")
+def test_files_between_cards():
+    x = swapped(torch.randn(70, 130).half())
+    there = torch.load(saved(x), map_location="spyre:1")
+    assert there.device == torch.device("spyre:1")
+    same_values(there, x)
+    assert there.device_tensor_layout() == x.device_tensor_layout()
+    again = torch.load(saved(there))
+    assert again.device == torch.device("spyre:1")
+    assert torch.load(saved(there), map_location={"spyre:1": "spyre:0"}).device == x.device
+    assert copy.deepcopy(there).device == there.clone().device == there.device
+    model = torch.nn.Linear(65, 3).to("spyre:1")
+    assert model.weight.device == torch.device("spyre:1") == model.spyre(1).bias.device
+    same_values(model.to("spyre:0").weight, model.cpu().weight)

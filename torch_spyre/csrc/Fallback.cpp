@@ -12,6 +12,7 @@
 #include "Generator.h"
 #include "Guard.h"
 #include "Memory.h"
+#include "Placement.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "c10/core/Storage.h"
@@ -149,9 +150,10 @@ bool isGenerator(const c10::Argument &argument) {
   return type->kind() == c10::TypeKind::GeneratorType;
 }
 
-c10::IValue generatorFor(const c10::IValue &value) {
+c10::IValue generatorFor(const c10::IValue &value, c10::Device device) {
   return hostGenerator(value.isNone() ? std::nullopt
-                                      : std::optional<at::Generator>(value.toGenerator()));
+                                      : std::optional<at::Generator>(value.toGenerator()),
+                       device.index());
 }
 
 /// The written argument a result aliases, or -1. A result that is a view of an unwritten argument
@@ -206,7 +208,7 @@ void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   for (size_t i = 0; i < count; ++i) {
     const c10::Argument &argument = schema.arguments()[i];
     if (isGenerator(argument)) {
-      host.push_back(generatorFor(originals[i]));
+      host.push_back(generatorFor(originals[i], placementOf(originals)));
     } else if (argument.kwarg_only() && isWritten(argument)) {
       host.push_back(transfer.outToCpu(originals[i]));
     } else {

@@ -182,8 +182,9 @@ at::Generator newGenerator(c10::DeviceIndex index) {
                                                 knownIndex(index));
 }
 
-at::Generator hostGenerator(const std::optional<at::Generator> &generator) {
-  const at::Generator &chosen = generator && generator->defined() ? *generator : defaultGenerator();
+at::Generator hostGenerator(const std::optional<at::Generator> &generator, c10::DeviceIndex index) {
+  const at::Generator &chosen =
+      generator && generator->defined() ? *generator : defaultGenerator(index);
   auto *impl = dynamic_cast<SpyreGeneratorImpl *>(chosen.unsafeGetGeneratorImpl());
   return impl != nullptr ? impl->hostSide() : chosen;
 }

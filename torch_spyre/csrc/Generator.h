@@ -18,8 +18,10 @@ namespace spyre::plugin {
 /// Default generator of a device; a negative index means the current one. Throws E6509.
 const at::Generator &defaultGenerator(c10::DeviceIndex index = -1);
 at::Generator newGenerator(c10::DeviceIndex index = -1);
-/// The CPU generator to use where an operation was given \p generator (a spyre one, or none). A CPU
-/// generator is taken as it is: programs that make reproducible numbers pass one.
-at::Generator hostGenerator(const std::optional<at::Generator> &generator);
+/// The CPU generator to use where an operation on device \p index was given \p generator (a spyre
+/// one, or none). A CPU generator is taken as it is: programs that make reproducible numbers pass
+/// one.
+at::Generator hostGenerator(const std::optional<at::Generator> &generator,
+                            c10::DeviceIndex index = -1);
 
 } // namespace spyre::plugin

@@ -17,7 +17,7 @@ namespace {
 
 at::Tensor drawMask(const at::Tensor &input, double keep) {
   at::Tensor host = at::empty(input.sizes(), c10::ScalarType::Bool);
-  at::Generator generator = hostGenerator(defaultGenerator(input.device().index()));
+  at::Generator generator = hostGenerator(std::nullopt, input.device().index());
   host.bernoulli_(keep, generator);
   at::Tensor mask = at::empty_like(input, input.options().dtype(c10::ScalarType::Bool),
                                    c10::MemoryFormat::Contiguous);
