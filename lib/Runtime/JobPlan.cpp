@@ -146,7 +146,8 @@ Expected<JobPlan::StepKind> JobPlan::step(int64_t index) const {
 }
 
 Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifacts &files) {
-  SPYRE_ASSIGN_OR_RETURN(program, device.allocate(uint64_t(code.allocateBytes), MemoryKind::Program));
+  SPYRE_ASSIGN_OR_RETURN(program,
+                         device.allocate(uint64_t(code.allocateBytes), MemoryKind::Program));
   FilledRanges filled;
   for (const spec::InitTransfer &step : code.transfers) {
     SPYRE_RETURN_IF_ERROR(transfer(step, files, program, filled));
