@@ -32,6 +32,8 @@ _DEVICE = [
     Variable("SPYRE_DEVICE_DESC", "openspyre", "machine description: preset or JSON file"),
     Variable("SPYRE_SIM_THREADS", 0, "host threads of the simulator; 0: per core", "number", 0, 256),
     Variable("SPYRE_BACKEND_CMD", "", "another back end, run as CMD --bundle -d DIR"),
+    Variable("SPYRE_CARD_DIR", "", "folder of the cards' locks and state files"),
+    Variable("SPYRE_SMI", "", "whether this process tells spyre-smi about itself"),
     Variable("EAGER_MODE", True, "0: eager operations raise instead of compile", "flag"),
     Variable(
         "TORCH_SPYRE_CPU_FALLBACK",

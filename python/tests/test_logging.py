@@ -49,10 +49,12 @@ def test_lines_have_the_documented_format(logs, tmp_path, capsys):
 def test_lines_of_the_libraries_follow_the_levels(logs, tmp_path, capfd):
     x = torch.ones(8, 64, dtype=torch.float16, device="spyre")
     x + x
+    torch.spyre.synchronize()
     capfd.readouterr()
     logs.set_log_level("runtime", "DEBUG")
     logs.set_log_file(tmp_path / "log.txt")
     x + x
+    torch.spyre.synchronize()
     text = capfd.readouterr().err
     assert "spyre debug runtime launch" in text
     assert "spyre debug runtime launch" in (tmp_path / "log.txt").read_text()
