@@ -92,7 +92,8 @@ Expected<BufferRef> uploadConstant(Device &device, const spec::ConstantDesc &con
   if (!element.ok()) {
     return element.status().withContext(fmt::format("constant '{}': ", tensor.name));
   }
-  SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, device.allocate(uint64_t(tensor.layout.bytes())));
+  SPYRE_ASSIGN_OR_RETURN(BufferRef buffer,
+                         device.allocate(uint64_t(tensor.layout.bytes()), MemoryKind::Program));
   // Every lane holds the scalar: it reads the same however it is spread.
   std::string sticks;
   while (int64_t(sticks.size()) < tensor.layout.bytes()) {
@@ -169,7 +170,7 @@ Expected<std::shared_ptr<JobPlan>> prepareStep(Device &device, const Artifacts &
                                                const std::string &directory) {
   const std::string prefix = (directory.empty() ? "" : directory + "/") + "spyreCodeDir/";
   Expected<std::shared_ptr<JobPlan>> plan =
-      JobPlan::prepare(device, subArtifacts(artifacts, prefix));
+      JobPlan::prepare(device, subArtifacts(artifacts, prefix), directory);
   if (!plan.ok()) {
     return plan.status().withContext(prefix + ": ");
   }
@@ -231,6 +232,7 @@ struct Executable::State {
   Expected<std::shared_ptr<const Loaded>> ensureLoaded();
   Status runSteps(Run &run);
   BufferRef bufferOf(const ArgumentSource &source, const Run &run) const;
+  Expected<BufferRef> allocatePool() const;
   /// Null when the step has none.
   Expected<BufferRef> poolOf(const LoadedStep &step, Run &run);
   Status launchStep(const LoadedStep &step, Run &run);
@@ -315,13 +317,21 @@ Expected<BufferRef> Executable::State::poolOf(const LoadedStep &step, Run &run) 
     run.pool = pools[run.stream.value_or(kDefaultStream)];
   }
   if (!run.pool) {
-    SPYRE_ASSIGN_OR_RETURN(run.pool, device->allocate(uint64_t(model.poolBytes)));
+    SPYRE_ASSIGN_OR_RETURN(run.pool, allocatePool());
     std::lock_guard<std::mutex> lock(mutex);
     if (!hasCpuSteps && loaded) {
       pools[run.stream.value_or(kDefaultStream)] = run.pool;
     }
   }
   return run.pool;
+}
+
+/// With the programs, so that what tensors take is only what tensors take; with the tensors when
+/// there is no room.
+Expected<BufferRef> Executable::State::allocatePool() const {
+  const auto bytes = uint64_t(model.poolBytes);
+  Expected<BufferRef> beside = device->allocate(bytes, MemoryKind::Program);
+  return beside.ok() ? std::move(beside) : device->allocate(bytes);
 }
 
 Status Executable::State::launchStep(const LoadedStep &step, Run &run) {

@@ -166,7 +166,8 @@ Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifact
   return Status::success();
 }
 
-Expected<std::shared_ptr<JobPlan>> JobPlan::prepare(Device &device, const Artifacts &code) {
+Expected<std::shared_ptr<JobPlan>> JobPlan::prepare(Device &device, const Artifacts &code,
+                                                    std::string name) {
   auto file = code.find("spyrecode.json");
   if (file == code.end()) {
     return error<6202>(
@@ -174,6 +175,7 @@ Expected<std::shared_ptr<JobPlan>> JobPlan::prepare(Device &device, const Artifa
   }
   SPYRE_ASSIGN_OR_RETURN(spec::SpyreCode spyreCode, spec::readSpyreCode(file->second));
   std::shared_ptr<JobPlan> plan(new JobPlan());
+  plan->name = std::move(name);
   SPYRE_RETURN_IF_ERROR(plan->load(device, spyreCode, code));
   return plan;
 }
@@ -272,7 +274,8 @@ Status BoundLaunch::run() const {
     const uint32_t flags = isLast && !plan->nonTerminal ? 0 : kNonTerminalLaunch;
     SPYRE_RETURN_IF_ERROR(
         device.launchBound(plan->program, job.offset, job.bytes, segments, flags));
-    log(LogLevel::Debug, "runtime", "launch offset={} bytes={}", job.offset, job.bytes);
+    log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", plan->name, job.offset,
+        job.bytes);
   }
   return Status::success();
 }

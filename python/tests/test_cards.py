@@ -561,6 +561,7 @@ def smi():
 def use():
     kept = torch.ones(64, 64, dtype=torch.float16, device="spyre")
     (kept @ kept).cpu()
+    torch.spyre.synchronize()
 before = smi()
 owner = Child(use)
 during = smi()

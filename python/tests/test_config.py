@@ -25,7 +25,7 @@ FIELDS = {  # field: default, environment variable, text there, value then
     "min_default_granularity": (4, "MIN_DEFAULT_GRANULARITY", "2", 2),
     "ignore_work_division_hints": (False, "SPYRE_INDUCTOR_IGNORE_HINTS", "1", True),
     "core_id_k_fast_emission": (True, "SPYRE_CORE_ID_K_FAST_EMISSION", "0", False),
-    "bundle_symbolic_args": (False, "BUNDLE_SYMBOLIC_ARGS", "1", True),
+    "bundle_symbolic_args": (True, "BUNDLE_SYMBOLIC_ARGS", "0", False),
     "unroll_loops": (True, "UNROLL_LOOPS", "0", False),
     "planner": ("best", "SPYRE_PLANNER", "compat", "compat"),
     "compile_cache": (True, "SPYRE_CACHE", "0", False),

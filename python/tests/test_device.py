@@ -156,7 +156,7 @@ def test_memory_statistics_follow_allocations():
 
 def test_out_of_memory_is_torchs_own_error_and_leaves_the_device_usable():
     base = torch.spyre.memory_allocated()
-    with pytest.raises(torch.OutOfMemoryError, match="SPYRE-E6102"):
+    with pytest.raises(torch.OutOfMemoryError, match="SPYRE-E6111"):
         torch.empty(1 << 40, dtype=torch.int8, device="spyre")
     assert torch.spyre.memory_allocated() == base
     assert torch.ones(3, device="spyre").cpu().tolist() == [1, 1, 1]

@@ -230,6 +230,7 @@ def test_an_index_outside_of_the_table_is_an_error_and_the_device_lives_on(on_de
     for wrong in (10, -1):
         with pytest.raises(RuntimeError, match="SPYRE-E7"):
             look_up(torch.tensor([1, wrong]).to("spyre"), table.to("spyre")).cpu()
+        torch.spyre.reset_device()
     with on_device():
         result = look_up(torch.tensor([1, 9]).to("spyre"), table.to("spyre"))
     assert torch.equal(result.cpu(), table[[1, 9]])

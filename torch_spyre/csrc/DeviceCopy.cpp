@@ -11,6 +11,7 @@
 #include "RuntimeState.h"
 #include "Types.h"
 #include "Views.h"
+#include "c10/core/DeviceGuard.h"
 
 #include <shared_mutex>
 
@@ -101,6 +102,7 @@ Program programFor(const at::Tensor &from, const at::Tensor &to) {
       return found->second;
     }
   }
+  const c10::DeviceGuard guard(to.device());
   Program program = compileCopy(from, to);
   std::unique_lock<std::shared_mutex> lock(cache().mutex);
   return cache().programs.emplace(key.vec(), std::move(program)).first->second;

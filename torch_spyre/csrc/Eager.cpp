@@ -246,14 +246,17 @@ void pushResults(const EagerProgram &entry, std::vector<at::Tensor> &outputs, c1
 }
 
 /// A program finds all its tensors on one card.
-void checkOneDevice(const EagerCall &call) {
-  for (const at::Tensor &input : call.inputs) {
-    if (input.device() != call.inputs[0].device()) [[unlikely]] {
+void checkOneDevice(const EagerCall &call, const at::Tensor &destination) {
+  const c10::Device device = call.inputs[0].device();
+  const auto check = [&](const at::Tensor &tensor) {
+    if (tensor.defined() && tensor.device() != device) [[unlikely]] {
       raise(error<6523>("Expected all tensors to be on the same device, but found at least two "
                         "devices, {} and {}! Move them with .to()",
-                        call.inputs[0].device().str(), input.device().str()));
+                        device.str(), tensor.device().str()));
     }
-  }
+  };
+  std::for_each(call.inputs.begin(), call.inputs.end(), check);
+  check(destination);
 }
 
 bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
@@ -285,7 +288,7 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
     const std::optional<c10::Device> device = deviceOf(inputs);
     return device && runOnNothing(plan, inputs, destination, *device, stack);
   }
-  checkOneDevice(call);
+  checkOneDevice(call, destination);
   Entry entry = programFor(plan, call, inputs);
   if (!entry) {
     if (at::Tensor result = runOnNumberTensors(plan, inputs); result.defined()) {

@@ -6,11 +6,11 @@
 namespace spyre::plugin {
 
 namespace {
-constexpr int kOutOfDeviceMemory = 6102;
+constexpr int kOutOfDeviceMemory = 6102, kLargerThanASegment = 6111;
 } // namespace
 
 void raise(const Status &status) {
-  if (status.code() == kOutOfDeviceMemory) {
+  if (status.code() == kOutOfDeviceMemory || status.code() == kLargerThanASegment) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, status.message());
   }
   TORCH_CHECK(false, status.message());

@@ -174,6 +174,7 @@ void synchronizeDevice(c10::DeviceIndex index) {
       check(device(each)->streams().synchronizeAll());
     }
   }
+  publishUse(/*isIdle=*/true);
 }
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, GuardImpl)

@@ -367,7 +367,7 @@ void publishSlot(size_t index, Slot &slot) {
 
 } // namespace
 
-void publishUse() {
+void publishUse(bool isIdle) {
   static Publisher &mine = publisher();
   if (!mine.enabled) {
     return;
@@ -375,7 +375,7 @@ void publishUse() {
   constexpr int64_t kPeriodNs = 1'000'000'000;
   const int64_t nowNs = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
   int64_t due = mine.nextNs;
-  if (nowNs >= due && mine.nextNs.compare_exchange_strong(due, nowNs + kPeriodNs)) {
+  if ((isIdle || nowNs >= due) && mine.nextNs.compare_exchange_strong(due, nowNs + kPeriodNs)) {
     forEachOpen(publishSlot);
   }
 }

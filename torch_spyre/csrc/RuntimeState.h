@@ -72,8 +72,9 @@ bool inBadFork();
 /// Throws E6509 when \p index is not a device.
 void checkDeviceIndex(int64_t index);
 
-/// Tells spyre-smi, at most once a second and only when somebody wants to know. Cheap otherwise.
-void publishUse();
+/// Tells spyre-smi, if somebody wants to know: at most once a second, and when the device has just
+/// finished all its work. Cheap otherwise.
+void publishUse(bool isIdle = false);
 
 /// Figures of the plug-in itself; those of the devices come from runtime::Device.
 struct HostCounters {

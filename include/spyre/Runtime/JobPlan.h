@@ -48,9 +48,10 @@ public:
   /// "H2D", "D2H", "Compute", "HostCompute"
   static const char *stepName(StepKind kind);
 
-  /// \p code holds spyrecode.json and its binaries. Errors: E5201, E6202 (a binary is missing or
-  /// has another size), E6204 (a job without a program), and the allocator's.
-  static Expected<std::shared_ptr<JobPlan>> prepare(Device &device, const Artifacts &code);
+  /// \p code holds spyrecode.json and its binaries; \p name is for the log. Errors: E5201, E6202 (a
+  /// binary is missing or has another size), E6204 (a job without a program), and the allocator's.
+  static Expected<std::shared_ptr<JobPlan>> prepare(Device &device, const Artifacts &code,
+                                                    std::string name = "kernel");
 
   const std::vector<StepKind> &steps() const { return kinds; }
   /// Errors: E6207.
@@ -79,6 +80,7 @@ private:
                                                       const std::vector<int64_t> &addresses);
   Status load(Device &device, const spec::SpyreCode &code, const Artifacts &files);
 
+  std::string name;
   BufferRef program;
   std::vector<Job> jobs;
   std::vector<StepKind> kinds;
