@@ -30,6 +30,20 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t
   return pieces;
 }
 
+/// What a core walks of the last variable where an operation names its lanes: K of a matmul is
+/// whole sticks, so padded rows are read too, and a conversion has the wider stick whole, so both
+/// sticks of 32 bits are touched where half of one of 16 bits is used.
+static void padNamedLanes(ComputeOp op, std::vector<int64_t> &extents) {
+  if (extents.empty() || !namesLanes(op)) {
+    return;
+  }
+  for (unsigned i = 0; i < operandCount(op); ++i) {
+    if (namedStickVar(op, i) == extents.size() - 1) {
+      extents.back() = roundUp(extents.back(), elemsPerStick(operandBuffer(op, i)));
+    }
+  }
+}
+
 static Expected<Reach> reachOf(const Access &access) {
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
   SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
@@ -74,9 +88,7 @@ Status Division::run() {
     reaches.push_back(reach);
   }
   const std::vector<int64_t> given = extents;
-  if (op.getCallee() == kMatmul) { // K runs in whole sticks: padded rows are read too
-    extents.back() = roundUp(extents.back(), elemsPerStick(operandBuffer(op, 0)));
-  }
+  padNamedLanes(op, extents);
   chooseBySize();
   if (!isLegal(splits)) {
     bySize = false;
