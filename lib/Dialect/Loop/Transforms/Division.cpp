@@ -44,9 +44,19 @@ static void padNamedLanes(ComputeOp op, std::vector<int64_t> &extents) {
   }
 }
 
-static Expected<Reach> reachOf(const Access &access) {
+/// Where lanes are named, a tensor of one element is read with them as its stick, whatever its
+/// layout: padding them must not count as rows.
+static Expected<DimRoles> rolesIn(ComputeOp op, unsigned operand, const Access &access) {
+  const size_t least = op.getCallee() == kMatmul ? 3 : 1;
+  return namesLanes(op) && op.getExtents().size() >= least
+             ? rolesFollowing(access, namedStickVar(op, operand))
+             : dimRolesOf(access.buffer);
+}
+
+static Expected<Reach> reachOf(ComputeOp op, unsigned operand) {
+  const Access access = accessOf(op, operand);
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
-  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
+  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, rolesIn(op, operand, access));
   Reach reach;
   if (roles.order.empty()) {
     return reach;
@@ -84,7 +94,7 @@ Status Division::run() {
   SPYRE_ASSIGN_OR_RETURN(pieces, piecesPerVar(op, extents));
   SPYRE_RETURN_IF_ERROR(findIndexSticks());
   for (unsigned i = 0; i < operandCount(op); ++i) {
-    SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
+    SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(op, i));
     reaches.push_back(reach);
   }
   const std::vector<int64_t> given = extents;
