@@ -221,12 +221,13 @@ std::shared_ptr<const std::string>
 JobPlan::correctionValues(uint32_t stream, bool hasPool, const std::vector<int64_t> &addresses) {
   std::lock_guard<std::mutex> lock(ringMutex);
   Ring &ring = rings[stream];
-  // In the order of use: if the oldest is still in flight, all are.
+  // If the oldest is still in flight, all are.
   if (ring.empty() || ring.front().use_count() > 1) {
-    ring.insert(ring.begin(),
-                std::make_shared<std::string>(size_t(correction->sizeBytes), char(0)));
+    ring.push_back(std::make_shared<std::string>(size_t(correction->sizeBytes), char(0)));
+  } else {
+    ring.push_back(std::move(ring.front()));
+    ring.pop_front();
   }
-  std::rotate(ring.begin(), ring.begin() + 1, ring.end());
   std::string &values = *ring.back();
   for (const spec::ProgramCorrection::Slot &slot : correction->slots) {
     const size_t first = hasPool ? 1 : 0;

@@ -37,7 +37,15 @@ HostMemory::~HostMemory() {
   }
 }
 
+/// Below this, writing zeros is cheaper than a system call that gives the pages back and the faults
+/// that bring them again; memory of this size is most likely used again soon.
+static constexpr uint64_t kClearedBytes = uint64_t(1) << 16;
+
 void HostMemory::discard(uint64_t offset, uint64_t count) {
+  if (count <= kClearedBytes) {
+    std::memset(memory + offset, 0, count);
+    return;
+  }
   auto pageBytes = uint64_t(sysconf(_SC_PAGESIZE));
   uint64_t end = offset + count;
   uint64_t firstPage = (offset + pageBytes - 1) / pageBytes * pageBytes;

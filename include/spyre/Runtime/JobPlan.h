@@ -16,6 +16,7 @@
 #include "spyre/Runtime/Device.h"
 #include "spyre/Spec/SpyreCode.h"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,7 +76,8 @@ private:
     uint64_t offset = 0;
     uint64_t bytes = 0;
   };
-  using Ring = std::vector<std::shared_ptr<std::string>>;
+  /// In the order of use, the oldest first.
+  using Ring = std::deque<std::shared_ptr<std::string>>;
   std::shared_ptr<const std::string> correctionValues(uint32_t stream, bool hasPool,
                                                       const std::vector<int64_t> &addresses);
   Status load(Device &device, const spec::SpyreCode &code, const Artifacts &files);
