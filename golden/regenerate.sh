@@ -8,7 +8,7 @@ SPYRE_UPDATE_GOLDEN=1 "${1:-build}/bin/BackEndTests" --gtest_brief=1 --gtest_fil
 
 compiled=golden/compiled/matmul-exp-sum
 rm -rf "$compiled"
-"${1:-build}/bin/spyre-compile" test/Inputs/matmul-exp-sum.mlir -o "$compiled"
+"${1:-build}/bin/spyre-compile" test/Inputs/matmul-exp-sum.mlir --baked-args -o "$compiled"
 "${1:-build}/bin/spyre-dis" "$compiled/bundle_0" -o "$compiled/bundle_0/program.txt"
 rm "$compiled/bundle_0/spyreCodeDir/init.bin" # text only: program.txt says the same
 
@@ -16,5 +16,5 @@ rm "$compiled/bundle_0/spyreCodeDir/init.bin" # text only: program.txt says the 
 for example in WorkedExamples/flatten rope-copies-nothing; do
   compiled=golden/compiled/$(basename "$example")
   rm -rf "$compiled"
-  "${1:-build}/bin/spyre-compile" "test/Pipelines/$example.mlir" --compile-to=bundle -o "$compiled"
+  "${1:-build}/bin/spyre-compile" "test/Pipelines/$example.mlir" --compile-to=bundle --baked-args -o "$compiled"
 done

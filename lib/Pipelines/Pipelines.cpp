@@ -28,19 +28,6 @@ namespace {
 
 constexpr const char *kPhaseNames[] = {"graph",  "loop",   "layout", "division",
                                        "opspec", "bundle", "code"};
-constexpr uint64_t kIrTextLimitBytes = 64ull << 20;
-constexpr int kIrNestingLimit = 256;
-/// What a character adds to the nesting.
-constexpr auto kNesting = [] {
-  std::array<int8_t, 256> steps{};
-  for (char c : {'(', '[', '{', '<'}) {
-    steps[uint8_t(c)] = 1;
-  }
-  for (char c : {')', ']', '}', '>'}) {
-    steps[uint8_t(c)] = -1;
-  }
-  return steps;
-}();
 
 /// Turns what MLIR reports into a Status; our own diagnostics carry their code, MLIR's get E1001.
 class DiagnosticCollector {
@@ -180,26 +167,6 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
   default:
     SPYRE_CHECK(false, "only the first three phases are pass pipelines");
   }
-}
-
-Status checkIrText(const std::string &text) {
-  if (text.size() > kIrTextLimitBytes) {
-    return error<1001>("the text has {} bytes, the limit is {}", text.size(), kIrTextLimitBytes);
-  }
-  if (text.rfind("ML\xefR", 0) == 0) {
-    return error<1001>("MLIR bytecode is not accepted; give text");
-  }
-  if (text.find('\0') != std::string::npos) {
-    return error<1001>("the text holds a zero byte");
-  }
-  int depth = 0;
-  for (char c : text) {
-    depth = std::max(depth + kNesting[uint8_t(c)], 0);
-    if (depth > kIrNestingLimit) {
-      return error<1001>("brackets are nested deeper than {}", kIrNestingLimit);
-    }
-  }
-  return Status::success();
 }
 
 /// The passes from one phase to the other. What each phase leaves is verified; that of the last one

@@ -179,6 +179,8 @@ Expected<std::shared_ptr<JobPlan>> prepareStep(Device &device, const Artifacts &
 
 /// What a model has in device memory. Never changed once made: runs share it, eviction drops it.
 struct Loaded {
+  /// Of the device when it was made: a reset takes everything.
+  uint64_t generation = 0;
   /// One per bundle step, in order.
   std::vector<LoadedStep> bundles;
   std::vector<BufferRef> constants;
@@ -244,6 +246,7 @@ struct Executable::State {
 
 Expected<std::shared_ptr<const Loaded>> Executable::State::load() const {
   auto fresh = std::make_shared<Loaded>();
+  fresh->generation = device->generation();
   const bool isOnlyBundle =
       std::count_if(model.steps.begin(), model.steps.end(), [](const spec::ModelStep &step) {
         return std::holds_alternative<spec::BundleStep>(step);
@@ -281,6 +284,10 @@ Expected<std::shared_ptr<const Loaded>> Executable::State::ensureLoaded() {
   lastUse = ++clock;
   {
     std::lock_guard<std::mutex> lock(mutex);
+    if (loaded && loaded->generation != device->generation()) {
+      loaded = nullptr;
+      pools.clear();
+    }
     if (loaded) {
       return loaded;
     }

@@ -78,7 +78,7 @@ public:
     return *this;
   }
   /// A number in quotes as a key, with plain text around it.
-  JsonWriter &numberKey(int64_t number, std::string_view before = {}, std::string_view after = {}) {
+  JsonWriter &numberKey(int64_t number, std::string_view before = "", std::string_view after = "") {
     startKey();
     char *to = room(before.size() + kNumberBytes + after.size() + 2);
     *to++ = '"';

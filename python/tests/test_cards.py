@@ -579,7 +579,7 @@ silent.stop()
     assert before["processes"] == [] and before["reports"] is False
     (process,) = during["processes"]
     assert (process["card"], process["mode"], process["pid"]) == (3, "VF", pid)
-    assert process["active_bytes"] >= 2 * 8192 and process["launches"] == 1
+    assert process["active_bytes"] >= 8192 and process["launches"] == 1
     assert process["pt_macs"] >= 64**3 and 0 < process["pt_utilisation"] <= 1
     assert process["ddr_read_bytes"] > 0 and process["simulated_ns"] > 0
     assert "python" in process["process_name"]

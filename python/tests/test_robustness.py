@@ -17,6 +17,8 @@ import time
 import pytest
 import torch
 
+from torch_spyre import _C
+
 HALF = torch.float16
 MIB = 1 << 20
 
@@ -265,7 +267,7 @@ def test_an_interrupt_ends_a_program_that_waits():
 def test_a_fault_names_what_failed_and_a_reset_heals(clean_device, kind):
     x = ones(4, 64)
     (x * 3).cpu()
-    torch.spyre._inject_fault(0, kind)
+    _C._inject_fault(0, kind)
     with pytest.raises(RuntimeError, match=r"aten\.mul.*stream 0"):
         x * 3
         torch.spyre.synchronize()
@@ -276,7 +278,7 @@ def test_a_fault_names_what_failed_and_a_reset_heals(clean_device, kind):
 def test_a_failed_copy_is_an_error_of_its_call(clean_device):
     x = ones(4, 64)
     torch.spyre.synchronize()
-    torch.spyre._inject_fault(0, "dma_crc", target="copy")
+    _C._inject_fault(0, "dma_crc", target="copy")
     with pytest.raises(RuntimeError, match="SPYRE-E"):
         x.cpu()
     assert x.cpu().eq(1).all(), "the next one works"

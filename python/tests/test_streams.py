@@ -6,6 +6,8 @@ import threading
 import pytest
 import torch
 
+from torch_spyre import _C
+
 HALF = torch.float16
 
 
@@ -143,7 +145,10 @@ def test_a_blocking_copy_to_the_host_is_complete_when_it_returns():
     x = ones(64, 64)
     for _ in range(50):
         x = x + 1
-    assert x.to("cpu", non_blocking=True).eq(51).all()
+    assert torch.empty(64, 64, dtype=HALF).copy_(x, non_blocking=True).eq(51).all(), "pageable"
+    pinned = x.to("cpu", non_blocking=True)  # torch pins what it makes itself, as for other devices
+    torch.spyre.synchronize()
+    assert pinned.is_pinned() and pinned.eq(51).all()
 
 
 def test_inputs_may_be_deleted_right_after_a_launch():
@@ -198,7 +203,7 @@ def test_a_fault_is_raised_at_the_next_wait(clean_device):
     x = ones(4, 64)
     (x + x).cpu()
     torch.spyre.synchronize()
-    torch.spyre._inject_fault(0, "page_fault_fetch", 0)
+    _C._inject_fault(0, "page_fault_fetch", 0)
     with pytest.raises(RuntimeError, match="aten.add.Tensor.*stream 0"):
         x + x
         torch.spyre.synchronize()
@@ -214,7 +219,7 @@ def test_a_fault_is_raised_at_the_next_wait(clean_device):
 def test_reset_makes_the_device_usable_again(clean_device):
     base = torch.spyre.memory_allocated()
     old = ones(4, 64)
-    torch.spyre._inject_fault(0, "page_fault_fetch", 0)
+    _C._inject_fault(0, "page_fault_fetch", 0)
     with pytest.raises(RuntimeError):
         old + old
         torch.spyre.synchronize()

@@ -29,7 +29,7 @@ struct Arguments {
   std::string cacheDirectory;
   int64_t cores = 0, cacheLimitMb = int64_t(spyre::capi::kDefaultCacheLimitBytes >> 20);
   bool useCache = true;
-  bool symbolicArguments = false, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
+  bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
 };
 
 /// Below the user's folder of caches; empty when there is none.
@@ -171,8 +171,9 @@ int main(int argc, char **argv) {
   app.add_option("--cache-limit-mb", arguments.cacheLimitMb, "Size at which old entries go")
       ->envname("SPYRE_CACHE_LIMIT_MB")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20));
-  app.add_flag("--symbolic-args", arguments.symbolicArguments,
-               "Addresses of tensors are symbols of each call; bundles end at CPU steps only")
+  app.add_flag("--symbolic-args,!--baked-args", arguments.symbolicArguments,
+               "Addresses of tensors are symbols of each call and bundles end at CPU steps only "
+               "(default), or each tensor has a segment of its own")
       ->envname("BUNDLE_SYMBOLIC_ARGS");
   app.add_flag("--unroll-loops,!--keep-loops", arguments.unrollLoops,
                "One operation per iteration (default), or scf.for where addresses allow it")

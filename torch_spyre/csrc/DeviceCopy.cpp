@@ -53,7 +53,7 @@ Expected<Program> loadCopy(const capi::GraphBuilder &builder, int64_t bytes) {
   settings.cacheDirectory.clear();
   SPYRE_ASSIGN_OR_RETURN(capi::CompileResult result,
                          capi::compileGraph(builder.text(), compileOptions(settings)));
-  return runtime::Executable::load(device(), result.artifacts);
+  return loadProgram(result.artifacts, "copy");
 }
 
 /// Input 0 is the storage that is written, input 1 the other one.

@@ -231,6 +231,10 @@ at::Tensor &fillTensor(at::Tensor &self, const at::Tensor &value) {
 
 at::Tensor &zero(at::Tensor &self) { return fillScalar(self, 0); }
 
+void recordStream(at::Tensor &self, c10::Stream stream) {
+  deviceAllocator().recordStream(self.storage().data_ptr(), stream);
+}
+
 bool hasCompatibleShallowCopyType(const at::Tensor &self, const at::Tensor &from) {
   return isSpyre(self) && isSpyre(from);
 }
@@ -258,6 +262,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("fill_.Scalar", fillScalar);
   m.impl("fill_.Tensor", fillTensor);
   m.impl("zero_", zero);
+  m.impl("record_stream", recordStream);
   m.impl("_has_compatible_shallow_copy_type", hasCompatibleShallowCopyType);
 }
 

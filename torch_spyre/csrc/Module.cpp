@@ -48,7 +48,7 @@ void installSettingsHook(const py::function &callable) {
 void installGarbageCollector() {
   setGarbageCollector([] {
     if (Py_IsInitialized() != 0) {
-      withPython([] { PyGC_Collect(); });
+      withPython([] { py::module_::import("gc").attr("collect")(); }); // also when it is disabled
     }
   });
 }

@@ -121,6 +121,13 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   return options;
 }
 
+Expected<Program> loadProgram(const Artifacts &artifacts, const std::string &name) {
+  SPYRE_ASSIGN_OR_RETURN(Program program, runtime::Executable::load(device(), artifacts, name));
+  std::lock_guard<std::mutex> lock(shared().mutex);
+  remember(program);
+  return program;
+}
+
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
                                  const CompileSettings &settings) {
   auto record = std::make_shared<CompileRecord>();
@@ -131,11 +138,9 @@ Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::str
   const bool kept = result.ok() && result->fromCache;
   (kept ? hostCounters().compileCacheHits : hostCounters().compileCacheMisses) += 1;
   SPYRE_ASSIGN_OR_RETURN(record->result, std::move(result));
-  SPYRE_ASSIGN_OR_RETURN(Program program,
-                         runtime::Executable::load(device(), record->result.artifacts, name));
+  SPYRE_ASSIGN_OR_RETURN(Program program, loadProgram(record->result.artifacts, name));
   hostCounters().programsCompiled += kept ? 0 : 1;
   std::lock_guard<std::mutex> lock(shared().mutex);
-  remember(program);
   shared().last = std::move(record);
   if (shared().keeps) {
     shared().kept.push_back(shared().last);

@@ -82,6 +82,8 @@ void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> 
                   const std::vector<runtime::BufferRef> &outputs,
                   const runtime::HostStepRunner &host = nullptr);
 
+/// A compiled model on the current device, known to evictPrograms().
+Expected<Program> loadProgram(const Artifacts &artifacts, const std::string &name);
 /// Takes the programs of a device out of its memory; they come back when they are next used.
 void evictPrograms(c10::DeviceIndex index);
 /// Runs Python's garbage collector, which may free tensors that only cycles hold.

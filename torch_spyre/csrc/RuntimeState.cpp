@@ -5,6 +5,7 @@
 #include "spyre/Runtime/CardState.h"
 
 #include "Allocator.h"
+#include "Eager.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Programs.h"
@@ -266,6 +267,7 @@ void resetDevice(c10::DeviceIndex index) {
   checkDeviceIndex(index);
   if (deviceStarted(index)) {
     evictPrograms(index);
+    clearEagerCache(); // it holds constants in device memory
     check(device(index)->reset());
   }
 }

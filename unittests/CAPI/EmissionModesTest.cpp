@@ -222,6 +222,30 @@ TEST(EmissionModes, ProductsOfEightDimensions) {
   EXPECT_EQ(expectSameBits(builder, "tiny").size(), 4u);
 }
 
+// 32 columns are half a stick of 16 bits: the conversions touch both sticks of 32 bits of a row, 64
+// sticks apart. 64 + 8 sticks let the rows run in two tiles; 4 KiB hold no tile at all, which the
+// division must find, not the back end.
+TEST(EmissionModes, ConversionsOfHalfAStick) {
+  Builder builder;
+  capi::TensorType wide = half({64, 32});
+  wide.dtype = numerics::HostType::Float32;
+  const ValueId x = builder.input({64, 32});
+  const ValueId up = builder.graph.addCall("aten._to_copy.default", {x},
+                                           {{"dtype", std::string("float32")}}, wide, "");
+  const ValueId positive = builder.graph.addCall("aten.abs.default", {up}, {}, wide, "");
+  const ValueId down =
+      builder.call("_to_copy.default", {positive}, {64, 32}, {{"dtype", std::string("float16")}});
+  builder.graph.addOutput(down, half({64, 32}));
+  arch::DeviceDesc device = *arch::DeviceDesc::preset("tiny");
+  device.spanLimitBytes = (64 + 8) * 128;
+  const std::vector<Artifacts> all = expectSameBits(builder.graph.text(), builder.inputs, device);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_NE(all[0].at("bundle_0/op_spec.txt").find("LoopSpec("), std::string::npos);
+  capi::CompileOptions refused = optionsFor(kModes[0], "tiny");
+  refused.device.spanLimitBytes = 4096;
+  EXPECT_EQ(capi::compileGraph(builder.graph.text(), refused).status().code(), 3003);
+}
+
 // A machine whose cores reach 4 KiB of a tensor: much has to run in tiles, of every kind of
 // operation.
 TEST(EmissionModes, RandomGraphsOnCoresOfShortReach) {

@@ -124,7 +124,13 @@ TEST(DeviceMemory, PressureWaitsForBuffersOfQueuedWork) {
   BufferRef buffer = *device->allocate(kHalf);
   ASSERT_TRUE(device->streams().submit(1, holding(buffer, [&] { mayEnd.wait(); })).ok());
   dropBuffer(buffer);
-  std::thread opener([&] { mayEnd.count_down(); });
+  // Not before somebody waits: the operation would be gone by then.
+  std::thread opener([&] {
+    while (device->memoryStats().numSyncAllStreams == 0) {
+      std::this_thread::yield();
+    }
+    mayEnd.count_down();
+  });
   Expected<BufferRef> large = device->allocate(kHalf + kHalf / 2);
   EXPECT_TRUE(large.ok()) << large.status().message();
   opener.join();

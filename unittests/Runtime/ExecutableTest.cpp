@@ -446,4 +446,16 @@ TEST_F(ExecutableTest, EvictedProgramsAreLoadedAgain) {
   EXPECT_EQ(valueAt(download(z), 77), valueAt(x, 77) + valueAt(y, 77) + 1.5f);
 }
 
+TEST_F(ExecutableTest, ProgramsComeBackAfterAReset) {
+  auto executable = load(poolArtifacts(desc, 1.5));
+  ASSERT_TRUE(executable);
+  const std::vector<uint16_t> x = testValues(1), y = testValues(2);
+  for (int round = 0; round < 2; ++round) {
+    BufferRef a = upload(x), b = upload(y), z = *device->allocate(512);
+    ASSERT_TRUE(executable->run({a, b}, {z}).ok()) << round;
+    EXPECT_EQ(valueAt(download(z), 77), valueAt(x, 77) + valueAt(y, 77) + 1.5f);
+    ASSERT_TRUE(device->reset().ok());
+  }
+}
+
 } // namespace

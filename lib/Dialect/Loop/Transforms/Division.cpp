@@ -30,9 +30,33 @@ Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t
   return pieces;
 }
 
-static Expected<Reach> reachOf(const Access &access) {
+/// What a core walks of the last variable where an operation names its lanes: K of a matmul is
+/// whole sticks, so padded rows are read too, and a conversion has the wider stick whole, so both
+/// sticks of 32 bits are touched where half of one of 16 bits is used.
+static void padNamedLanes(ComputeOp op, std::vector<int64_t> &extents) {
+  if (extents.empty() || !namesLanes(op)) {
+    return;
+  }
+  for (unsigned i = 0; i < operandCount(op); ++i) {
+    if (namedStickVar(op, i) == extents.size() - 1) {
+      extents.back() = roundUp(extents.back(), elemsPerStick(operandBuffer(op, i)));
+    }
+  }
+}
+
+/// Where lanes are named, a tensor of one element is read with them as its stick, whatever its
+/// layout: padding them must not count as rows.
+static Expected<DimRoles> rolesIn(ComputeOp op, unsigned operand, const Access &access) {
+  const size_t least = op.getCallee() == kMatmul ? 3 : 1;
+  return namesLanes(op) && op.getExtents().size() >= least
+             ? rolesFollowing(access, namedStickVar(op, operand))
+             : dimRolesOf(access.buffer);
+}
+
+static Expected<Reach> reachOf(ComputeOp op, unsigned operand) {
+  const Access access = accessOf(op, operand);
   SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
-  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, dimRolesOf(access.buffer));
+  SPYRE_ASSIGN_OR_RETURN(DimRoles roles, rolesIn(op, operand, access));
   Reach reach;
   if (roles.order.empty()) {
     return reach;
@@ -70,13 +94,11 @@ Status Division::run() {
   SPYRE_ASSIGN_OR_RETURN(pieces, piecesPerVar(op, extents));
   SPYRE_RETURN_IF_ERROR(findIndexSticks());
   for (unsigned i = 0; i < operandCount(op); ++i) {
-    SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(accessOf(op, i)));
+    SPYRE_ASSIGN_OR_RETURN(Reach reach, reachOf(op, i));
     reaches.push_back(reach);
   }
   const std::vector<int64_t> given = extents;
-  if (op.getCallee() == kMatmul) { // K runs in whole sticks: padded rows are read too
-    extents.back() = roundUp(extents.back(), elemsPerStick(operandBuffer(op, 0)));
-  }
+  padNamedLanes(op, extents);
   chooseBySize();
   if (!isLegal(splits)) {
     bySize = false;

@@ -1,0 +1,94 @@
+"""Many threads on many streams: allocations, copies, launches and frees, with known results.
+
+Sixty seconds with SPYRE_TEST_LONG=1, a few otherwise. Every value is a whole number, so nothing may differ.
+"""
+
+import gc
+import os
+import random
+import threading
+import time
+
+import torch
+
+SECONDS = 60 if os.environ.get("SPYRE_TEST_LONG") == "1" else 4
+THREADS = 16
+SHAPES = [(3,), (64,), (5, 70), (64, 64), (2, 3, 130)]
+
+
+class Worker(threading.Thread):
+    """Keeps some tensors with the numbers they must hold, and does something with one of them."""
+
+    def __init__(self, seed, streams, until):
+        super().__init__()
+        self.random, self.streams, self.until = random.Random(seed), streams, until
+        self.held, self.steps, self.error = [], 0, None
+
+    def run(self):
+        try:
+            while time.monotonic() < self.until:
+                stream = self.random.choice(self.streams)
+                with torch.spyre.stream(stream):
+                    self.step()
+                # Tensors move between streams of this thread only after their work is done.
+                stream.synchronize()
+                self.steps += 1
+        except Exception as error:  # reported by the test
+            self.error = error
+        self.held.clear()
+
+    def step(self):
+        what = self.random.choice([self.make, self.compute, self.move, self.check, self.drop])
+        what()
+
+    def make(self):
+        value = self.random.randrange(-8, 9)
+        host = torch.full(self.random.choice(SHAPES), float(value), dtype=torch.float16)
+        if self.random.random() < 0.5:
+            host = host.pin_memory()
+        self.held.append((host.to("spyre", non_blocking=True), value))
+        if len(self.held) > 12:
+            self.drop()
+
+    def compute(self):
+        if self.held:
+            tensor, value = self.random.choice(self.held)
+            if abs(value) < 100:
+                self.held.append((tensor * 2 + tensor, value * 3))
+
+    def move(self):
+        if self.held:
+            tensor, value = self.random.choice(self.held)
+            self.held.append((tensor.clone().reshape(-1)[: max(1, tensor.numel() // 2)], value))
+
+    def check(self):
+        if self.held:
+            tensor, value = self.random.choice(self.held)
+            assert tensor.cpu().eq(value).all(), (tuple(tensor.shape), value)
+
+    def drop(self):
+        if self.held:
+            self.held.pop(self.random.randrange(len(self.held)))
+
+
+def test_threads_streams_and_memory():
+    torch.spyre.synchronize()
+    gc.collect()
+    before = torch.spyre.memory_allocated()
+    streams = [torch.spyre.Stream() for _ in range(32)]
+    streams += [torch.spyre.Stream(priority=-1) for _ in range(32)]
+    until = time.monotonic() + SECONDS
+    workers = [Worker(seed, streams, until) for seed in range(THREADS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for worker in workers:
+        if worker.error is not None:
+            raise worker.error
+    assert all(worker.steps > 5 for worker in workers)
+    torch.spyre.synchronize()
+    gc.collect()
+    assert torch.spyre.memory_allocated() == before
+    stats = torch.spyre.memory_stats()
+    assert stats["active_bytes.all.current"] == stats["allocated_bytes.all.current"]
