@@ -222,19 +222,25 @@ JobPlan::correctionValues(uint32_t stream, bool hasPool, const std::vector<int64
   std::lock_guard<std::mutex> lock(ringMutex);
   Ring &ring = rings[stream];
   // If the oldest is still in flight, all are.
-  if (ring.empty() || ring.front().use_count() > 1) {
-    ring.push_back(std::make_shared<std::string>(size_t(correction->sizeBytes), char(0)));
+  if (ring.empty() || ring.front()->isInFlight.load(std::memory_order_acquire)) {
+    ring.push_back(std::make_shared<RingBuffer>());
+    ring.back()->values.resize(size_t(correction->sizeBytes));
   } else {
     ring.push_back(std::move(ring.front()));
     ring.pop_front();
   }
-  std::string &values = *ring.back();
+  std::shared_ptr<RingBuffer> buffer = ring.back();
+  buffer->isInFlight.store(true, std::memory_order_relaxed);
+  std::string &values = buffer->values;
   for (const spec::ProgramCorrection::Slot &slot : correction->slots) {
     const size_t first = hasPool ? 1 : 0;
     const size_t index = slot.argument == spec::kPoolArgument ? 0 : first + size_t(slot.argument);
     std::memcpy(values.data() + slot.offsetBytes, &addresses[index], sizeof(int64_t));
   }
-  return ring.back();
+  // Whoever lets go last, on whatever thread, gives it back.
+  return {&buffer->values, [buffer](const std::string *) {
+            buffer->isInFlight.store(false, std::memory_order_release);
+          }};
 }
 
 Expected<BoundLaunch> JobPlan::bind(const std::vector<BufferRef> &arguments, const BufferRef &pool,

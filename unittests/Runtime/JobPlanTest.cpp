@@ -109,6 +109,27 @@ TEST_F(JobPlanTest, HostBuffersAreUsedAgainOnceTheirLaunchIsGone) {
   EXPECT_EQ(plan->hostBuffers(), 1u);
 }
 
+// The buffers are given back on the worker and filled again on this thread.
+TEST_F(JobPlanTest, QueuedLaunchesGiveTheirBuffersBack) {
+  std::shared_ptr<JobPlan> plan = prepare(addKernel(true));
+  std::vector<BufferRef> inputs = {upload(0), upload(1), upload(2), upload(3)};
+  std::vector<BufferRef> results;
+  for (size_t i = 0; i < 200; ++i) {
+    results.push_back(*device->allocate(512));
+    Operation operation;
+    operation.body = [launch = *plan->bind({inputs[i % 3], inputs[i % 3 + 1], results[i]}, nullptr,
+                                           1)](OperationContext &) { return launch.run(); };
+    ASSERT_TRUE(device->streams().submit(1, std::move(operation)).ok());
+  }
+  ASSERT_TRUE(device->streams().synchronize(1).ok());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const int first = int(i % 3);
+    ASSERT_EQ(sumAt(results[i], 5),
+              valueAt(testValues(first), 5) + valueAt(testValues(first + 1), 5))
+        << i;
+  }
+}
+
 TEST_F(JobPlanTest, OnePlanOnSeveralThreads) {
   std::shared_ptr<JobPlan> plan = prepare(addKernel(true));
   std::vector<BufferRef> results(4);

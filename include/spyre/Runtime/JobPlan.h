@@ -16,6 +16,7 @@
 #include "spyre/Runtime/Device.h"
 #include "spyre/Spec/SpyreCode.h"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -77,7 +78,12 @@ private:
     uint64_t bytes = 0;
   };
   /// In the order of use, the oldest first.
-  using Ring = std::deque<std::shared_ptr<std::string>>;
+  /// Values of one launch; in flight from its binding until the launch is gone.
+  struct RingBuffer {
+    std::string values;
+    std::atomic<bool> isInFlight{false};
+  };
+  using Ring = std::deque<std::shared_ptr<RingBuffer>>;
   std::shared_ptr<const std::string> correctionValues(uint32_t stream, bool hasPool,
                                                       const std::vector<int64_t> &addresses);
   Status load(Device &device, const spec::SpyreCode &code, const Artifacts &files);
