@@ -242,7 +242,8 @@ def test_an_interrupt_ends_a_program_that_waits():
         [
             sys.executable,
             "-c",
-            "import torch\n"
+            "import signal, torch\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may ignore it
             "x = torch.ones(512, 512, dtype=torch.float16, device='spyre')\n"
             "(x @ x).cpu()\n"
             "print('ready', flush=True)\n"
