@@ -97,6 +97,7 @@ def test_copies_overlap_compute_on_the_simulated_clock():
     (x @ x).cpu()
 
     def run(copy_stream, compute_stream):
+        x @ x  # on the default stream: what comes next starts when the compute engine is free
         torch.spyre.synchronize()
         begin = torch.Event("spyre", enable_timing=True)
         begin.record()
