@@ -182,7 +182,6 @@ def test_compiled_graphs_draw_from_the_device():
     assert torch.equal(cpu, torch.get_rng_state())
 
 
-@pytest.mark.skipif(torch.spyre.device_count() < 2, reason="needs two cards")
 def test_each_device_has_a_generator():
     torch.spyre.manual_seed_all(4)
     first = torch.randn(3, device="spyre:0").cpu()

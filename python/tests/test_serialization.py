@@ -265,7 +265,6 @@ def test_bare_bytes_have_no_values():
         torch.UntypedStorage(8).copy_(make(64).untyped_storage())
 
 
-@pytest.mark.skipif(torch.spyre.device_count() < 2, reason="needs two cards")
 def test_files_between_cards():
     x = swapped(torch.randn(70, 130).half())
     there = torch.load(saved(x), map_location="spyre:1")
