@@ -72,7 +72,6 @@ Status Device::copy(const char *what, const BufferRef &buffer, uint64_t offset, 
     return Status::success();
   }
   SPYRE_RETURN_IF_ERROR(state->prepare(*buffer));
-  countCopy(*this, bytes);
   std::shared_lock lock(state->driverMutex);
   // Again, now that no reset can come between.
   SPYRE_RETURN_IF_ERROR(check(buffer, what));
@@ -81,11 +80,13 @@ Status Device::copy(const char *what, const BufferRef &buffer, uint64_t offset, 
 
 Status Device::copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
                             uint64_t bytes) {
+  countCopy(*this, bytes);
   return copy("copy to device", buffer, offset, data, bytes,
               [&](uint64_t address) { return state->driver->write(address, data, bytes); });
 }
 
 Status Device::copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes) {
+  countCopy(*this, bytes);
   return copy("copy to host", buffer, offset, data, bytes,
               [&](uint64_t address) { return state->driver->read(address, data, bytes); });
 }

@@ -9,6 +9,8 @@
 
 #include "fmt/ranges.h"
 
+#include <atomic>
+
 namespace spyre::runtime {
 
 namespace {
@@ -64,6 +66,25 @@ private:
   std::vector<uint64_t> masks;
 };
 
+/// What the pieces of a transfer amount to, whichever threads move them; counted for the operation
+/// whose thread the transfer was called on.
+class MovedBytes {
+public:
+  explicit MovedBytes(const Device &device) : operation(currentOperation(device)) {}
+  ~MovedBytes() {
+    if (operation) {
+      operation->copiedBytes += bytes;
+    }
+  }
+  MovedBytes(const MovedBytes &) = delete;
+  MovedBytes &operator=(const MovedBytes &) = delete;
+  void add(int64_t moved) { bytes.fetch_add(uint64_t(moved), std::memory_order_relaxed); }
+
+private:
+  OperationContext *operation;
+  std::atomic<uint64_t> bytes{0};
+};
+
 } // namespace
 
 Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
@@ -72,7 +93,9 @@ Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
   Device &device = buffer->device();
   SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
                          PaddingMasks::make(device, layout, host.size, matchStride));
+  MovedBytes moved(device);
   auto write = [&](int64_t offset, const void *data, int64_t bytes) {
+    moved.add(bytes);
     return device.copySticksToDevice(buffer, uint64_t(offset), data, uint64_t(bytes),
                                      padding.at(offset));
   };
@@ -85,7 +108,9 @@ Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layou
   Device &device = buffer->device();
   SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
                          PaddingMasks::make(device, layout, host.size, matchStride));
+  MovedBytes moved(device);
   auto read = [&](int64_t offset, void *data, int64_t bytes) {
+    moved.add(bytes);
     return device.copySticksToHost(buffer, uint64_t(offset), data, uint64_t(bytes),
                                    padding.at(offset));
   };

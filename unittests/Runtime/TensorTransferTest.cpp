@@ -133,6 +133,32 @@ TEST(TensorTransfer, PaddingIsOnlyFoundForDriversThatFollowIt) {
   EXPECT_FALSE(card.sawPadding);
 }
 
+/// Which thread moves which piece is chance, what the operation takes is not.
+TEST(TensorTransfer, AllPiecesCountForTheOperation) {
+  StreamOptions options;
+  options.hostLinkBytesPerNanosecond = 1;
+  options.hostLinkLatencyNanoseconds = 0;
+  CardState card;
+  auto device = Device::create(std::make_unique<CardDriver>(card), 3, options);
+  Tensor tensor({700, 1000});
+  const auto bytes = uint64_t(tensor.layout.bytes());
+  BufferRef buffer = *device->allocate(bytes);
+  for (uint64_t round = 1; round <= 10; ++round) {
+    Operation upload, download;
+    upload.engine = Engine::HostToDevice;
+    upload.body = [&](OperationContext &) {
+      return uploadTensor(buffer, tensor.layout, tensor.stride, tensor.ref());
+    };
+    download.engine = Engine::DeviceToHost;
+    download.body = [&](OperationContext &) {
+      return downloadTensor(buffer, tensor.layout, tensor.stride, tensor.ref());
+    };
+    ASSERT_TRUE(device->streams().run(kDefaultStream, std::move(upload)).ok());
+    ASSERT_TRUE(device->streams().run(kDefaultStream, std::move(download)).ok());
+    EXPECT_EQ(device->streams().deviceNanoseconds(), 2 * bytes * round);
+  }
+}
+
 TEST(TensorTransfer, FaultsAreNumbered) {
   CardState card;
   auto device = Device::create(std::make_unique<CardDriver>(card));

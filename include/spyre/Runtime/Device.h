@@ -147,7 +147,8 @@ public:
   Status copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data, uint64_t bytes);
   Status copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes);
   /// Whole sticks of a tensor; \p padding as in Driver::writeSticks, of no use unless
-  /// wantsPadding().
+  /// wantsPadding(). May be called on any thread, so the bytes are not counted for the operation:
+  /// that is for whoever gave the pieces to the threads.
   bool wantsPadding() const;
   Status copySticksToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
                             uint64_t bytes, const uint64_t *padding);

@@ -63,7 +63,8 @@ public:
   /// Nanoseconds on the simulated clock beyond what launches and copies account for.
   void addNanoseconds(uint64_t nanoseconds) { extraNanoseconds += nanoseconds; }
 
-  /// Kept by the device: what launches and copies made on the operation's thread amounted to.
+  /// Kept by the device: what launches, copies and transfers called on the operation's thread
+  /// amounted to.
   uint64_t launchNanoseconds = 0;
   uint64_t copiedBytes = 0;
   uint64_t extraNanoseconds = 0;
@@ -77,7 +78,7 @@ struct Operation {
   std::function<Status(OperationContext &)> body;
   /// Kept alive until the operation retired: buffers, programs, staging memory.
   std::vector<std::shared_ptr<const void>> references;
-  /// Bytes of a copy, for the simulated clock; 0: those copied on the operation's own thread.
+  /// Bytes of a copy, for the simulated clock; 0: what its body copied.
   uint64_t bytes = 0;
   /// run() only: the error goes to the caller alone and the stream stays usable. For refusals that
   /// say nothing about the device.
