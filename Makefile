@@ -48,7 +48,7 @@ test-all: test ## test, then sanitizer builds, fuzzers and the long tests
 	@python3 scripts/fuzz_coverage.py build-fuzz-coverage --found build-fuzz/fuzz/corpus
 	@SPYRE_TEST_LONG=1 scripts/run_tests.sh --jobs $(TEST_JOBS) build
 
-bench: setup ## build and run the benchmarks; JSON in benchmarks/results/
+bench: link ## build and run the benchmarks; JSON in benchmarks/results/
 	$(call build-preset,release,build-bench,-DSPYRE_ENABLE_BENCHMARKS=ON -DSPYRE_ENABLE_TESTS=OFF -DSPYRE_ENABLE_TORCH=OFF)
 	@python3 scripts/bench.py build-bench/bin benchmarks/results
 

@@ -213,7 +213,7 @@ def test_an_event_that_was_never_recorded_and_a_wait_for_oneself():
     stream.synchronize()
 
 
-def test_blocking_calls_release_the_interpreter(monkeypatch):
+def test_blocking_calls_release_the_interpreter():
     """A thread of Python runs on while another waits for the device."""
     x = torch.randn(1024, 1024, dtype=HALF, device="spyre")
     ticks = []
@@ -224,17 +224,21 @@ def test_blocking_calls_release_the_interpreter(monkeypatch):
             ticks.append(1)
             time.sleep(0.0005)
 
+    def ticks_during_a_wait():
+        y = x @ x
+        for _ in range(6):
+            y = y @ x * 0.01
+        before = len(ticks)
+        torch.spyre.synchronize()
+        return len(ticks) - before
+
     thread = threading.Thread(target=tick)
-    y = x @ x
-    for _ in range(6):
-        y = y @ x * 0.01
     thread.start()
-    before = len(ticks)
-    torch.spyre.synchronize()
-    during = len(ticks) - before
+    # On a busy host the device may be done before the wait begins: then once more.
+    released = any(ticks_during_a_wait() > 0 for _ in range(10))
     done.set()
     thread.join()
-    assert during > 0
+    assert released
 
 
 def test_an_interrupt_ends_a_program_that_waits():
