@@ -207,12 +207,16 @@ public:
       }
       renaming.digits.push_back(std::move(*digits));
     }
-    const bool isTemp = renaming.target.buffer.getKind() == "temp";
+    // A temporary that joins dimensions was made to number elements anew, which may need other
+    // sticks than their producer has.
+    const bool mustKeepSticks = renaming.target.buffer.getKind() == "temp" &&
+                                llvm::any_of(renaming.target.dims, [](const LinearIndex &dim) {
+                                  return dim.terms.size() > 1;
+                                });
+    if (mustKeepSticks && !renaming.keepsSticks()) {
+      return std::nullopt;
+    }
     for (const LinearIndex &dim : renaming.target.dims) {
-      if (isTemp && dim.terms.size() > 1) {
-        // Made to number elements anew, which needs other sticks than their producer has.
-        return std::nullopt;
-      }
       for (const LinearIndex::Term &term : dim.terms) {
         ++writes[term.var];
       }
@@ -253,6 +257,20 @@ public:
   }
 
 private:
+  /// The lanes of the last dimension are those of the source, as where heads of whole sticks are
+  /// put side by side.
+  bool keepsSticks() const {
+    if (digits.empty() || digits.back().empty()) {
+      return false;
+    }
+    const unsigned lanes = digits.back().back().var;
+    llvm::ArrayRef<LinearIndex::Term> terms = target.dims.back().terms;
+    return !terms.empty() && terms.back().var == lanes && terms.back().coefficient == 1 &&
+           std::all_of(terms.begin(), terms.end() - 1, [](const LinearIndex::Term &term) {
+             return term.coefficient % kStickLanes == 0;
+           });
+  }
+
   /// A dimension can be walked in steps that divide it.
   bool stepsDivideTarget(llvm::ArrayRef<mlir::AffineExpr> results, const Nest &nest) const {
     for (size_t d = 0; d < results.size(); ++d) {
