@@ -6,6 +6,7 @@
 
 import atexit
 import os
+import warnings
 
 from torch_spyre.constants import DEVICE_NAME
 
@@ -34,8 +35,14 @@ def _autoload():
         unsupported_dtype=[torch.float64, torch.complex64, torch.complex128, torch.uint8]
     )
     environment.warn_unknown()
-    _C.set_downcast_warning(environment.get("TORCH_SPYRE_DOWNCAST_WARN"))
-    logging.configure()
+    downcast = environment.get_at_import("TORCH_SPYRE_DOWNCAST_WARN")
+    _C.set_downcast_warning(downcast is True)
+    debug = os.environ.get("TORCH_SPYRE_DEBUG", "").lower() in environment.TRUE
+    _C._set_downcast_check(downcast == "error" or (debug and downcast is True))
+    try:
+        logging.configure()
+    except (OSError, ValueError) as error:  # torch must stay usable
+        warnings.warn(f"the logs of torch_spyre are as by default: {error}", stacklevel=2)
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
     _C._set_trace_hook(_trace_eager)

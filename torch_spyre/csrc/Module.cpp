@@ -139,6 +139,7 @@ PYBIND11_MODULE(_C, module) {
       py::arg("source"), py::arg("destination"), py::arg("non_blocking") = false);
   module.def("get_downcast_warning", &downcastWarning);
   module.def("set_downcast_warning", &setDowncastWarning);
+  module.def("_set_downcast_check", &setDowncastCheck);
   module.def("_set_fallback_hook", &installFallbackHook);
   module.def("_set_settings_hook", &installSettingsHook);
 }
