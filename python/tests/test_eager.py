@@ -515,3 +515,18 @@ def test_warnings_are_given_once_per_line():
             torch.sort(x)
         torch.sort(x)
     assert len(caught) == 2
+
+
+def test_programs_of_copies_are_limited():
+    import torch_spyre._C as extension
+
+    x = torch.arange(64 * 80, dtype=torch.float32).reshape(64, 80).to("spyre")
+    y = torch.zeros(64, 80).to("spyre")
+    extension._limit_copy_programs(4)
+    try:
+        for i in range(12):
+            y[i].copy_(x[i + 1])
+        assert extension._copy_programs() <= 4
+        assert torch.equal(y[:12].cpu(), x[1:13].cpu())
+    finally:
+        extension._limit_copy_programs(4096)
