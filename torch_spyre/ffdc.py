@@ -63,12 +63,13 @@ _inside = threading.local()
 def report_failure(message):
     """Called by C++ before it raises an error of the compiler or the device: also those have a
     report that no Python of ours surrounds. An error that is raised again gets no second one."""
-    if getattr(_inside, "capture", 0) or message in _told or not enabled():
+    operation = _OPERATION.search(message)
+    key = message[operation.start() :] if operation else message  # before it: who was refused
+    if getattr(_inside, "capture", 0) or key in _told or not enabled():
         return
-    _told[message] = True
+    _told[key] = True
     while len(_told) > _KEPT:
         _told.popitem(last=False)
-    operation = _OPERATION.search(message)
     write_report(
         RuntimeError(message),
         kernel_name=operation[1] if operation else None,
