@@ -365,6 +365,12 @@ def test_tensors_of_two_devices():
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         torch.cat([x, torch.ones(4, dtype=torch.float16)])
     assert (x + torch.tensor(1.0)).cpu().tolist() == [2.0] * 4
+    index = torch.tensor([0, 2])
+    assert x[index].shape == (2,)  # as on other devices, the one place where the CPU may help
+    for call in (x.index_select, x.index_fill, x.index_add, x.gather):
+        rest = {"index_fill": (1.0,), "index_add": (x[:2],)}.get(call.__name__, ())
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            call(0, index, *rest)
 
 
 @pytest.fixture

@@ -417,3 +417,21 @@ def test_loading_tensor_by_tensor():
     assert torch.equal(model.weight.detach().cpu(), source["weight"])
     model.load_state_dict({name: value.to("spyre") for name, value in source.items()})
     assert torch.equal(model.bias.detach().cpu(), source["bias"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["memory_allocated", "set_device", "synchronize", "get_device_properties", "get_rng_state"],
+)
+def test_functions_of_the_device_refuse_other_devices(name):
+    with pytest.raises(ValueError, match="Expected a spyre device, but got: cpu"):
+        getattr(torch.spyre, name)("cpu")
+
+
+def test_device_contexts_of_nothing_leave_the_device():
+    with torch.spyre.device(1):
+        for context in (torch.spyre.device(None), torch.spyre.device(-1)):
+            with context:
+                assert torch.spyre.current_device() == 1
+        with torch.spyre.device_of(torch.ones(1)):
+            assert torch.spyre.current_device() == 1
