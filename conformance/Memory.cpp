@@ -35,6 +35,26 @@ TEST_F(Memory, LiveBuffersAreDisjointAndFreedMemoryComesBack) {
   EXPECT_EQ((*device->allocate(1000))->physicalAddress(), address);
 }
 
+TEST_F(Memory, FillsRepeatAStickAndKeepWhatIsMasked) {
+  constexpr uint64_t kSticks = 700; // more than one block of the default implementation
+  BufferRef buffer = *device->allocate(kSticks * 128);
+  StickFill fill;
+  fill.value.fill(0x5A);
+  fill.mask.fill(0xFF);
+  EXPECT_EQ(device->fillSticks(buffer, 0, kSticks, fill, nullptr).code(), 0);
+  fill.value.fill(0xC3);
+  std::fill(fill.mask.begin() + 2, fill.mask.end(), uint8_t(0));
+  EXPECT_EQ(device->fillSticks(buffer, 128, 2, fill, nullptr).code(), 0);
+  EXPECT_EQ(device->fillSticks(buffer, 128, 0, fill, nullptr).code(), 0);
+  EXPECT_EQ(device->fillSticks(buffer, 128, kSticks, fill, nullptr).code(), 6103);
+  std::vector<uint8_t> bytes(kSticks * 128);
+  EXPECT_EQ(device->copyToHost(buffer, 0, bytes.data(), bytes.size()).code(), 0);
+  for (uint64_t i = 0; traits().computes && i < bytes.size(); ++i) {
+    const bool isMasked = (i / 128 == 1 || i / 128 == 2) && i % 128 < 2;
+    ASSERT_EQ(bytes[i], isMasked ? 0xC3 : 0x5A) << "byte " << i;
+  }
+}
+
 // All regions but that of programs; the first lacks the stick at address 0.
 TEST_F(Memory, AllOfTheMemoryCanBeUsedAndNotMore) {
   const uint64_t segment = uint64_t(desc.segmentBytes);

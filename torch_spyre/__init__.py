@@ -5,7 +5,10 @@
 """
 
 import atexit
+import contextvars
 import os
+import threading
+import warnings
 
 from torch_spyre.constants import DEVICE_NAME
 
@@ -25,7 +28,7 @@ def _autoload():
 
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
     from torch_spyre import _C, amp, device_module, environment, logging, model_utils
-    from torch_spyre import serialization, tensor_patches
+    from torch_spyre import random, serialization, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
     from torch_spyre.ops import fallbacks, layers, recurrent
 
@@ -34,29 +37,78 @@ def _autoload():
         unsupported_dtype=[torch.float64, torch.complex64, torch.complex128, torch.uint8]
     )
     environment.warn_unknown()
-    _C.set_downcast_warning(environment.get("TORCH_SPYRE_DOWNCAST_WARN"))
-    logging.configure()
+    downcast = environment.get_at_import("TORCH_SPYRE_DOWNCAST_WARN")
+    _C.set_downcast_warning(downcast is True)
+    debug = os.environ.get("TORCH_SPYRE_DEBUG", "").lower() in environment.TRUE
+    _C._set_downcast_check(downcast == "error" or (debug and downcast is True))
+    try:
+        logging.configure()
+    except (OSError, ValueError) as error:  # torch must stay usable
+        warnings.warn(f"the logs of torch_spyre are as by default: {error}", stacklevel=2)
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
+    if environment.get_at_import("TORCH_SPYRE_FFDC"):
+        _C._set_failure_hook(_report_failure)
     _C._set_trace_hook(_trace_eager)
     _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
     recurrent.install()
     layers.install()
     tensor_patches.install()
     serialization.install()
+    random.install()
     amp.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()
     atexit.register(_C._shut_down)  # before the interpreter goes: workers must not outlive it
 
 
+def _report_failure(message):
+    from torch_spyre import ffdc
+
+    ffdc.report_failure(message)
+
+
 def _trace_eager(*call):
+    return _unobserved(_traced, *call)
+
+
+def _traced(*call):
     from torch_spyre.ops import tracing
 
     return tracing.trace(*call)
 
 
+def _unobserved(function, *arguments):
+    """While torch's profiler runs: in a thread of its own, which it does not follow. What the
+    compiler does in Python is no part of the user's program, and modules imported under
+    ``with_stack=True`` leave names in the profile that cannot be read."""
+    import torch
+
+    if not torch.autograd._profiler_enabled():
+        return function(*arguments)
+    outcome = []
+    context = contextvars.copy_context()
+
+    def run():
+        try:
+            outcome.append((context.run(function, *arguments), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result
+
+
 def _eager_settings():
+    return _unobserved(_settings)
+
+
+def _settings():
     from torch_spyre._inductor import settings
 
     return settings.eager()

@@ -67,6 +67,8 @@ def _index(device):
     if isinstance(device, int):
         return device
     device = torch.device(device)
+    if device.type != DEVICE_NAME:
+        raise ValueError(f"Expected a {DEVICE_NAME} device, but got: {device}")
     return _C.current_device() if device.index is None else device.index
 
 
@@ -137,15 +139,17 @@ def synchronize(device=None):
 
 
 class device:
-    """Context manager that makes a device current."""
+    """Context manager that makes a device current; None and negative numbers leave it as it is."""
 
     def __init__(self, device):
-        self.index = _check_device(device)
+        is_none = device is None or (isinstance(device, int) and device < 0)
+        self.index = None if is_none else _check_device(device)
         self.previous = None
 
     def __enter__(self):
         self.previous = _C.current_device()
-        _C.set_device(self.index)
+        if self.index is not None:
+            _C.set_device(self.index)
 
     def __exit__(self, *_exception):
         _C.set_device(self.previous)

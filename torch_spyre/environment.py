@@ -13,7 +13,7 @@ FALSE = ("0", "false", "off", "no")
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """``kind`` is "flag", "number", "text", or a tuple of the allowed words."""
+    """``kind`` is "flag", "flag or error", "number", "text", or a tuple of the allowed words."""
 
     name: str
     default: object
@@ -41,7 +41,12 @@ _DEVICE = [
         "what an operation without a device kernel does",
         ("warn", "error", "silent"),
     ),
-    Variable("TORCH_SPYRE_DOWNCAST_WARN", True, "warning when int64 becomes 32 bits", "flag"),
+    Variable(
+        "TORCH_SPYRE_DOWNCAST_WARN",
+        True,
+        "warning when int64 becomes 32 bits; error: values that do not fit are refused",
+        "flag or error",
+    ),
 ]
 _LOGS = [
     Variable("TORCH_SPYRE_DEBUG", False, "all logs at DEBUG", "flag"),
@@ -75,7 +80,19 @@ _COMPILER = [
     Variable("SPYRE_CACHE_LIMIT_MB", 1024, "its size", "number", 1, 1 << 20),
     Variable("SPYRE_PASS_PLUGINS", "", "libraries with MLIR passes"),
 ]
-VARIABLES = {variable.name: variable for variable in (*_DEVICE, *_LOGS, *_COMPILER)}
+# Of the existing plug-in and its libraries: accepted, because scripts set them, and without effect.
+_COMPATIBLE = [
+    Variable("DUMP_SPYRE_CODE", "", "no effect: programs are always SpyreCode"),
+    Variable("TORCH_SPYRE_ALLOC_DEBUG", "", "no effect: TORCH_SPYRE_DEBUG logs allocations"),
+    Variable("TORCH_SPYRE_DISABLE_AUTO_PIN", "", "no effect: nothing is pinned unasked"),
+    Variable("TORCH_SPYRE_NUM_HOST_COMPUTE_STREAMS", "", "no effect: one worker per card"),
+    Variable("TORCH_SPYRE_DIST_ENFORCE_WAIT", "", "no effect: no compiled collectives"),
+    Variable("TORCH_SPYRE_DIST_SKIP_WAIT", "", "no effect: no compiled collectives"),
+    Variable("TORCH_SPYRE_NATIVE_PACKER", "", "no effect: there is one packer"),
+]
+VARIABLES = {
+    variable.name: variable for variable in (*_DEVICE, *_LOGS, *_COMPILER, *_COMPATIBLE)
+}
 _OWN_PREFIX = "TORCH_SPYRE_"
 
 
@@ -119,11 +136,26 @@ def get(name, environment=os.environ):
     variable = VARIABLES[name]
     if variable.kind == "flag":
         return flag(name, variable.default, environment)
+    if variable.kind == "flag or error":
+        text = environment.get(name) or ""
+        return "error" if text.lower() == "error" else flag(name, variable.default, environment)
     if variable.kind == "number":
         return number(name, variable.default, variable.low, variable.high, environment)
     if isinstance(variable.kind, tuple):
         return word(name, variable.default, variable.kind, environment)
     return environment.get(name) or variable.default
+
+
+def get_at_import(name):
+    """Like :func:`get`; a value that does not fit is a warning, because nobody can use torch at all
+    when its import fails. The default holds then."""
+    try:
+        return get(name)
+    except ValueError as error:
+        import warnings
+
+        warnings.warn(f"{error}; {VARIABLES[name].default!r} is used", stacklevel=2)
+        return VARIABLES[name].default
 
 
 def effective(environment=os.environ):

@@ -102,6 +102,10 @@ def _moved(program):
 
     moved = copy.copy(program)
     moved._graph_module = copy.deepcopy(program.graph_module)
+    # Copying a graph renames what Python has a name for (an argument called "input"); the signature
+    # speaks of the nodes by name.
+    for node, original in zip(moved._graph_module.graph.nodes, program.graph.nodes):
+        node.name, node.target = original.name, original.target
     moved._state_dict = dict(program.state_dict)
     moved._constants = dict(program.constants)
     return move_to_device_pass(moved, f"{DEVICE_NAME}:{torch.spyre.current_device()}")
@@ -114,7 +118,12 @@ def _with_mutations(program):
     signature = program.graph_signature
     names = {spec.target: spec.arg.name for spec in signature.input_specs if spec.target}
     graph = copy.deepcopy(program.graph)
-    placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
+    # By the names of the signature: copies of nodes may have others.
+    placeholders = {
+        original.name: node
+        for original, node in zip(program.graph.nodes, graph.nodes)
+        if node.op == "placeholder"
+    }
     output = next(node for node in graph.nodes if node.op == "output")
     results = []
     for spec, value in zip(signature.output_specs, output.args[0]):

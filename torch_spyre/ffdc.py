@@ -1,6 +1,7 @@
 """First failure data capture: with TORCH_SPYRE_FFDC=1 each failure of a compilation or launch leaves one
 JSON report. Writing it never hides the failure itself."""
 
+import collections
 import contextlib
 import datetime
 import json
@@ -8,6 +9,7 @@ import os
 import re
 import stat
 import tempfile
+import threading
 import traceback
 
 from torch_spyre import environment
@@ -18,6 +20,7 @@ _MOST_PATHS = 20
 _MOST_PER_PATTERN = 5
 _PATTERNS = ("bundle.mlir", "spyrecode.json", "sdsc_*.json", "model.json")
 _NAME = re.compile(r"ffdc_([a-z_]+)_(\d{8}T\d{6})_(\d{6})_(\d+)\.json")
+_OPERATION = re.compile(r"operation '([^']+)'")
 _CODE = re.compile(r"SPYRE-E(\d{4})")
 _SEEN = "_spyre_ffdc_report"
 
@@ -48,14 +51,37 @@ def category_of(error):
     if found is None:
         return "unknown"
     layer = int(found[1]) // 1000
-    if layer == 6:
+    if layer in (6, 7):
         return "runtime_launch"
     return "compile_frontend" if layer in (1, 2) else "compile_backend"
+
+
+_told = collections.OrderedDict()  # messages report_failure wrote about, newest last
+_inside = threading.local()
+
+
+def report_failure(message):
+    """Called by C++ before it raises an error of the compiler or the device: also those have a
+    report that no Python of ours surrounds. An error that is raised again gets no second one."""
+    operation = _OPERATION.search(message)
+    key = message[operation.start() :] if operation else message  # before it: who was refused
+    if getattr(_inside, "capture", 0) or key in _told or not enabled():
+        return
+    _told[key] = True
+    while len(_told) > _KEPT:
+        _told.popitem(last=False)
+    write_report(
+        RuntimeError(message),
+        kernel_name=operation[1] if operation else None,
+        stack=traceback.extract_stack()[:-2],
+    )
 
 
 @contextlib.contextmanager
 def capture(kernel_name=None, code_dir=None):
     """Reports an exception that leaves the block, once per chain of exceptions."""
+    depth = getattr(_inside, "capture", 0)
+    _inside.capture = depth + 1
     try:
         yield
     except Exception as error:
@@ -64,6 +90,8 @@ def capture(kernel_name=None, code_dir=None):
                 path = write_report(error, kernel_name=kernel_name, code_dir=code_dir)
                 setattr(error, _SEEN, path)
         raise
+    finally:
+        _inside.capture = depth
 
 
 def _already_reported(error):
@@ -74,7 +102,7 @@ def _already_reported(error):
     return False
 
 
-def write_report(error, *, kernel_name=None, code_dir=None, output_dir=None):
+def write_report(error, *, kernel_name=None, code_dir=None, output_dir=None, stack=None):
     """Writes the report and returns its path."""
     directory = output_dir or default_directory()
     os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -82,7 +110,7 @@ def write_report(error, *, kernel_name=None, code_dir=None, output_dir=None):
     now = datetime.datetime.now(datetime.timezone.utc)
     name = f"ffdc_{category}_{now:%Y%m%dT%H%M%S}_{now:%f}_{os.getpid()}.json"
     path = os.path.join(directory, name)
-    report = _report(error, category, now, kernel_name, code_dir)
+    report = _report(error, category, now, kernel_name, code_dir, stack)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as file:
         json.dump(report, file, indent=1, default=str)
@@ -90,7 +118,7 @@ def write_report(error, *, kernel_name=None, code_dir=None, output_dir=None):
     return path
 
 
-def _report(error, category, now, kernel_name, code_dir):
+def _report(error, category, now, kernel_name, code_dir, stack=None):
     problems = []
 
     def section(function, *arguments):
@@ -102,7 +130,7 @@ def _report(error, category, now, kernel_name, code_dir):
 
     report = {
         "metadata": section(_metadata, now),
-        "failure": section(_failure, error, category),
+        "failure": section(_failure, error, category, stack),
         "artifacts": {"paths": section(_artifacts, code_dir)},
         "environment": section(_environment),
         "runtime": {"kernel_name": kernel_name, "code_dir": code_dir},
@@ -131,8 +159,9 @@ def _metadata(now):
     }
 
 
-def _failure(error, category):
-    frames = traceback.extract_tb(error.__traceback__)
+def _failure(error, category, stack):
+    """``stack`` is that of an error which C++ is about to raise."""
+    frames = traceback.extract_tb(error.__traceback__) if stack is None else stack
     last = frames[-1] if frames else None
     return {
         "category": category,
@@ -140,7 +169,7 @@ def _failure(error, category):
         "message": str(error),
         "file": last and last.filename,
         "lineno": last and last.lineno,
-        "traceback": traceback.format_exception(error),
+        "traceback": traceback.format_list(stack or []) + traceback.format_exception(error),
     }
 
 

@@ -8,6 +8,7 @@ import functools
 import threading
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from torch_spyre import _C
 from torch_spyre.constants import DEVICE_NAME
@@ -54,7 +55,8 @@ def load_model_to_spyre(model, dtype=None, device=None):
     weights = {
         id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Linear)
     }
-    everything = [*model.parameters(), *model.buffers()]
+    lazy = [t for t in (*model.parameters(), *model.buffers()) if is_lazy(t)]
+    everything = [t for t in (*model.parameters(), *model.buffers()) if not is_lazy(t)]
     for tensor in everything:
         _checked_dtype(tensor, dtype)  # all of it before the first one moves
     device = _target(device)
@@ -63,11 +65,36 @@ def load_model_to_spyre(model, dtype=None, device=None):
             if not _is_done(tensor, dtype, device):
                 moved = _moved(tensor, dtype, id(tensor) in weights, device)
                 if isinstance(tensor, torch.nn.Parameter):
-                    moved = torch.nn.Parameter(moved, tensor.requires_grad)
+                    moved = _as_parameter(moved, tensor)
                     if tensor.grad is not None:
                         moved.grad = _moved(tensor.grad, dtype, id(tensor) in weights, device)
                 _put(model, tensor, moved)
+        for tensor in lazy:
+            target = tensor.dtype if dtype is None else dtype
+            made = type(tensor)(tensor.requires_grad, device=device, dtype=target)
+            _replace(model, tensor, made)
+        _apply_overrides(model, dtype, device)
     return model
+
+
+def _as_parameter(moved, tensor):
+    """A parameter like ``tensor``: its class, its attributes and its hooks."""
+    moved = torch.Tensor._make_subclass(type(tensor), moved, tensor.requires_grad)
+    moved.__dict__.update(tensor.__dict__)
+    moved._backward_hooks = tensor._backward_hooks
+    moved._post_accumulate_grad_hooks = tensor._post_accumulate_grad_hooks
+    return moved
+
+
+def _apply_overrides(model, dtype, device):
+    """Modules with an ``_apply`` of their own hold more than parameters and buffers."""
+
+    def convert(tensor):
+        return tensor.to(device, dtype if tensor.is_floating_point() else None)
+
+    for module in model.modules():
+        if type(module)._apply is not torch.nn.Module._apply:
+            module._apply(convert)
 
 
 def _put(model, tensor, moved):
@@ -76,10 +103,14 @@ def _put(model, tensor, moved):
     try:
         torch.utils.swap_tensors(tensor, moved)
     except RuntimeError:
-        for module in model.modules():
-            for table in (module._parameters, module._buffers):
-                for name in [name for name, held in table.items() if held is tensor]:
-                    table[name] = moved
+        _replace(model, tensor, moved)
+
+
+def _replace(model, tensor, other):
+    for module in model.modules():
+        for table in (module._parameters, module._buffers):
+            for name in [name for name, held in table.items() if held is tensor]:
+                table[name] = other
 
 
 def patch_module_to_for_spyre():
@@ -104,11 +135,11 @@ def patch_module_to_for_spyre():
     to._spyre_patched = True
     torch.nn.Module.to = to
     torch.nn.Module.spyre = spyre
-    torch.nn.Module._apply = _keep_ties(torch.nn.Module._apply)
+    torch.nn.Module._apply = _keep_parameters(torch.nn.Module._apply)
 
 
 def _places(model):
-    """Parameter -> where it is, of parameters in several places, if the model is on the device."""
+    """Parameters with where they are, if the model is on the device."""
     places = {}
     on_device = False
     for module in model.modules():
@@ -116,11 +147,28 @@ def _places(model):
             if parameter is not None:
                 on_device |= parameter.device.type == DEVICE_NAME
                 places.setdefault(parameter, []).append((module, name))
-    return [spots for spots in places.values() if len(spots) > 1] if on_device else []
+    return list(places.items()) if on_device else []
 
 
-def _keep_ties(original):
-    """Between this device and another torch makes a parameter anew in each place that has it."""
+def _keep_identity(parameter, places):
+    """``parameter`` in its places again, with the contents torch made another one for."""
+    (first, key), *_ = places
+    made = first._parameters[key]
+    if made is parameter or made is None:
+        return
+    moved = _as_parameter(made.detach(), parameter)
+    moved.grad = made.grad
+    try:
+        torch.utils.swap_tensors(parameter, moved)
+    except RuntimeError:  # a computation holds it
+        parameter = moved
+    for module, name in places:
+        module._parameters[name] = parameter
+
+
+def _keep_parameters(original):
+    """Between this device and another torch makes a parameter anew in each place that has it;
+    optimisers, ties, attributes and hooks belong to the old one."""
     active = threading.local()
 
     @functools.wraps(original)
@@ -129,13 +177,12 @@ def _keep_ties(original):
             return original(self, fn, recurse)
         active.inside = True
         try:
-            tied = _places(self)
+            kept = _places(self)
             result = original(self, fn, recurse)
         finally:
             active.inside = False
-        for (first, key), *others in tied:
-            for module, name in others:
-                module._parameters[name] = first._parameters[key]
+        for parameter, places in kept:
+            _keep_identity(parameter, places)
         return result
 
     return _apply

@@ -3,6 +3,8 @@
 For the same seed the values are those of the CPU's generator, whatever the CPU's own stream does.
 """
 
+import copyreg
+
 import torch
 
 from torch_spyre import _C
@@ -15,6 +17,24 @@ def _index(device):
     from torch_spyre import device_module
 
     return device_module._check_device(device)
+
+
+def _rebuild_generator(device, state):
+    generator = torch.Generator(device)
+    generator.set_state(state)
+    return generator
+
+
+def _reduce_generator(generator):
+    """torch's own reduction asks every generator but the CPU's for an offset, which ours has not."""
+    if generator.device.type != DEVICE_NAME:
+        return generator.__reduce__()
+    return _rebuild_generator, (generator.device, generator.get_state())
+
+
+def install():
+    """Pickle and copy.deepcopy of generators."""
+    copyreg.pickle(torch._C.Generator, _reduce_generator)
 
 
 def manual_seed(seed, device=None):

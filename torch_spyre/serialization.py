@@ -134,11 +134,16 @@ def install():
         _wrapped(storage, name, lambda self, *_a, _what=what, **_k: _refuse(_what))
     _wrapped(storage, "cpu", _C._storage_to_host)
     _wrapped(storage, "clone", _C._storage_clone)
+    _wrapped(storage, "is_pinned", lambda self, device=None: False)
     _wrapped(storage, "__repr__", _text)
     _wrapped(storage, "__reduce__", _reduce)
     _wrapped(torch.storage.TypedStorage, "__repr__", _typed_text)
+    _wrapped(torch.storage.TypedStorage, "__str__", _typed_text)
     _wrapped(torch.storage.TypedStorage, "__reduce__", _reduce)
     _wrapped(torch.storage.TypedStorage, "tolist", lambda self: _refuse(_BYTES))
     _patch_copy(storage)
     _patch_dlpack()
     torch.serialization.register_package(_PRIORITY, _tag, _restore)
+    torch.serialization.add_safe_globals(
+        [_C.SpyreTensorLayout, _C.DataFormats, _C.ElementArrangement]
+    )

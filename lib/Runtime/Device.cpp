@@ -107,6 +107,14 @@ Status Device::copySticksToHost(const BufferRef &buffer, uint64_t offset, void *
   });
 }
 
+Status Device::fillSticks(const BufferRef &buffer, uint64_t offset, uint64_t sticks,
+                          const StickFill &fill, const uint64_t *padding) {
+  constexpr uint64_t kStickBytes = sizeof(fill.value);
+  return copy(
+      "fill", buffer, offset, fill.value.data(), sticks * kStickBytes,
+      [&](uint64_t address) { return state->driver->fillSticks(address, sticks, fill, padding); });
+}
+
 Status Device::copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t bytes) {
   SPYRE_RETURN_IF_ERROR(check(from, "copy on device"));
   SPYRE_RETURN_IF_ERROR(check(to, "copy on device"));

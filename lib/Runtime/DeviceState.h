@@ -10,11 +10,11 @@
 #include "spyre/Runtime/Device.h"
 
 #include "CachingAllocator.h"
+#include "FairSharedMutex.h"
 
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <shared_mutex>
 
 namespace spyre::runtime {
 
@@ -42,7 +42,7 @@ struct Device::State {
   Status outOfMemory(const MemoryRequest &request);
 
   std::unique_ptr<Driver> driver;
-  mutable std::shared_mutex driverMutex;
+  mutable FairSharedMutex driverMutex;
 
   mutable std::mutex memoryMutex;
   CachingAllocator allocator;

@@ -117,6 +117,23 @@ Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layou
   return layout::unpackPieces(read, layout, matchStride, host, &device.threadPool());
 }
 
+Status fillTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                  const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
+                  const std::vector<FillRun> &runs) {
+  SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
+  Device &device = buffer->device();
+  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
+                         PaddingMasks::make(device, layout, size, matchStride));
+  MovedBytes moved(device);
+  for (const FillRun &run : runs) {
+    const int64_t offset = run.firstStick * kStickBytes;
+    moved.add(run.sticks * kStickBytes);
+    SPYRE_RETURN_IF_ERROR(device.fillSticks(buffer, uint64_t(offset), uint64_t(run.sticks),
+                                            run.fill, padding.at(offset)));
+  }
+  return Status::success();
+}
+
 Status uploadTensor(const BufferRef &buffer, const spec::TensorDesc &desc,
                     const layout::HostTensorRef &host) {
   SPYRE_RETURN_IF_ERROR(checkTensor(desc, host));

@@ -365,6 +365,12 @@ def test_tensors_of_two_devices():
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         torch.cat([x, torch.ones(4, dtype=torch.float16)])
     assert (x + torch.tensor(1.0)).cpu().tolist() == [2.0] * 4
+    index = torch.tensor([0, 2])
+    assert x[index].shape == (2,)  # as on other devices, the one place where the CPU may help
+    for call in (x.index_select, x.index_fill, x.index_add, x.gather):
+        rest = {"index_fill": (1.0,), "index_add": (x[:2],)}.get(call.__name__, ())
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            call(0, index, *rest)
 
 
 @pytest.fixture
@@ -515,3 +521,18 @@ def test_warnings_are_given_once_per_line():
             torch.sort(x)
         torch.sort(x)
     assert len(caught) == 2
+
+
+def test_programs_of_copies_are_limited():
+    import torch_spyre._C as extension
+
+    x = torch.arange(64 * 80, dtype=torch.float32).reshape(64, 80).to("spyre")
+    y = torch.zeros(64, 80).to("spyre")
+    extension._limit_copy_programs(4)
+    try:
+        for i in range(12):
+            y[i].copy_(x[i + 1])
+        assert extension._copy_programs() <= 4
+        assert torch.equal(y[:12].cpu(), x[1:13].cpu())
+    finally:
+        extension._limit_copy_programs(4096)

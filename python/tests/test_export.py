@@ -160,3 +160,26 @@ def test_what_computes_nothing_is_not_saved(tmp_path):
     assert torch.equal(compiled(x).cpu(), x.cpu())
     with pytest.raises(ValueError, match="SPYRE-E6520"):
         compiled.save(tmp_path)
+
+
+class Named(nn.Module):
+    """Arguments and a buffer with names that Python itself uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("sum", torch.zeros(3))
+
+    def forward(self, input, len):
+        input.add_(1)
+        self.sum.add_(len)
+        return input * 2 + self.sum
+
+
+def test_names_of_arguments_that_python_has(on_device):
+    given = [torch.full((2, 3), 0.5, dtype=torch.float16), torch.ones(3, dtype=torch.float16)]
+    compiled = torch_spyre.compile_exported(torch.export.export(Named().half(), tuple(given)))
+    device = [x.to("spyre") for x in given]
+    with on_device():
+        result = compiled(*device)
+    assert torch.equal(result.cpu(), torch.full((2, 3), 4.0, dtype=torch.float16))
+    assert torch.equal(device[0].cpu(), torch.full((2, 3), 1.5, dtype=torch.float16))

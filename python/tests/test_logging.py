@@ -149,9 +149,47 @@ def test_failures_leave_a_report(tmp_path, monkeypatch):
     assert "runtime.code_dir" in report["collector"]["missing_fields"]
 
 
+def test_failures_of_eager_operations_and_copies_leave_a_report(tmp_path, python):
+    code = """
+import glob, json, torch, torch_spyre._C as C
+x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
+torch.spyre.synchronize()
+
+def fails(function, kind, text):
+    known = set(glob.glob("**/ffdc_*.json", recursive=True))
+    C._inject_fault(0, kind)
+    for _ in range(2):  # the second time the stream repeats the same error
+        try:
+            function()
+            torch.spyre.synchronize()
+        except RuntimeError as error:
+            assert text in str(error), error
+    (path,) = set(glob.glob("**/ffdc_*.json", recursive=True)) - known
+    return json.load(open(path))
+
+report = fails(lambda: x + x, "page_fault_store", "SPYRE-E6150")
+assert report["runtime"]["kernel_name"] == "aten.add.Tensor"
+assert report["failure"]["category"] == "runtime_launch"
+assert any("fails" in line for line in report["failure"]["traceback"])
+torch.spyre.reset_device()
+x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
+assert "SPYRE-E6153" in fails(x.cpu, "dma_crc", "SPYRE-E6153")["failure"]["message"]
+known = len(glob.glob("**/ffdc_*.json", recursive=True))
+try:  # what users give is no failure
+    x + torch.ones(64, 64, device="spyre:1", dtype=torch.float16)
+except RuntimeError:
+    pass
+assert len(glob.glob("**/ffdc_*.json", recursive=True)) == known
+"""
+    python(
+        code, cwd=tmp_path, env={"TORCH_SPYRE_FFDC": "1", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    )
+
+
 @pytest.mark.parametrize(
     "text, category",
     [
+        ("SPYRE-E7002: x", "runtime_launch"),
         ("SPYRE-E1006: x", "compile_frontend"),
         ("SPYRE-E2008: x", "compile_frontend"),
         ("SPYRE-E3001: x", "compile_backend"),

@@ -195,3 +195,27 @@ def test_each_device_has_a_generator():
     assert torch.equal(torch.spyre.get_rng_state(0), state)
     generator = torch.Generator("spyre:1")
     assert generator.device == torch.device("spyre:1")
+
+
+def test_generators_are_copied_and_pickled():
+    import copy
+    import pickle
+
+    generator = torch.Generator("spyre:1")
+    generator.manual_seed(3)
+    torch.randn(3, device="spyre:1", generator=generator)
+    for twin in (copy.deepcopy(generator), pickle.loads(pickle.dumps(generator))):
+        assert twin.device == generator.device and twin.initial_seed() == 3
+        one = torch.randn(7, device="spyre:1", generator=twin)
+        generator_state = generator.get_state()
+        assert torch.equal(one, torch.randn(7, device="spyre:1", generator=generator))
+        generator.set_state(generator_state)
+    twin = pickle.loads(pickle.dumps(torch.Generator().manual_seed(7)))
+    assert twin.device.type == "cpu" and twin.initial_seed() == 7
+
+
+def test_a_generator_of_the_device_is_none_for_cpu_tensors():
+    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator"):
+        torch.randn(3, generator=torch.Generator("spyre"))
+    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator"):
+        torch.ones(3).uniform_(generator=torch.Generator("spyre"))

@@ -278,3 +278,18 @@ def test_files_between_cards():
     model = torch.nn.Linear(65, 3).to("spyre:1")
     assert model.weight.device == torch.device("spyre:1") == model.spyre(1).bias.device
     same_values(model.to("spyre:0").weight, model.cpu().weight)
+
+
+def test_layouts_are_loaded_with_weights_only():
+    layout = torch.ones(2, 3, device="spyre").device_tensor_layout()
+    buffer = io.BytesIO()
+    torch.save({"layout": layout}, buffer)
+    buffer.seek(0)
+    assert torch.load(buffer) == {"layout": layout}
+
+
+def test_storages_can_be_looked_at():
+    storage = torch.ones(3, device="spyre").untyped_storage()
+    assert not storage.is_pinned() and "spyre:0" in str(storage)
+    typed = torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
+    assert "float32" in str(typed) and "spyre:0" in repr(typed)

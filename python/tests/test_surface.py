@@ -251,8 +251,25 @@ def test_misspelt_variables_get_the_nearest_name(python):
     done = python("import torch", env={"TORCH_SPYRE_DEBGU": "1"}, check=False)
     assert done.returncode == 0
     assert "TORCH_SPYRE_DEBGU" in done.stderr and "did you mean TORCH_SPYRE_DEBUG?" in done.stderr
-    done = python("import torch", env={"TORCH_SPYRE_DOWNCAST_WARN": "perhaps"}, check=False)
-    assert done.returncode != 0 and "SPYRE-E6508" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "env, text",
+    [
+        ({"TORCH_SPYRE_DOWNCAST_WARN": "perhaps"}, "SPYRE-E6508"),
+        ({"TORCH_SPYRE_DEBUG": "perhaps"}, "SPYRE-E6508"),
+        ({"TORCH_SPYRE_DEBUG": "1", "SPYRE_LOG_FILE": "/nowhere/log"}, "/nowhere/log"),
+        ({"SPYRE_INDUCTOR_LOG": "1", "SPYRE_INDUCTOR_LOG_LEVEL": "loud"}, "SPYRE-E6508"),
+    ],
+)
+def test_torch_can_be_imported_whatever_the_variables_say(python, env, text):
+    done = python("import torch; print(torch.ones(2).sum().item())", env=env, check=False)
+    assert (done.returncode, done.stdout) == (0, "2.0\n") and text in done.stderr, done.stderr
+
+
+def test_variables_of_the_existing_plug_in_are_accepted(python):
+    done = python("import torch", env={"TORCH_SPYRE_DISABLE_AUTO_PIN": "1"}, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_accelerator_functions():
@@ -400,3 +417,21 @@ def test_loading_tensor_by_tensor():
     assert torch.equal(model.weight.detach().cpu(), source["weight"])
     model.load_state_dict({name: value.to("spyre") for name, value in source.items()})
     assert torch.equal(model.bias.detach().cpu(), source["bias"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["memory_allocated", "set_device", "synchronize", "get_device_properties", "get_rng_state"],
+)
+def test_functions_of_the_device_refuse_other_devices(name):
+    with pytest.raises(ValueError, match="Expected a spyre device, but got: cpu"):
+        getattr(torch.spyre, name)("cpu")
+
+
+def test_device_contexts_of_nothing_leave_the_device():
+    with torch.spyre.device(1):
+        for context in (torch.spyre.device(None), torch.spyre.device(-1)):
+            with context:
+                assert torch.spyre.current_device() == 1
+        with torch.spyre.device_of(torch.ones(1)):
+            assert torch.spyre.current_device() == 1

@@ -4,6 +4,7 @@
 #include "spyre/Base/Log.h"
 #include "spyre/Runtime/TensorTransfer.h"
 
+#include "ATen/ops/aminmax.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "ATen/record_function.h"
@@ -17,6 +18,7 @@
 #include "fmt/ranges.h"
 
 #include <atomic>
+#include <limits>
 
 namespace spyre::plugin {
 
@@ -26,6 +28,7 @@ using numerics::HostType;
 namespace {
 
 std::atomic<bool> warnOnDowncast{true};
+std::atomic<bool> checkOnDowncast{false};
 
 layout::HostTensorRef hostRef(const at::Tensor &host, HostType type) {
   layout::HostTensorRef ref;
@@ -109,18 +112,34 @@ void storeRawImage(const at::Tensor &tensor, const at::Tensor &image) {
   upload(hostRef(whole, raw.host), tensor, rawLayout(geometry, raw), keep(image), Wait::No);
 }
 
-/// Every element of the storage belongs to the tensor, once.
+bool isDl16Value(c10::ScalarType type) {
+  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
+}
+
+/// int64 values that leave for the device.
+void checkDowncast(const at::Tensor &host) {
+  if (!checkOnDowncast || host.scalar_type() != c10::ScalarType::Long || host.numel() == 0) {
+    return;
+  }
+  const auto [low, high] = at::aminmax(host);
+  const auto smallest = low.item<int64_t>(), largest = high.item<int64_t>();
+  if (smallest < std::numeric_limits<int32_t>::min() ||
+      largest > std::numeric_limits<int32_t>::max()) {
+    raise(
+        error<6130>("int64 values from {} to {} do not fit the device's 32-bit integers; keep them "
+                    "on the CPU, or unset TORCH_SPYRE_DOWNCAST_WARN and TORCH_SPYRE_DEBUG to let "
+                    "them wrap",
+                    smallest, largest));
+  }
+}
+
+} // namespace
+
 bool coversStorage(const at::Tensor &tensor) {
   const StorageGeometry &geometry = geometryOf(tensor);
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          tensor.numel() == hostExtent(geometry.size, geometry.stride);
 }
-
-bool isDl16Value(c10::ScalarType type) {
-  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
-}
-
-} // namespace
 
 void warnAboutDowncast() {
   static std::atomic<bool> warned{false};
@@ -143,10 +162,22 @@ at::Tensor bitsOfValues(const at::Tensor &host, c10::ScalarType type, DataFormat
     return bits;
   }
   at::Tensor values = host.to(type).contiguous();
+  checkDowncast(values);
   numerics::convertHostToDevice(requireHostType(type), values.const_data_ptr(), bits.data_ptr(),
                                 bits.numel());
   return bits;
 }
+
+} // namespace
+
+at::Tensor deviceBits(const at::Tensor &host, const at::Tensor &tensor) {
+  if (host.scalar_type() == c10::ScalarType::Long) {
+    warnAboutDowncast();
+  }
+  return bitsOfValues(host, tensor.scalar_type(), geometryOf(tensor).layout.format);
+}
+
+namespace {
 
 /// Values of device bits as \p target, without a detour over fp16 when target is wider.
 at::Tensor valuesOfBits(const at::Tensor &bits, c10::ScalarType type, DataFormat format,
@@ -214,6 +245,7 @@ void copyToDevice(const at::Tensor &host, const at::Tensor &tensor, bool nonBloc
   }
   if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
       geometry.layout.format == numerics::deviceFormat(type)) {
+    checkDowncast(host);
     at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
     // Pageable memory may be changed as soon as the call returns: the device reads a copy.
     if (nonBlocking && source.is_same(host) && !host.is_pinned()) {
@@ -310,5 +342,6 @@ at::Tensor toHost(const at::Tensor &tensor) {
 
 bool downcastWarning() { return warnOnDowncast; }
 void setDowncastWarning(bool enabled) { warnOnDowncast = enabled; }
+void setDowncastCheck(bool enabled) { checkOnDowncast = enabled; }
 
 } // namespace spyre::plugin

@@ -15,6 +15,11 @@ inline bool isSpyre(const at::Tensor &tensor) {
   return tensor.device().type() == c10::DeviceType::PrivateUse1;
 }
 
+/// Every element of the storage belongs to the tensor, once.
+bool coversStorage(const at::Tensor &tensor);
+
+/// Device bits of host values as an element of \p tensor has them, in its own rounding.
+at::Tensor deviceBits(const at::Tensor &host, const at::Tensor &tensor);
 /// Device bits of every element of the storage, flat, in an integer type of the element's width.
 at::Tensor rawImage(const at::Tensor &tensor);
 /// Writes bits of the tensor's elements; other elements of the storage stay as they are.
@@ -43,6 +48,8 @@ at::Tensor toHost(const at::Tensor &tensor);
 /// Whether the first int64 that is sent to the device, where integers have 32 bits, gets a warning.
 bool downcastWarning();
 void setDowncastWarning(bool enabled);
+/// Whether values that 32 bits cannot hold are an error (E6130) instead; costs a look at each.
+void setDowncastCheck(bool enabled);
 /// Gives it, once per process.
 void warnAboutDowncast();
 

@@ -13,16 +13,34 @@
 #include "Views.h"
 #include "c10/core/DeviceGuard.h"
 
+#include <deque>
 #include <shared_mutex>
 
 namespace spyre::plugin {
 
 namespace {
 
-/// Null programs are refusals.
+/// Null programs are refusals. Programs lie in device memory, and every offset of a view is one:
+/// the oldest go when there are too many.
 struct Cache {
   std::shared_mutex mutex;
   KeyMap<Program> programs;
+  std::deque<std::vector<uint64_t>> order;
+  size_t limit = 4096;
+
+  /// With the lock held alone.
+  Program remember(KeyRef key, Program program) {
+    const auto [found, isNew] = programs.emplace(key.vec(), std::move(program));
+    Program kept = found->second;
+    if (isNew) {
+      order.push_back(key.vec());
+    }
+    while (order.size() > limit) {
+      programs.erase(order.front());
+      order.pop_front();
+    }
+    return kept;
+  }
 };
 
 Cache &cache() {
@@ -105,7 +123,7 @@ Program programFor(const at::Tensor &from, const at::Tensor &to) {
   const c10::DeviceGuard guard(to.device());
   Program program = compileCopy(from, to);
   std::unique_lock<std::shared_mutex> lock(cache().mutex);
-  return cache().programs.emplace(key.vec(), std::move(program)).first->second;
+  return cache().remember(key, std::move(program));
 }
 
 } // namespace
@@ -124,6 +142,16 @@ bool copyByProgram(const at::Tensor &from, const at::Tensor &to) {
   }
   runOnBuffers(program, inputs, {});
   return true;
+}
+
+size_t copyProgramCount() {
+  std::shared_lock<std::shared_mutex> lock(cache().mutex);
+  return cache().programs.size();
+}
+
+void limitCopyPrograms(size_t most) {
+  std::unique_lock<std::shared_mutex> lock(cache().mutex);
+  cache().limit = std::max<size_t>(most, 1);
 }
 
 } // namespace spyre::plugin

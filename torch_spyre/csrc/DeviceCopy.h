@@ -13,4 +13,8 @@ namespace spyre::plugin {
 /// is no program for it; nothing has happened then.
 bool copyByProgram(const at::Tensor &from, const at::Tensor &to);
 
+/// Programs kept, and how many may be.
+size_t copyProgramCount();
+void limitCopyPrograms(size_t most);
+
 } // namespace spyre::plugin

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -110,9 +111,15 @@ bool isForCpu(const c10::OperatorHandle &op) {
 EagerPlan::EagerPlan(const c10::OperatorHandle &op)
     : op(op), name(op.operator_name()), form(findFunctionalForm(op)) {
   arguments = op.schema().arguments().size();
-  takesHostIndices = startsWith(name.name, "aten::index") ||
-                     startsWith(name.name, "aten::_index") ||
-                     startsWith(name.name, "aten::_unsafe_index");
+  // x[i] takes indices of the CPU; index_select, index_add and their like do not.
+  static const std::set<std::string> subscripts = {"aten::index",
+                                                   "aten::index_put",
+                                                   "aten::index_put_",
+                                                   "aten::_index_put_impl",
+                                                   "aten::_unsafe_index",
+                                                   "aten::_index_put_impl_",
+                                                   "aten::_unsafe_index_put"};
+  takesHostIndices = subscripts.count(name.name) > 0;
   mixesDevices = takesHostIndices || startsWith(name.name, "aten::_pack_padded") ||
                  startsWith(name.name, "aten::_foreach") || startsWith(name.name, "aten::_fused");
   if (!form) {

@@ -3,13 +3,31 @@
 
 #include "c10/util/Exception.h"
 
+#include <atomic>
+
 namespace spyre::plugin {
 
 namespace {
 constexpr int kOutOfDeviceMemory = 6102, kLargerThanASegment = 6111;
+
+/// Never released: errors may be raised while the process ends.
+std::atomic<const FailureHook *> failureHook{nullptr};
+
+/// The compiler's, the back end's and the device's errors. 6130 to 6149 are about what users give.
+bool isFailure(int code) {
+  return (code >= 1000 && code < 6000) || (code >= 6100 && code < 6130) ||
+         (code >= 6150 && code < 6300) || (code >= 7000 && code < 8000);
+}
 } // namespace
 
+void setFailureHook(FailureHook hook) {
+  failureHook = hook ? new FailureHook(std::move(hook)) : nullptr;
+}
+
 void raise(const Status &status) {
+  if (const FailureHook *hook = failureHook; hook != nullptr && isFailure(status.code())) {
+    (*hook)(status.message());
+  }
   if (status.code() == kOutOfDeviceMemory || status.code() == kLargerThanASegment) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, status.message());
   }

@@ -7,6 +7,7 @@
 
 #include "spyre/Base/Status.h"
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +18,11 @@ class UnsupportedError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
+
+/// Told of failures of compilations, launches and the device, not of refused arguments, before they
+/// are raised; called without Python's lock held or not. Null: nobody.
+using FailureHook = std::function<void(const std::string &message)>;
+void setFailureHook(FailureHook hook);
 
 [[noreturn]] void raise(const Status &status);
 

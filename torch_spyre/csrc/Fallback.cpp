@@ -156,6 +156,21 @@ c10::IValue generatorFor(const c10::IValue &value, c10::Device device) {
                        device.index());
 }
 
+/// A generator of the device brings a call on CPU tensors here; torch refuses such pairs.
+void checkGenerators(const torch::jit::Stack &arguments) {
+  bool hasSpyre = false, hasCpu = false, hasGenerator = false;
+  for (const c10::IValue &value : arguments) {
+    if (value.isTensor() && value.toTensor().defined()) {
+      hasSpyre = hasSpyre || isSpyre(value.toTensor());
+      hasCpu = hasCpu || value.toTensor().is_cpu();
+    } else if (value.isGenerator()) {
+      hasGenerator = value.toGenerator().device().type() == c10::DeviceType::PrivateUse1;
+    }
+  }
+  TORCH_CHECK(!hasGenerator || hasSpyre || !hasCpu,
+              "Expected a 'cpu' device type for generator but found 'spyre'");
+}
+
 /// The written argument a result aliases, or -1. A result that is a view of an unwritten argument
 /// has no meaning on another device.
 int aliasedArgument(const c10::FunctionSchema &schema, const c10::Argument &result) {
@@ -196,13 +211,14 @@ void setFallbackHook(std::function<void(const std::string &)> hook) {
 void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   const c10::FunctionSchema &schema = op.schema();
   checkNoView(schema);
+  const size_t count = schema.arguments().size();
+  const torch::jit::Stack originals(stack->end() - int64_t(count), stack->end());
+  checkGenerators(originals);
   const std::string name = reportedName(op);
   if (fallbackHook()) {
     fallbackHook()(name);
   }
 
-  const size_t count = schema.arguments().size();
-  const torch::jit::Stack originals(stack->end() - int64_t(count), stack->end());
   Transfer transfer;
   torch::jit::Stack host;
   for (size_t i = 0; i < count; ++i) {

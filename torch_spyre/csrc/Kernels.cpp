@@ -11,11 +11,11 @@
 #include "ATen/ops/alias_native.h"
 #include "ATen/ops/as_strided_native.h"
 #include "ATen/ops/is_set_to_native.h"
-#include "ATen/ops/scalar_tensor.h"
 #include "ATen/ops/unfold_native.h"
 #include "ATen/ops/view_native.h"
 #include "Copy.h"
 #include "Errors.h"
+#include "Fill.h"
 #include "Guard.h"
 #include "Memory.h"
 #include "Serialization.h"
@@ -218,8 +218,7 @@ at::Scalar localScalar(const at::Tensor &self) {
 }
 
 at::Tensor &fillScalar(at::Tensor &self, const at::Scalar &value) {
-  at::Tensor one = at::scalar_tensor(value, self.options().device(c10::DeviceType::CPU));
-  copyTensor(one, self);
+  fillWithScalar(self, value);
   return self;
 }
 

@@ -5,6 +5,7 @@
 #include "Module.h"
 
 #include "Copy.h"
+#include "DeviceCopy.h"
 #include "Eager.h"
 #include "Errors.h"
 #include "Guard.h"
@@ -37,6 +38,27 @@ auto withPython(Function function) {
 void installFallbackHook(const py::function &callable) {
   auto *kept = new py::function(callable);
   setFallbackHook([kept](const std::string &name) { withPython([&] { (*kept)(name); }); });
+}
+
+/// Null: no reports. What the callable raises is not the failure and is dropped.
+void installFailureHook(const std::optional<py::function> &callable) {
+  if (!callable) {
+    setFailureHook(nullptr);
+    return;
+  }
+  auto *kept = new py::function(*callable);
+  setFailureHook([kept](const std::string &message) {
+    if (Py_IsInitialized() == 0) {
+      return;
+    }
+    py::gil_scoped_acquire gil;
+    const py::error_scope pending;
+    try {
+      (*kept)(message);
+    } catch (py::error_already_set &ignored) {
+      ignored.discard_as_unraisable("torch_spyre.ffdc");
+    }
+  });
 }
 
 void installSettingsHook(const py::function &callable) {
@@ -119,6 +141,7 @@ PYBIND11_MODULE(_C, module) {
   registerHooks();
   registerEagerKernels();
   registerSerialization();
+  registerProfilerMethods();
   bindDevice(module);
   bindCards(module);
   bindEager(module);
@@ -139,8 +162,12 @@ PYBIND11_MODULE(_C, module) {
       py::arg("source"), py::arg("destination"), py::arg("non_blocking") = false);
   module.def("get_downcast_warning", &downcastWarning);
   module.def("set_downcast_warning", &setDowncastWarning);
+  module.def("_set_downcast_check", &setDowncastCheck);
   module.def("_set_fallback_hook", &installFallbackHook);
   module.def("_set_settings_hook", &installSettingsHook);
+  module.def("_set_failure_hook", &installFailureHook);
+  module.def("_copy_programs", &copyProgramCount);
+  module.def("_limit_copy_programs", &limitCopyPrograms);
 }
 
 } // namespace spyre::plugin

@@ -5,6 +5,8 @@
 
 namespace spyre::plugin {
 
+/// Device times for torch.autograd.profiler; called once, at import.
+void registerProfilerMethods();
 void bindLayout(pybind11::module_ &module);
 void bindCards(pybind11::module_ &module);
 void bindEager(pybind11::module_ &module);

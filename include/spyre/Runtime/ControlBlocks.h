@@ -16,7 +16,7 @@
 namespace spyre::runtime {
 
 struct ControlBlock {
-  enum class Kind : uint8_t { Write, Read, Copy, Discard, Launch };
+  enum class Kind : uint8_t { Write, Read, Copy, Fill, Discard, Launch };
   /// From 1, without gaps while recording is on.
   uint64_t sequence = 0;
   Kind kind = Kind::Write;

@@ -11,6 +11,7 @@
 #include "spyre/Runtime/Memory.h"
 #include "spyre/Runtime/Streams.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,7 +44,14 @@ struct SegmentBinding {
 /// launch a card that is shared may hand LX to somebody else.
 constexpr uint32_t kNonTerminalLaunch = 1;
 
-/// Reads and writes of different ranges may run at the same time; nothing else does.
+/// What a fill leaves in each of its sticks: value where mask is 0xFF, what was there where it is 0.
+struct StickFill {
+  std::array<uint8_t, 128> value{};
+  std::array<uint8_t, 128> mask{};
+  bool isWhole() const;
+};
+
+/// Reads, writes and fills of different ranges may run at the same time; nothing else does.
 class Driver {
 public:
   virtual ~Driver() = default;
@@ -67,6 +75,10 @@ public:
     (void)padding;
     return read(address, data, bytes);
   }
+  /// \p sticks sticks on get the same contents; padding as in writeSticks. The default writes them
+  /// from the host, which a driver whose card can fill memory by itself does better.
+  virtual Status fillSticks(uint64_t address, uint64_t sticks, const StickFill &fill,
+                            const uint64_t *padding);
   virtual Status launch(uint64_t programAddress, uint64_t programBytes,
                         const std::vector<SegmentBinding> &segments, uint32_t flags = 0) = 0;
   virtual DeviceCounters counters() const = 0;
@@ -155,6 +167,9 @@ public:
   Status copySticksToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes,
                           const uint64_t *padding);
   Status copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t bytes);
+  /// \p sticks sticks from \p offset on, as Driver::fillSticks; not counted, as above.
+  Status fillSticks(const BufferRef &buffer, uint64_t offset, uint64_t sticks,
+                    const StickFill &fill, const uint64_t *padding);
 
   /// segments[i] binds virtual segment i; the program segment is bound to \p program.
   /// \p flags as in Driver::launch.

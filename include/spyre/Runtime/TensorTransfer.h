@@ -19,4 +19,15 @@ Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
 Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
                       const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host);
 
+/// A run of sticks of a tensor, by their number from its start, and what they get.
+struct FillRun {
+  int64_t firstStick = 0, sticks = 0;
+  StickFill fill;
+};
+/// The runs are filled on the card: no bytes come from the host. \p size and \p matchStride are the
+/// host's, \p layout was built with them. Errors as above.
+Status fillTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                  const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
+                  const std::vector<FillRun> &runs);
+
 } // namespace spyre::runtime

@@ -80,6 +80,11 @@ public:
     SPYRE_RETURN_IF_ERROR(injector->next(FaultTarget::Copy, address));
     return inner->readSticks(address, data, bytes, padding);
   }
+  Status fillSticks(uint64_t address, uint64_t sticks, const StickFill &fill,
+                    const uint64_t *padding) override {
+    SPYRE_RETURN_IF_ERROR(injector->next(FaultTarget::Copy, address));
+    return inner->fillSticks(address, sticks, fill, padding);
+  }
   Status launch(uint64_t programAddress, uint64_t programBytes,
                 const std::vector<SegmentBinding> &segments, uint32_t flags) override {
     SPYRE_RETURN_IF_ERROR(injector->next(FaultTarget::Launch, programAddress));

@@ -15,6 +15,8 @@ const char *kindName(Kind kind) {
     return "read";
   case Kind::Copy:
     return "copy";
+  case Kind::Fill:
+    return "fill";
   case Kind::Discard:
     return "discard";
   case Kind::Launch:
@@ -33,6 +35,7 @@ public:
   bool wantsPadding() const override { return driver->wantsPadding(); }
   DeviceCounters counters() const override { return driver->counters(); }
   void resetCounters() override { driver->resetCounters(); }
+  Status reset() override { return driver->reset(); }
 
   Status write(uint64_t address, const void *data, uint64_t bytes) override {
     return note(Kind::Write, address, bytes, driver->write(address, data, bytes));
@@ -50,6 +53,11 @@ public:
   Status readSticks(uint64_t address, void *data, uint64_t bytes,
                     const uint64_t *padding) override {
     return note(Kind::Read, address, bytes, driver->readSticks(address, data, bytes, padding));
+  }
+  Status fillSticks(uint64_t address, uint64_t sticks, const StickFill &fill,
+                    const uint64_t *padding) override {
+    return note(Kind::Fill, address, sticks * sizeof(fill.value),
+                driver->fillSticks(address, sticks, fill, padding));
   }
   Status copy(uint64_t from, uint64_t to, uint64_t bytes) override {
     Status status = driver->copy(from, to, bytes);
