@@ -87,14 +87,23 @@ struct Nest {
     return op.getCallee() == kMatmul ? behind <= 2 : op.getCallee() == kConvert && behind == 1;
   }
 
+  /// The variable whose lanes operand \p index must follow, where the operation names one.
+  std::optional<unsigned> namedLanes(unsigned index) const {
+    if (op.getCallee() != kMatmul && op.getCallee() != kConvert) {
+      return std::nullopt;
+    }
+    const bool isColumns = op.getCallee() == kMatmul && index > 0;
+    return unsigned(extents.size() - (isColumns ? 2 : 1));
+  }
+
   /// Lanes that are named by a variable have a dimension of their own, or share it with whole
   /// sticks.
   bool keepsNamedLanes(unsigned index) const {
-    if (op.getCallee() != kMatmul && op.getCallee() != kConvert) {
+    const std::optional<unsigned> named = namedLanes(index);
+    if (!named) {
       return true;
     }
-    const bool isColumns = op.getCallee() == kMatmul && index > 0;
-    const auto lanes = unsigned(extents.size() - (isColumns ? 2 : 1));
+    const unsigned lanes = *named;
     for (mlir::AffineExpr result : maps[index].getResults()) {
       Expected<LinearIndex> linear = linearize(result, maps[index].getNumDims());
       if (!linear.ok() || !result.isFunctionOfDim(lanes)) {
@@ -450,6 +459,52 @@ private:
     return Decision::yes("free", "nobody else writes the part");
   }
 
+  static bool walks(const LinearIndex &index, unsigned var) {
+    return llvm::any_of(index.terms,
+                        [&](const LinearIndex::Term &term) { return term.var == var; });
+  }
+
+  static bool walksAny(const LinearIndex &index, llvm::ArrayRef<int64_t> extents) {
+    return llvm::any_of(index.terms,
+                        [&](const LinearIndex::Term &term) { return extents[term.var] > 1; });
+  }
+
+  /// True if sticks along some dimension of the target suit both: the part \p nest would write as
+  /// its operand \p index, and the part \p other writes. Who names his lanes has no choice.
+  static bool agreeOnSticks(const Nest &nest, unsigned index, ComputeOp other) {
+    const unsigned out = operandCount(other) - 1;
+    const std::optional<unsigned> mine = nest.namedLanes(index);
+    const std::optional<unsigned> theirs = Nest(other).namedLanes(out);
+    const Access part = accessOf(other, out);
+    for (unsigned d = 0; d < part.dims.size(); ++d) {
+      Expected<LinearIndex> own =
+          linearize(nest.maps[index].getResult(d), nest.maps[index].getNumDims());
+      if (!own.ok()) {
+        return false;
+      }
+      const bool suitsMe = mine ? walks(*own, *mine) : walksAny(*own, nest.extents);
+      const bool suitsThem =
+          theirs ? walks(part.dims[d], *theirs) : walksAny(part.dims[d], other.getExtents());
+      if (suitsMe && suitsThem) {
+        return true;
+      }
+    }
+    // One element per stick suits all who do not name lanes.
+    return !mine && !theirs;
+  }
+
+  /// Whether all who write parts of the target can use the same sticks.
+  static bool sharesSticks(const Nest &nest, unsigned index, ComputeOp copy) {
+    if (index + 1 < nest.maps.size()) {
+      return true;
+    }
+    return llvm::all_of(copy.getOutput().getUsers(), [&](mlir::Operation *user) {
+      auto other = llvm::dyn_cast<ComputeOp>(user);
+      return !other || other == copy || other.getOutput() != copy.getOutput() ||
+             agreeOnSticks(nest, index, other);
+    });
+  }
+
   Decision rename(ComputeOp copy, const Renaming &renaming, std::vector<Nest> &nests) {
     mlir::Value source = copy.getInputs()[0];
     if (llvm::any_of(source.getUsers(), storesInInput)) {
@@ -468,6 +523,12 @@ private:
       for (unsigned i = 0; i < operandCount(op); ++i) {
         if (op->getOperand(i) == source && (!renaming.apply(nest, i) || !nest.keepsNamedLanes(i))) {
           return Decision::no("loops-do-not-fit", "'{}' walks across its dimensions",
+                              op.getCallee().str());
+        }
+        if (op->getOperand(i) == source && !sharesSticks(nest, i, copy)) {
+          return Decision::no("sticks-differ",
+                              "'{}' and who writes the other parts do not have "
+                              "sticks along one dimension",
                               op.getCallee().str());
         }
       }
