@@ -115,6 +115,7 @@ bool fillByProgram(const at::Tensor &tensor, const at::Tensor &element) {
 } // namespace
 
 void fillWithScalar(const at::Tensor &given, const at::Scalar &value) {
+  TORCH_CHECK(isSpyre(given), "fill_tensor wants a tensor on spyre, got one on ", given.device());
   TORCH_CHECK_TYPE(!value.isComplex(), "a tensor on spyre cannot be filled with a complex number; "
                                        "fill it with the real part");
   const at::Tensor one =
