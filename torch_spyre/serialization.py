@@ -135,6 +135,7 @@ def install():
     _wrapped(storage, "cpu", _C._storage_to_host)
     _wrapped(storage, "clone", _C._storage_clone)
     _wrapped(storage, "is_pinned", lambda self, device=None: False)
+    _wrapped(storage, "is_shared", lambda self: False)
     _wrapped(storage, "__repr__", _text)
     _wrapped(storage, "__reduce__", _reduce)
     _wrapped(torch.storage.TypedStorage, "__repr__", _typed_text)

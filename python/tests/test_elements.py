@@ -67,3 +67,27 @@ def test_writes_are_ordered_with_the_stream():
         assert y[3, 5].item() == 2 * i
     with pytest.raises(RuntimeError, match="single memory location"):
         x[:1].expand(4, 512).copy_(torch.ones(4, 512))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64])
+def test_views_of_all_elements_are_one_transfer(dtype):
+    host = (torch.arange(5 * 7 * 130) % 900).reshape(5, 7, 130).to(dtype)
+    for view in (
+        lambda t: t.transpose(0, 2),
+        lambda t: t.permute(1, 2, 0),
+        lambda t: t.view(-1),
+        lambda t: t.view(35, 1, 130),
+        lambda t: t.view(7, 5, 26, 5).transpose(1, 3),
+    ):
+        device = host.to("spyre")
+        pinned = torch.empty_strided(
+            view(host).shape, view(host).stride(), dtype=dtype, pin_memory=True
+        )
+        pinned.copy_(view(device), non_blocking=True)
+        torch.spyre.synchronize()
+        assert torch.equal(pinned, view(host))
+        assert torch.equal(view(device).cpu(), view(host))
+        view(device).copy_(-view(host), non_blocking=True)
+        assert torch.equal(device.cpu(), -host)
+        view(device).copy_(view(host).contiguous())
+        assert torch.equal(device.cpu(), host)

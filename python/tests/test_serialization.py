@@ -290,6 +290,7 @@ def test_layouts_are_loaded_with_weights_only():
 
 def test_storages_can_be_looked_at():
     storage = torch.ones(3, device="spyre").untyped_storage()
-    assert not storage.is_pinned() and "spyre:0" in str(storage)
+    assert not storage.is_pinned() and not storage.is_shared() and "spyre:0" in str(storage)
+    assert not torch.ones(3, device="spyre").is_shared()
     typed = torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
     assert "float32" in str(typed) and "spyre:0" in repr(typed)

@@ -304,14 +304,34 @@ at::Tensor hostImage(const at::Tensor &tensor) {
                       tensor.scalar_type());
 }
 
-void copyToDevice(const at::Tensor &host, const at::Tensor &tensor, bool nonBlocking) {
+namespace {
+
+/// The host tensor as the storage of \p tensor has its elements; nothing when they differ by more
+/// than a view that shows all of them (a transpose, a reshape) and is the same on both sides.
+std::optional<at::Tensor> asStorage(const at::Tensor &host, const at::Tensor &tensor) {
+  if (isWholeStorage(tensor)) {
+    return host;
+  }
+  const StorageGeometry &geometry = geometryOf(tensor);
+  if (!coversStorage(tensor) || host.strides() != tensor.strides() ||
+      c10::multiply_integers(geometry.size) != tensor.numel()) {
+    return std::nullopt;
+  }
+  return host.as_strided(geometry.size, geometry.stride, host.storage_offset());
+}
+
+} // namespace
+
+void copyToDevice(const at::Tensor &given, const at::Tensor &tensor, bool nonBlocking) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const HostType type = requireHostType(tensor.scalar_type());
-  if (host.scalar_type() == c10::ScalarType::Long && type == HostType::Int64) {
+  if (given.scalar_type() == c10::ScalarType::Long && type == HostType::Int64) {
     warnAboutDowncast();
   }
-  if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
+  const std::optional<at::Tensor> whole = asStorage(given, tensor);
+  if (whole && given.scalar_type() == tensor.scalar_type() &&
       geometry.layout.format == numerics::deviceFormat(type)) {
+    const at::Tensor &host = *whole;
     checkDowncast(host);
     at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
     // Pageable memory may be changed as soon as the call returns: the device reads a copy.
@@ -323,23 +343,26 @@ void copyToDevice(const at::Tensor &host, const at::Tensor &tensor, bool nonBloc
            mayWait ? Wait::No : Wait::Yes);
     return;
   }
-  storeBits(tensor, bitsOfValues(host, tensor.scalar_type(), geometry.layout.format));
+  storeBits(tensor, bitsOfValues(given, tensor.scalar_type(), geometry.layout.format));
 }
 
-void copyToHost(const at::Tensor &tensor, const at::Tensor &host, bool nonBlocking) {
+void copyToHost(const at::Tensor &tensor, const at::Tensor &given, bool nonBlocking) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const HostType type = requireHostType(tensor.scalar_type());
-  if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
-      host.is_non_overlapping_and_dense() &&
+  const std::optional<at::Tensor> whole = asStorage(given, tensor);
+  if (whole && given.scalar_type() == tensor.scalar_type() &&
+      whole->is_non_overlapping_and_dense() &&
       geometry.layout.format == numerics::deviceFormat(type)) {
     // Only pinned memory may be filled later: who has it knows that it must wait.
+    const at::Tensor &host = *whole;
     const bool mayWait = nonBlocking && host.is_pinned();
     download(tensor, geometry.layout, hostRef(host, type), keep(host),
              mayWait ? Wait::No : Wait::Yes);
     return;
   }
   const at::Tensor bits = viewBits(tensor);
-  host.copy_(valuesOfBits(bits, tensor.scalar_type(), geometry.layout.format, host.scalar_type()));
+  given.copy_(
+      valuesOfBits(bits, tensor.scalar_type(), geometry.layout.format, given.scalar_type()));
 }
 
 void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
