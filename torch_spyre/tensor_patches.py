@@ -56,7 +56,9 @@ class _CopyWithLayout(torch.autograd.Function):
     def forward(context, tensor, dtype, layout, device):
         context.source = (tensor.device, tensor.dtype)
         result = _C.spyre_empty_with_layout(tensor.size(), tensor.stride(), dtype, layout, device)
-        return result.copy_(tensor)
+        # Not copy_(): Dynamo would make a graph of it that takes tensors of two devices.
+        _C.copy_tensor(tensor, result)
+        return result
 
     @staticmethod
     def backward(context, grad):

@@ -162,3 +162,12 @@ def test_a_copy_with_a_layout_is_differentiable():
     assert torch.equal(x.grad, 2 * x.detach())
     with torch.no_grad():
         assert not x.to("spyre", device_layout=layout).requires_grad
+
+
+def test_a_copy_with_a_layout_inside_a_compiled_function():
+    import torch_spyre._C as extension
+
+    layout = extension.SpyreTensorLayout([64, 64], [64, 1], torch.float16, [1, 0])
+    x = torch.ones(64, 64, dtype=torch.float16, requires_grad=True)
+    torch.compile(lambda t: (t.to("spyre", device_layout=layout) * 2).sum())(x).backward()
+    assert torch.equal(x.grad, torch.full_like(x, 2.0))
