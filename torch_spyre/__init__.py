@@ -28,7 +28,7 @@ def _autoload():
 
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
     from torch_spyre import _C, amp, device_module, environment, logging, model_utils
-    from torch_spyre import random, serialization, tensor_patches
+    from torch_spyre import random, serialization, streams, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
     from torch_spyre.ops import fallbacks, layers, recurrent
 
@@ -56,6 +56,7 @@ def _autoload():
     tensor_patches.install()
     serialization.install()
     random.install()
+    streams.install(_C)
     amp.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()

@@ -57,7 +57,13 @@ def _restore(storage, location):
         return None
     from torch_spyre import device_module
 
-    index = device_module._check_device(int(found[1]) if found[1] else None)
+    index = device_module._index(int(found[1]) if found[1] else None)
+    if index >= device_module.device_count():
+        raise RuntimeError(
+            f"SPYRE-E6509: Attempting to deserialize object on {DEVICE_NAME} device {index} but "
+            f"torch.spyre.device_count() is {device_module.device_count()}; give torch.load a "
+            "map_location with a device that exists"
+        )
     if storage.device.type == "meta":
         return torch.UntypedStorage(storage.nbytes(), device="meta")
     return _C._storage_from_host(storage.cpu(), index)
@@ -135,6 +141,7 @@ def install():
     _wrapped(storage, "cpu", _C._storage_to_host)
     _wrapped(storage, "clone", _C._storage_clone)
     _wrapped(storage, "is_pinned", lambda self, device=None: False)
+    _wrapped(storage, "is_shared", lambda self: False)
     _wrapped(storage, "__repr__", _text)
     _wrapped(storage, "__reduce__", _reduce)
     _wrapped(torch.storage.TypedStorage, "__repr__", _typed_text)

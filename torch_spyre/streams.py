@@ -116,6 +116,25 @@ def default_stream(device=None):
     )
 
 
+def get_stream_from_pool(device, priority=0):
+    """The next stream of a pool: priority 0 low, any other high."""
+    return Stream(device, priority)
+
+
+def set_current_stream(s):
+    """Makes a stream current and returns the one that was."""
+    previous = current_stream(s.device)
+    set_stream(s)
+    return previous
+
+
+def install(extension):
+    """Names that older software looks for in the extension."""
+    extension._SpyreStreamBase = torch.Stream
+    for function in (get_stream_from_pool, set_current_stream, current_stream, default_stream):
+        setattr(extension, function.__name__, function)
+
+
 def synchronize(device=None):
     """Waits for all work: of all devices, or of one."""
     torch.spyre.synchronize(device)

@@ -46,12 +46,23 @@ def _to_with_layout(tensor, layout, args, kwargs):
     if tensor.device == device and dtype == tensor.dtype and not kwargs.get("copy", False):
         if _C.get_spyre_tensor_layout(tensor) == layout:
             return tensor
-    result = _C.spyre_empty_with_layout(
-        tensor.size(), tensor.stride(), dtype, layout, device
-    )
-    with torch.no_grad():
-        result.copy_(tensor)
-    return result
+    return _CopyWithLayout.apply(tensor, dtype, layout, device)
+
+
+class _CopyWithLayout(torch.autograd.Function):
+    """A layout is no part of a value: gradients go back as through any copy."""
+
+    @staticmethod
+    def forward(context, tensor, dtype, layout, device):
+        context.source = (tensor.device, tensor.dtype)
+        result = _C.spyre_empty_with_layout(tensor.size(), tensor.stride(), dtype, layout, device)
+        # Not copy_(): Dynamo would make a graph of it that takes tensors of two devices.
+        _C.copy_tensor(tensor, result)
+        return result
+
+    @staticmethod
+    def backward(context, grad):
+        return grad.to(*context.source), None, None, None
 
 
 def _wrap_to(original):

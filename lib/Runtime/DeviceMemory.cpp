@@ -65,6 +65,8 @@ Buffer::~Buffer() { owner->release(*this); }
 
 void Buffer::abandon() { owner->abandon(*this); }
 
+bool Buffer::isLost() const { return generation != owner->generation(); }
+
 //===- Discarding -----------------------------------------------------------------------------===//
 
 void Device::State::discardPending() {

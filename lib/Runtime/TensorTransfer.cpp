@@ -117,6 +117,58 @@ Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layou
   return layout::unpackPieces(read, layout, matchStride, host, &device.threadPool());
 }
 
+namespace {
+
+/// Calls move(offset on the device, offset in the row of sticks, bytes) for runs of sticks.
+template <typename Move>
+Status forEachRun(const std::vector<int64_t> &sticks, const Move &move) {
+  for (size_t first = 0; first < sticks.size();) {
+    size_t next = first + 1;
+    while (next < sticks.size() && sticks[next] == sticks[next - 1] + 1) {
+      ++next;
+    }
+    SPYRE_RETURN_IF_ERROR(move(sticks[first] * kStickBytes, int64_t(first) * kStickBytes,
+                               int64_t(next - first) * kStickBytes));
+    first = next;
+  }
+  return Status::success();
+}
+
+} // namespace
+
+Status downloadSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                      const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
+                      const std::vector<int64_t> &sticks, uint8_t *data) {
+  SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
+  Device &device = buffer->device();
+  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
+                         PaddingMasks::make(device, layout, size, matchStride));
+  MovedBytes moved(device);
+  return forEachRun(sticks, [&](int64_t from, int64_t to, int64_t bytes) {
+    moved.add(bytes);
+    return device.copySticksToHost(buffer, uint64_t(from), data + to, uint64_t(bytes),
+                                   padding.at(from));
+  });
+}
+
+Status changeSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                    const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
+                    const std::vector<int64_t> &sticks,
+                    const std::function<void(uint8_t *data)> &change) {
+  std::vector<uint8_t> data(sticks.size() * size_t(kStickBytes));
+  SPYRE_RETURN_IF_ERROR(downloadSticks(buffer, layout, size, matchStride, sticks, data.data()));
+  change(data.data());
+  Device &device = buffer->device();
+  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
+                         PaddingMasks::make(device, layout, size, matchStride));
+  MovedBytes moved(device);
+  return forEachRun(sticks, [&](int64_t to, int64_t from, int64_t bytes) {
+    moved.add(bytes);
+    return device.copySticksToDevice(buffer, uint64_t(to), data.data() + from, uint64_t(bytes),
+                                     padding.at(to));
+  });
+}
+
 Status fillTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
                   const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
                   const std::vector<FillRun> &runs) {

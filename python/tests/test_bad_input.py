@@ -1,5 +1,7 @@
 """Layouts, types and shapes that cannot be: an exception of the right kind, nothing allocated, nothing broken."""
 
+import logging
+
 import pytest
 import torch
 
@@ -219,3 +221,31 @@ def test_many_small_tensors():
     assert torch.spyre.memory_allocated() - base == 10_000 * 128
     del tensors
     assert torch.spyre.memory_allocated() == base
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x + torch.ones(4, device=x.device),
+        lambda x: torch.cat([x, torch.ones(2, 4, device=x.device)]),
+        lambda x: x.sum(4),
+        lambda x: x @ x,
+    ],
+)
+def test_mistakes_get_the_words_of_the_cpu_and_nothing_else(call, capfd):
+    def mistake(device):
+        try:
+            call(torch.ones(2, 3, device=device))
+        except (RuntimeError, IndexError) as error:
+            return type(error), str(error).split("\n")[0]
+        return None
+
+    torch_logs = logging.getLogger("torch._subclasses.fake_tensor")
+    handler = logging.StreamHandler()
+    torch_logs.addHandler(handler)
+    try:
+        expected = mistake("cpu")
+        assert expected is not None and mistake("spyre") == expected
+    finally:
+        torch_logs.removeHandler(handler)
+    assert "Traceback" not in capfd.readouterr().err

@@ -149,3 +149,25 @@ def test_convolutions_run_on_the_cpu_with_their_gradients():
     assert {"aten.convolution.default", "aten.convolution_backward.default"} <= set(
         torch.spyre.fallback_counts()
     )
+
+
+def test_a_copy_with_a_layout_is_differentiable():
+    import torch_spyre._C as extension
+
+    x = torch.arange(12.0).reshape(3, 4).requires_grad_()
+    layout = extension.SpyreTensorLayout([3, 4], [4, 1], torch.float32, [1, 0])
+    y = x.to("spyre", device_layout=layout)
+    assert y.requires_grad and y.device_tensor_layout() == layout
+    (y * y).sum().backward()
+    assert torch.equal(x.grad, 2 * x.detach())
+    with torch.no_grad():
+        assert not x.to("spyre", device_layout=layout).requires_grad
+
+
+def test_a_copy_with_a_layout_inside_a_compiled_function():
+    import torch_spyre._C as extension
+
+    layout = extension.SpyreTensorLayout([64, 64], [64, 1], torch.float16, [1, 0])
+    x = torch.ones(64, 64, dtype=torch.float16, requires_grad=True)
+    torch.compile(lambda t: (t.to("spyre", device_layout=layout) * 2).sum())(x).backward()
+    assert torch.equal(x.grad, torch.full_like(x, 2.0))

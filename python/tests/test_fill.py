@@ -131,3 +131,20 @@ assert torch.tensor([2**31 - 1, -2**31]).to("spyre").tolist() == [2**31 - 1, -2*
     python(code, env={"TORCH_SPYRE_DEBUG": "1"})
     with pytest.raises(AssertionError):
         python(code)
+
+
+def test_fresh_memory_is_filled_when_torch_asks_for_it():
+    """torch.use_deterministic_algorithms: NaN, or the largest number."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        made = [
+            torch.empty(3, 70, device="spyre", dtype=dtype)
+            for dtype in (torch.float16, torch.float32, torch.int8, torch.int32, torch.bool)
+        ]
+        strided = torch.empty_strided((4, 5), (1, 4), device="spyre")
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert made[0].cpu().isnan().all() and made[1].cpu().isnan().all()
+    assert strided.cpu().isnan().all()
+    assert (made[2].cpu() == 127).all() and (made[3].cpu() == 2**31 - 1).all()
+    assert made[4].cpu().all()

@@ -459,3 +459,36 @@ def test_the_table_of_cases_names_tests_that_exist():
         else:
             suite, case = name.split(".")
             assert f"{suite}, {case})" in sources, name
+
+
+def test_a_storage_without_memory_does_not_cost_the_stream():
+    """Libraries that shard models free parameters like this."""
+    x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
+    view = x[3]
+    size = x.untyped_storage().nbytes()
+    for less in (0, size // 2):
+        x.untyped_storage().resize_(less)
+        for use in (
+            lambda: x + x,
+            x.cpu,
+            x.zero_,
+            view.zero_,
+            lambda: x.copy_(torch.zeros(64, 64), non_blocking=True),
+            lambda: torch.zeros_like(x).copy_(x),
+        ):
+            with pytest.raises(RuntimeError, match="SPYRE-E6131"):
+                use()
+        torch.spyre.synchronize()
+        assert "SpyreTensor" in repr(x)
+    x.untyped_storage().resize_(size)
+    assert x.fill_(2).sum().item() == 8192
+
+
+def test_a_tensor_from_before_a_reset_does_not_cost_the_stream():
+    x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
+    torch.spyre.reset_device()
+    for use in (x.zero_, x[3].zero_, lambda: x.copy_(torch.zeros(64, 64)), lambda: x + x, x.cpu):
+        with pytest.raises(RuntimeError, match="SPYRE-E6117"):
+            use()
+    torch.spyre.synchronize()
+    assert torch.ones(3, device="spyre").sum().item() == 3

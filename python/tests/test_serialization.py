@@ -290,6 +290,23 @@ def test_layouts_are_loaded_with_weights_only():
 
 def test_storages_can_be_looked_at():
     storage = torch.ones(3, device="spyre").untyped_storage()
-    assert not storage.is_pinned() and "spyre:0" in str(storage)
+    assert not storage.is_pinned() and not storage.is_shared() and "spyre:0" in str(storage)
+    assert not torch.ones(3, device="spyre").is_shared()
     typed = torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
     assert "float32" in str(typed) and "spyre:0" in repr(typed)
+
+
+def test_files_of_cards_that_are_not_there(tmp_path, python):
+    path = tmp_path / "tensor.pt"
+    torch.save(torch.arange(3.0).to("spyre:5"), path)
+    code = """
+import sys, torch
+try:
+    torch.load(sys.argv[1])
+except RuntimeError as error:
+    assert "device 5" in str(error) and "map_location" in str(error), error
+else:
+    raise AssertionError
+print(torch.load(sys.argv[1], map_location="spyre:1").tolist())
+"""
+    assert python(code, env={"AIU_WORLD_SIZE": "2"}, args=[path]) == "[0.0, 1.0, 2.0]\n"

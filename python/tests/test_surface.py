@@ -6,6 +6,7 @@ import pickle
 import pytest
 import torch
 
+from torch_spyre import _C as extension
 from torch_spyre import environment
 
 NAMES = """
@@ -435,3 +436,36 @@ def test_device_contexts_of_nothing_leave_the_device():
                 assert torch.spyre.current_device() == 1
         with torch.spyre.device_of(torch.ones(1)):
             assert torch.spyre.current_device() == 1
+
+
+def test_names_of_the_extension_that_older_software_uses():
+    x = torch.empty(3, 70, device="spyre")
+    extension.fill_tensor(x, 2.5)
+    assert (x.cpu() == 2.5).all()
+    with pytest.raises(RuntimeError, match="fill_tensor wants a tensor on spyre"):
+        extension.fill_tensor(torch.ones(3), 1.0)
+    stream = extension.get_stream_from_pool(0, -1)
+    assert isinstance(stream, extension._SpyreStreamBase) and stream.priority == -1
+    previous = extension.set_current_stream(stream)
+    assert extension.current_stream(0) == stream and previous == extension.default_stream(0)
+    assert extension.set_current_stream(previous) == stream
+
+
+def test_the_runtime_may_be_freed(python):
+    python("""
+import torch, torch_spyre._C as extension
+extension.free_runtime()
+x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
+y = x + x
+extension.free_runtime()
+assert torch.spyre.memory_allocated() == 0
+try:
+    x + x
+except RuntimeError as error:
+    assert "SPYRE-E6117" in str(error)
+else:
+    raise AssertionError
+extension.start_runtime()
+x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
+assert (x + x).sum().item() == 8192
+""")

@@ -4,11 +4,13 @@
 #include "spyre/Base/Log.h"
 #include "spyre/Runtime/TensorTransfer.h"
 
+#include "ATen/MemoryOverlap.h"
 #include "ATen/ops/aminmax.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "ATen/record_function.h"
 #include "DeviceCopy.h"
+#include "Elements.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
@@ -18,6 +20,7 @@
 #include "fmt/ranges.h"
 
 #include <atomic>
+#include <cstring>
 #include <limits>
 
 namespace spyre::plugin {
@@ -26,6 +29,8 @@ using numerics::DataFormat;
 using numerics::HostType;
 
 namespace {
+
+constexpr size_t kStickBytes = 128;
 
 std::atomic<bool> warnOnDowncast{true};
 std::atomic<bool> checkOnDowncast{false};
@@ -219,7 +224,69 @@ at::Tensor viewOfImage(const at::Tensor &image, const at::Tensor &tensor) {
   return image.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
 }
 
+namespace {
+
+/// Bits of the elements alone, from the sticks that hold them.
+at::Tensor readElements(const at::Tensor &tensor, const ElementPlaces &places) {
+  RECORD_FUNCTION("launch::D2H", c10::ArrayRef<const c10::IValue>{});
+  const StorageGeometry &geometry = geometryOf(tensor);
+  std::vector<uint8_t> data(places.sticks.size() * kStickBytes);
+  runtime::Operation operation;
+  operation.name = "launch::D2H";
+  operation.engine = runtime::Engine::DeviceToHost;
+  operation.body = [&, buffer = bufferOf(tensor)](runtime::OperationContext &) {
+    return runtime::downloadSticks(buffer, geometry.layout, geometry.size, geometry.stride,
+                                   places.sticks, data.data());
+  };
+  hostCounters().d2hBytes += data.size();
+  enqueue(tensor, std::move(operation), Wait::Yes);
+  at::Tensor bits = at::empty(tensor.sizes(), rawTypeOf(geometry.layout.format).scalar);
+  const auto width = size_t(bits.element_size());
+  auto *to = static_cast<uint8_t *>(bits.data_ptr());
+  for (size_t i = 0; i < places.bytes.size(); ++i) {
+    std::memcpy(to + i * width, data.data() + places.bytes[i], width);
+  }
+  return bits;
+}
+
+void writeElements(const at::Tensor &tensor, const at::Tensor &given, ElementPlaces places) {
+  RECORD_FUNCTION("launch::H2D", c10::ArrayRef<const c10::IValue>{});
+  const StorageGeometry &geometry = geometryOf(tensor);
+  const at::Tensor bits = given.expand(tensor.sizes()).contiguous();
+  hostCounters().d2hBytes += places.sticks.size() * kStickBytes;
+  hostCounters().h2dBytes += places.sticks.size() * kStickBytes;
+  runtime::Operation operation;
+  operation.name = "launch::H2D";
+  operation.engine = runtime::Engine::HostToDevice;
+  operation.references = {keep(bits)};
+  operation.body = [buffer = bufferOf(tensor), layout = geometry.layout, size = geometry.size,
+                    stride = geometry.stride, places = std::move(places),
+                    from = static_cast<const uint8_t *>(bits.const_data_ptr()),
+                    width = size_t(bits.element_size())](runtime::OperationContext &) {
+    return runtime::changeSticks(buffer, layout, size, stride, places.sticks, [&](uint8_t *data) {
+      for (size_t i = 0; i < places.bytes.size(); ++i) {
+        std::memcpy(data + places.bytes[i], from + i * width, width);
+      }
+    });
+  };
+  enqueue(tensor, std::move(operation), Wait::No);
+}
+
+/// Bits of the tensor's elements.
+at::Tensor viewBits(const at::Tensor &tensor) {
+  if (const std::optional<ElementPlaces> places = placesIfFewer(tensor)) {
+    return readElements(tensor, *places);
+  }
+  return viewOfImage(rawImage(tensor), tensor);
+}
+
+} // namespace
+
 void storeBits(const at::Tensor &tensor, const at::Tensor &bits) {
+  if (std::optional<ElementPlaces> places = placesIfFewer(tensor)) {
+    writeElements(tensor, bits, *std::move(places));
+    return;
+  }
   const StorageGeometry &geometry = geometryOf(tensor);
   at::Tensor image = coversStorage(tensor)
                          ? at::empty({hostExtent(geometry.size, geometry.stride)}, bits.options())
@@ -237,14 +304,34 @@ at::Tensor hostImage(const at::Tensor &tensor) {
                       tensor.scalar_type());
 }
 
-void copyToDevice(const at::Tensor &host, const at::Tensor &tensor, bool nonBlocking) {
+namespace {
+
+/// The host tensor as the storage of \p tensor has its elements; nothing when they differ by more
+/// than a view that shows all of them (a transpose, a reshape) and is the same on both sides.
+std::optional<at::Tensor> asStorage(const at::Tensor &host, const at::Tensor &tensor) {
+  if (isWholeStorage(tensor)) {
+    return host;
+  }
+  const StorageGeometry &geometry = geometryOf(tensor);
+  if (!coversStorage(tensor) || host.strides() != tensor.strides() ||
+      c10::multiply_integers(geometry.size) != tensor.numel()) {
+    return std::nullopt;
+  }
+  return host.as_strided(geometry.size, geometry.stride, host.storage_offset());
+}
+
+} // namespace
+
+void copyToDevice(const at::Tensor &given, const at::Tensor &tensor, bool nonBlocking) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const HostType type = requireHostType(tensor.scalar_type());
-  if (host.scalar_type() == c10::ScalarType::Long && type == HostType::Int64) {
+  if (given.scalar_type() == c10::ScalarType::Long && type == HostType::Int64) {
     warnAboutDowncast();
   }
-  if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
+  const std::optional<at::Tensor> whole = asStorage(given, tensor);
+  if (whole && given.scalar_type() == tensor.scalar_type() &&
       geometry.layout.format == numerics::deviceFormat(type)) {
+    const at::Tensor &host = *whole;
     checkDowncast(host);
     at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
     // Pageable memory may be changed as soon as the call returns: the device reads a copy.
@@ -256,23 +343,26 @@ void copyToDevice(const at::Tensor &host, const at::Tensor &tensor, bool nonBloc
            mayWait ? Wait::No : Wait::Yes);
     return;
   }
-  storeBits(tensor, bitsOfValues(host, tensor.scalar_type(), geometry.layout.format));
+  storeBits(tensor, bitsOfValues(given, tensor.scalar_type(), geometry.layout.format));
 }
 
-void copyToHost(const at::Tensor &tensor, const at::Tensor &host, bool nonBlocking) {
+void copyToHost(const at::Tensor &tensor, const at::Tensor &given, bool nonBlocking) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const HostType type = requireHostType(tensor.scalar_type());
-  if (host.scalar_type() == tensor.scalar_type() && isWholeStorage(tensor) &&
-      host.is_non_overlapping_and_dense() &&
+  const std::optional<at::Tensor> whole = asStorage(given, tensor);
+  if (whole && given.scalar_type() == tensor.scalar_type() &&
+      whole->is_non_overlapping_and_dense() &&
       geometry.layout.format == numerics::deviceFormat(type)) {
     // Only pinned memory may be filled later: who has it knows that it must wait.
+    const at::Tensor &host = *whole;
     const bool mayWait = nonBlocking && host.is_pinned();
     download(tensor, geometry.layout, hostRef(host, type), keep(host),
              mayWait ? Wait::No : Wait::Yes);
     return;
   }
-  at::Tensor bits = viewOfImage(rawImage(tensor), tensor);
-  host.copy_(valuesOfBits(bits, tensor.scalar_type(), geometry.layout.format, host.scalar_type()));
+  const at::Tensor bits = viewBits(tensor);
+  given.copy_(
+      valuesOfBits(bits, tensor.scalar_type(), geometry.layout.format, given.scalar_type()));
 }
 
 void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
@@ -283,7 +373,7 @@ void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
     return;
   }
   if (!sameBits(from, to)) {
-    at::Tensor bits = viewOfImage(rawImage(from), from);
+    const at::Tensor bits = viewBits(from);
     copyToDevice(
         valuesOfBits(bits, from.scalar_type(), geometryOf(from).layout.format, to.scalar_type()),
         to);
@@ -302,13 +392,14 @@ void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
     hostCounters().d2dBytes += bytes;
     return;
   }
-  storeBits(to, viewOfImage(rawImage(from), from).contiguous());
+  storeBits(to, viewBits(from).contiguous());
 }
 
 void copyTensor(const at::Tensor &source, const at::Tensor &destination, bool nonBlocking) {
   if (destination.numel() == 0) {
     return;
   }
+  at::assert_no_internal_overlap(destination);
   at::Tensor from =
       source.sizes() == destination.sizes() ? source : source.expand(destination.sizes());
   if (isSpyre(from) && isSpyre(destination)) {

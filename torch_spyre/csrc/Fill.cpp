@@ -7,13 +7,13 @@
 #include "Fill.h"
 
 #include "spyre/Base/Log.h"
-#include "spyre/Layout/Coordinates.h"
 #include "spyre/Runtime/TensorTransfer.h"
 
 #include "ATen/ops/scalar_tensor.h"
 #include "ATen/record_function.h"
 #include "Copy.h"
 #include "DeviceCopy.h"
+#include "Elements.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Memory.h"
@@ -22,14 +22,10 @@
 
 #include <cstring>
 #include <map>
-#include <numeric>
 
 namespace spyre::plugin {
 
 namespace {
-
-/// Views of more elements are worth a program.
-constexpr int64_t kMostLanes = 1 << 14;
 
 /// The tensor with one element in the place of repeated ones.
 at::Tensor withoutRepeats(const at::Tensor &tensor) {
@@ -79,42 +75,6 @@ void fillStorage(const at::Tensor &tensor, const at::Tensor &element) {
   submitFill(tensor, {run});
 }
 
-/// Host indices of a storage, from offsets in host elements.
-class IndexOf {
-public:
-  explicit IndexOf(const StorageGeometry &geometry)
-      : geometry(geometry), order(geometry.size.size()) {
-    std::iota(order.begin(), order.end(), size_t(0));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return geometry.stride[a] > geometry.stride[b]; });
-  }
-  std::vector<int64_t> operator()(int64_t offset) const {
-    std::vector<int64_t> index(order.size());
-    for (size_t dim : order) {
-      if (geometry.size[dim] > 1) {
-        index[dim] = offset / geometry.stride[dim];
-        offset %= geometry.stride[dim];
-      }
-    }
-    return index;
-  }
-
-private:
-  const StorageGeometry &geometry;
-  std::vector<size_t> order;
-};
-
-template <typename Visit>
-void forEachOffset(const at::Tensor &tensor, int64_t dim, int64_t offset, const Visit &visit) {
-  if (dim == tensor.dim()) {
-    visit(offset);
-    return;
-  }
-  for (int64_t i = 0; i < tensor.size(dim); ++i) {
-    forEachOffset(tensor, dim + 1, offset + i * tensor.stride(dim), visit);
-  }
-}
-
 std::vector<runtime::FillRun> joined(const std::map<int64_t, Stick> &masks, const Stick &value) {
   std::vector<runtime::FillRun> runs;
   for (const auto &[stick, mask] : masks) {
@@ -128,24 +88,17 @@ std::vector<runtime::FillRun> joined(const std::map<int64_t, Stick> &masks, cons
   return runs;
 }
 
-/// False when the layout is not one in which every element has one place of whole bytes.
+/// False when there is no list of places.
 bool fillLanes(const at::Tensor &tensor, const at::Tensor &element) {
-  const StorageGeometry &geometry = geometryOf(tensor);
-  if (tensor.numel() > kMostLanes ||
-      geometry != makeGeometry(geometry.size, geometry.stride, tensor.scalar_type())) {
+  const std::optional<ElementPlaces> places = placesOf(tensor);
+  if (!places) {
     return false;
   }
-  const auto map =
-      check(layout::CoordinateMap::make(geometry.layout, geometry.size, geometry.stride));
-  const IndexOf indexOf(geometry);
-  const auto width = element.element_size();
   std::map<int64_t, Stick> masks;
-  forEachOffset(tensor, 0, tensor.storage_offset(), [&](int64_t offset) {
-    const std::vector<int64_t> place = check(map.deviceCoordinatesOf(indexOf(offset)));
-    const int64_t byte = check(layout::deviceByteOffsetOf(geometry.layout, place));
-    Stick &mask = masks.try_emplace(byte / int64_t(sizeof(Stick)), Stick{}).first->second;
-    std::memset(mask.data() + byte % int64_t(sizeof(Stick)), 0xFF, size_t(width));
-  });
+  for (size_t byte : places->bytes) {
+    Stick &mask = masks[places->sticks[byte / sizeof(Stick)]];
+    std::memset(mask.data() + byte % sizeof(Stick), 0xFF, size_t(element.element_size()));
+  }
   submitFill(tensor, joined(masks, repeated(element)));
   return true;
 }
@@ -162,6 +115,7 @@ bool fillByProgram(const at::Tensor &tensor, const at::Tensor &element) {
 } // namespace
 
 void fillWithScalar(const at::Tensor &given, const at::Scalar &value) {
+  TORCH_CHECK(isSpyre(given), "fill_tensor wants a tensor on spyre, got one on ", given.device());
   TORCH_CHECK_TYPE(!value.isComplex(), "a tensor on spyre cannot be filled with a complex number; "
                                        "fill it with the real part");
   const at::Tensor one =

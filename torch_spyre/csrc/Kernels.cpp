@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
 
+#include "ATen/Context.h"
 #include "ATen/ops/_local_scalar_dense_native.h"
 #include "ATen/ops/_reshape_alias_native.h"
 #include "ATen/ops/alias_native.h"
@@ -59,6 +60,26 @@ void checkSizes(c10::IntArrayRef size) {
   }
 }
 
+/// Of an integer type on the device, where 64 bits are 32.
+int64_t largest(const at::Tensor &tensor) {
+  constexpr int64_t kMostBytes = 4;
+  return (int64_t(1) << (8 * std::min<int64_t>(tensor.element_size(), kMostBytes) - 1)) - 1;
+}
+
+/// With torch.use_deterministic_algorithms(True) nobody shall depend on what memory held.
+at::Tensor unfilled(at::Tensor tensor) {
+  const at::Context &context = at::globalContext();
+  if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())
+      [[unlikely]] {
+    if (tensor.is_floating_point()) {
+      tensor.fill_(std::numeric_limits<double>::quiet_NaN());
+    } else {
+      tensor.fill_(tensor.scalar_type() == c10::ScalarType::Bool ? 1 : largest(tensor));
+    }
+  }
+  return tensor;
+}
+
 at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
                  std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                  std::optional<bool> pinMemory, std::optional<c10::MemoryFormat> format) {
@@ -73,7 +94,7 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
     return makeTensor(size, stride, type, withIndex(device),
                       makeGeometry(size, stride, c10::ScalarType::Char));
   }
-  return makeDefaultTensor(size, type, withIndex(device));
+  return unfilled(makeDefaultTensor(size, type, withIndex(device)));
 }
 
 at::Tensor emptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
@@ -83,7 +104,8 @@ at::Tensor emptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride,
   checkSizes(size);
   TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
   c10::ScalarType type = dtypeOrDefault(dtype);
-  return makeTensor(size, stride, type, withIndex(device), makeGeometry(size, stride, type));
+  return unfilled(
+      makeTensor(size, stride, type, withIndex(device), makeGeometry(size, stride, type)));
 }
 
 at::Tensor copyFrom(const at::Tensor &self, const at::Tensor &dst, bool nonBlocking) {

@@ -62,6 +62,23 @@ StorageGeometry geometryOfBytes(const Allocation &allocation, c10::ScalarType ty
   return flatGeometry(std::min(host, onDevice), type);
 }
 
+/// Said in the call that uses the tensor: found out on the stream it would cost the user the
+/// stream.
+void checkMemory(const Allocation &allocation, const at::Tensor &tensor) {
+  const runtime::BufferRef &buffer = allocation.buffer;
+  if (buffer && buffer->isLost()) {
+    raise(error<6117>("the tensor was made before the device was reset and its contents are lost; "
+                      "make it again"));
+  }
+  const auto needed =
+      allocation.geometry ? uint64_t(allocation.geometry->layout.bytes()) : uint64_t(0);
+  if ((!buffer && tensor.numel() > 0) || (buffer && buffer->bytes() < needed)) {
+    raise(error<6131>("the storage of the tensor has {} bytes where its elements take {}; give the "
+                      "storage its size back with resize_(), or make the tensor again",
+                      buffer ? buffer->bytes() : 0, needed));
+  }
+}
+
 } // namespace
 
 c10::DeviceAllocator &deviceAllocator() { return spyreAllocator(); }
@@ -86,6 +103,11 @@ const runtime::BufferRef &bufferOf(const at::Tensor &tensor) {
   Allocation &allocation = allocationOf(tensor.storage());
   if (allocation.waiting) [[unlikely]] {
     sendWaiting(tensor);
+  }
+  const bool isSound = allocation.buffer && !allocation.buffer->isLost() && allocation.geometry &&
+                       uint64_t(allocation.geometry->layout.bytes()) <= allocation.buffer->bytes();
+  if (!isSound) [[unlikely]] {
+    checkMemory(allocation, tensor);
   }
   return allocation.buffer;
 }

@@ -8,6 +8,7 @@
 #include "DeviceCopy.h"
 #include "Eager.h"
 #include "Errors.h"
+#include "Fill.h"
 #include "Guard.h"
 #include "Memory.h"
 #include "Programs.h"
@@ -160,6 +161,13 @@ PYBIND11_MODULE(_C, module) {
         copyTensor(source, destination, nonBlocking);
       },
       py::arg("source"), py::arg("destination"), py::arg("non_blocking") = false);
+  module.def(
+      "fill_tensor",
+      [](const at::Tensor &tensor, double value) {
+        py::gil_scoped_release release;
+        fillWithScalar(tensor, value);
+      },
+      py::arg("tensor"), py::arg("value"));
   module.def("get_downcast_warning", &downcastWarning);
   module.def("set_downcast_warning", &setDowncastWarning);
   module.def("_set_downcast_check", &setDowncastCheck);

@@ -41,6 +41,14 @@ void bindStreams(py::module_ &module) {
         resetDevice(device);
       },
       py::arg("device"));
+  // Memory, programs and streams of all cards begin anew; tensors made before are lost. The cards
+  // stay with the process, so there is nothing to start again.
+  module.def("free_runtime", [] {
+    py::gil_scoped_release release;
+    for (int i = 0; i < deviceCount(); ++i) {
+      resetDevice(c10::DeviceIndex(i));
+    }
+  });
   module.def("_shut_down", [] {
     py::gil_scoped_release release;
     shutDownDevices();

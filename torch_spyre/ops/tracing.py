@@ -4,7 +4,10 @@ The same decompositions as for captured graphs: the operation is run once on fak
 graph of that run becomes one program. C++ asks here when it sees a call for the first time.
 """
 
+import contextlib
+import logging
 import operator
+import threading
 
 import torch
 from torch.utils._pytree import tree_map
@@ -50,6 +53,27 @@ def _eager_only():
         aten.sub.Tensor: _scaled(torch.sub),
         aten.addmv.default: _addmv,
     }
+
+
+_quiet = threading.local()
+
+
+def _is_told(_record):
+    return not getattr(_quiet, "active", False)
+
+
+logging.getLogger("torch._subclasses.fake_tensor").addFilter(_is_told)
+
+
+@contextlib.contextmanager
+def _without_tracebacks():
+    """Torch logs what fails on fake tensors with its whole stack; the user is about to get the same
+    error, in the words of the CPU."""
+    _quiet.active = True
+    try:
+        yield
+    finally:
+        _quiet.active = False
 
 
 def _overload(name, overload):
@@ -109,7 +133,8 @@ def trace(name, overload, args, kwargs, inputs):
     with _disable_current_modes(), torch.no_grad(), extensions.capturing() as active:
         table = {**active.decompositions(), **_eager_only()}
         try:
-            gm = _graph_of(op, args, kwargs, inputs, table)
+            with _without_tracebacks():
+                gm = _graph_of(op, args, kwargs, inputs, table)
         except Exception:  # torch refuses: the CPU says it in torch's own words
             return None
         calls = _calls(gm)

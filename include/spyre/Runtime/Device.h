@@ -119,6 +119,8 @@ public:
   /// The tensor that owned it is gone: it no longer counts as allocated, and is free when the
   /// operations that hold a handle have retired. May be called more than once.
   void abandon();
+  /// The device was reset since it was made: any use is E6117.
+  bool isLost() const;
 
 private:
   friend class Device;

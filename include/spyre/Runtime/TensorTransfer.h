@@ -8,6 +8,8 @@
 #include "spyre/Layout/Transfer.h"
 #include "spyre/Runtime/Device.h"
 
+#include <functional>
+
 namespace spyre::runtime {
 
 /// \p host into \p buffer in \p layout, and back. \p matchStride are the host strides the layout
@@ -18,6 +20,17 @@ Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
                     const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host);
 Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
                       const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host);
+
+/// Single sticks of a tensor, by their numbers from its start, ascending: into \p data, one after the
+/// other. \p size and \p matchStride as for fillTensor. Errors as above.
+Status downloadSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                      const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
+                      const std::vector<int64_t> &sticks, uint8_t *data);
+/// Reads them, lets \p change work on them and writes them back.
+Status changeSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                    const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
+                    const std::vector<int64_t> &sticks,
+                    const std::function<void(uint8_t *data)> &change);
 
 /// A run of sticks of a tensor, by their number from its start, and what they get.
 struct FillRun {
