@@ -90,6 +90,31 @@ def test_logarithm_near_one(on_device):
     assert error.max() <= 2 * tolerance("pointwise", torch.float32), error
 
 
+def test_powers_and_logarithms(on_device):
+    def function(x):
+        return torch.expm1(x), torch.exp2(x), torch.log2(x.abs() + 1), torch.log10(x.abs() + 1)
+
+    x = torch.tensor([1e-6, -1e-6, 0.5, -0.5, 3.0, 10.0, -9.0, 1.0])
+    with on_device():
+        results, expected = both(function, x)
+        halves, reference = both(function, x.half())
+    for result, exact in zip(results, expected, strict=True):
+        error = (result - exact).abs() / exact.abs().clamp_min(1e-30)
+        assert error.max() <= 4 * tolerance("exp", torch.float32), (result, exact)
+    close(halves, reference, "exp")
+
+
+def test_a_vector_added_to_a_product(on_device):
+    def function(x, m, v):
+        return torch.addmv(x, m, v), torch.addmv(x, m, v, beta=0.5, alpha=2)
+
+    with on_device():
+        results, expected = both(function, half(5), half(5, 65, seed=1), half(65, seed=2))
+    for result, reference in zip(results, expected, strict=True):
+        error = relative_error(result.float().numpy(), reference.float().numpy())
+        assert error <= tolerance("acceptance", torch.float16), error
+
+
 def test_numbers_are_compared_in_the_type_of_the_tensor(on_device):
     """0.3 is not the fp16 nearest to it, and rounded to the device's format they may be apart."""
     numbers = [0.1, 0.3, 0.7, 1 / 3, 2.2, 1e-3, 77.7, 3.14159, 2 / 3, 0.123, 0.456, 5.4321]

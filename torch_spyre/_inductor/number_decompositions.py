@@ -4,6 +4,8 @@ Each replaces one ATen operation while a graph is captured. What an entry does n
 is: the compiler then judges it like any other operation.
 """
 
+import math
+
 import torch
 
 aten = torch.ops.aten
@@ -93,6 +95,40 @@ def _log1p(x):
     return torch.where(wide.abs() < 1, near, torch.log(u)).to(x.dtype)
 
 
+def _expm1(x):
+    """Near 0 by way of tanh, which loses nothing there."""
+    if not _is_float(x):
+        return NotImplemented
+    wide = x.float()
+    near = torch.tanh(torch.clamp(wide, -1, 1) * 0.5)
+    result = torch.where(wide.abs() < 1, 2 * near / (1 - near), torch.exp(wide) - 1)
+    return result.to(x.dtype)
+
+
+def _exp2(x):
+    """In fp32: a rounded exponent is a wrong factor."""
+    return torch.exp(x.float() * math.log(2)).to(x.dtype) if _is_float(x) else NotImplemented
+
+
+def _logarithm(base):
+    def decomposed(x):
+        if not _is_float(x):
+            return NotImplemented
+        return (torch.log(x.float()) * (1 / math.log(base))).to(x.dtype)
+
+    return decomposed
+
+
+def _addmv(x, matrix, vector, *, beta=1, alpha=1):
+    if not _is_float(x, matrix, vector):
+        return NotImplemented
+    product = torch.mv(matrix, vector)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return product + (x if beta == 1 else x * beta)
+
+
 def _isnan(x):
     return x != x if _is_float(x) else NotImplemented
 
@@ -157,6 +193,7 @@ def decompositions():
     return {
         aten.add.Tensor: _scaled(torch.add),
         aten.sub.Tensor: _scaled(torch.sub),
+        aten.addmv.default: _addmv,
         aten.all.default: _reduced(torch.amin),
         aten.all.dim: _reduced(torch.amin),
         aten.all.dims: _reduced(torch.amin),
@@ -167,8 +204,12 @@ def decompositions():
         aten.cat.default: _cat,
         aten.div.Tensor_mode: divide,
         aten.eq.Tensor: _of_truth(torch.eq),
+        aten.exp2.default: _exp2,
+        aten.expm1.default: _expm1,
         aten.isnan.default: _isnan,
+        aten.log10.default: _logarithm(10),
         aten.log1p.default: _log1p,
+        aten.log2.default: _logarithm(2),
         aten.logical_xor.default: _of_truth(torch.ne),
         aten.mul.Tensor: _product,
         aten.ne.Tensor: _of_truth(torch.ne),
