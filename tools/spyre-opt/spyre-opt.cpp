@@ -23,7 +23,9 @@ int main(int argc, char **argv) {
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input = mlir::openInputFile(inputName, &message);
   if (!input) {
-    std::cerr << "spyre-opt: " << message << "\n";
+    std::cerr << "spyre-opt: "
+              << spyre::error<9001>("{}; check the path and its permissions", message).message()
+              << "\n";
     return 1;
   }
   spyre::Status status = spyre::pipelines::checkIrText(input->getBuffer().str());
@@ -33,7 +35,9 @@ int main(int argc, char **argv) {
   }
   std::unique_ptr<llvm::ToolOutputFile> output = mlir::openOutputFile(outputName, &message);
   if (!output) {
-    std::cerr << "spyre-opt: " << message << "\n";
+    std::cerr << "spyre-opt: "
+              << spyre::error<9003>("{}; check the path and its permissions", message).message()
+              << "\n";
     return 1;
   }
   mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();

@@ -19,7 +19,8 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import errors, extensions, folding, lowering, passes, settings
+from torch_spyre._inductor import errors, extensions, folding, lowering
+from torch_spyre._inductor import memory, mixed, passes, settings
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
@@ -100,6 +101,8 @@ def _spyre_devices(gm):
 def make_callable(gm, active=extensions.Extensions()):
     """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
+    if mixed.is_mixed(gm):
+        return mixed.StagedGraph(gm, functools.partial(make_callable, active=active))
     symbolic = any(
         isinstance(size, torch.SymInt)
         for node in gm.graph.nodes
@@ -162,14 +165,7 @@ class _SpecialisedGraph:
 
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         with mode:
-            fakes = [
-                (
-                    torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device)
-                    if isinstance(a, torch.Tensor)
-                    else a
-                )
-                for a in args
-            ]
+            fakes = [memory.like(a) if isinstance(a, torch.Tensor) else a for a in args]
         # What the graph creates must not be created here, either.
         with mode, torch.no_grad(), extensions.capturing():
             return make_fx(self._gm, tracing_mode="real")(*fakes)
@@ -187,6 +183,7 @@ class _StaticGraph:
         self._inputs = importer.inputs
         self._outputs = importer.outputs
         self._copies = importer.copies
+        self._starts = importer.starts
         self._compiled = None
         if importer.device_outputs or importer.mutates:
             self._compiled = passes.logged(_C.CompiledGraph)(
@@ -200,6 +197,7 @@ class _StaticGraph:
 
     def __call__(self, *args):
         results = []
+        memory.check_starts(self._starts, args)
         if self._compiled is not None:
             results = self._compiled(self._tensors(args))
         for argument, result in self._copies:
@@ -211,6 +209,7 @@ class _StaticGraph:
             "empty": lambda e: torch.empty_strided(
                 e.shape, e.stride(), dtype=e.dtype, device=e.device
             ),
+            "constant": torch.Tensor.clone,
             "value": lambda v: v,
         }
         return tuple(place[kind](index) for kind, index in self._outputs)
@@ -289,6 +288,7 @@ class _Importer:
         self.device_outputs = {}
         self.mutates = False
         self.copies = []  # (argument, result): contents that only the host can store
+        self.starts = {}  # argument: where in its memory it must begin
         self.nodes = []  # what to call for the nodes that run on the CPU
         self._numbers = {}
         self._values = {}
@@ -307,7 +307,8 @@ class _Importer:
             if node.op == "get_attr" and node not in self._folded:
                 self._values[node] = operator.attrgetter(node.target)(self.gm)
         for node in self._folded.needed():
-            self._add_constant(node, self._folded.value(node), self._folded.device(node))
+            if not self._is_returned_constant(node):
+                self._add_constant(node, self._folded.value(node), self._folded.device(node))
         for node in nodes:
             if _is_causal(node):
                 self._add_mask(node)
@@ -333,13 +334,19 @@ class _Importer:
 
     def _add_constant(self, node, tensor, device):
         if device.type == "cpu" and tensor.dim() == 0:
-            self._values[node] = tensor.item()
+            with _real_tensors():
+                self._values[node] = tensor.item()
             return
         with _real_tensors():
             self.constants.append(
                 tensor.to(self.device) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
             )
         self._add_input(node, self.constants[-1], -len(self.constants))
+
+    def _is_returned_constant(self, node):
+        """A constant on the CPU that only the caller sees."""
+        on_host = self._folded.device(node).type == "cpu"
+        return on_host and all(user.op == "output" for user in node.users)
 
     def _add_mask(self, node):
         """Causal attention is attention with a mask; equal ones are shared."""
@@ -380,6 +387,8 @@ class _Importer:
             self._values[node] = self._scatter(node)
         elif node.target is torch.ops.aten.index_select.default and self._has_runs(node.args[2]):
             self._values[node] = self._select(node)
+        elif node.target is torch.ops.aten.as_strided.default:
+            self._values[node] = self._strided(node)
         elif isinstance(result, torch.Tensor):
             self._values[node] = self._call(node, result, -1)
         elif not isinstance(result, (list, tuple)):
@@ -504,6 +513,21 @@ class _Importer:
             result = self._made(aten.slice_scatter.default, ends, into, into.shape, location)
         return result
 
+    def _strided(self, node):
+        """Strides speak of memory, the compiler of elements in row-major order: of what the memory
+        belongs to, with its dimensions in the order they lie there."""
+        place = memory.place_of(node)
+        owner, location = place.owner.meta["val"], _location(node)
+        value = self._argument(place.owner)
+        if place.is_absolute and place.owner in self._arguments:
+            self.starts[self._arguments[place.owner]] = owner.storage_offset()
+        if place.order != sorted(place.order):
+            shape = [owner.shape[d] for d in place.order]
+            ends = (value, place.order)
+            value = self._made(torch.ops.aten.permute.default, ends, owner, shape, location)
+        args = (value, place.size, place.stride, place.offset)
+        return self._made(node.target, args, owner, place.size, location)
+
     def _made(self, target, args, like, shape, location, kwargs=None):
         """A call that is no node of the graph, with a row-major result."""
         strides = torch.empty(tuple(shape), device="meta").stride()
@@ -546,6 +570,8 @@ class _Importer:
                 self.outputs.append(("input", self._arguments[result]))
             elif self._folded.is_empty(result):
                 self.outputs.append(("empty", result.meta["val"]))
+            elif result in self._folded and self._folded.device(result).type == "cpu":
+                self.outputs.append(("constant", self._folded.value(result)))
             elif not isinstance(self._values.get(result), _C.GraphValue):
                 self.outputs.append(("value", self._argument(result)))
             else:

@@ -74,12 +74,6 @@ def _elu(x, alpha=1, scale=1, input_scale=1):
     return torch.where(x > 0, x * scale, below)
 
 
-def _divide(x, y, *, rounding_mode=None):
-    if rounding_mode == "trunc" or not x.is_floating_point():
-        return NotImplemented
-    return torch.floor(x / y) if rounding_mode == "floor" else x / y
-
-
 def _clamp(x, min=None, max=None):
     x = x if min is None else torch.maximum(x, min)
     return x if max is None else torch.minimum(x, max)
@@ -278,7 +272,6 @@ def decompositions():
     table.update(
         {
             aten.clamp.Tensor: _clamp,
-            aten.div.Tensor_mode: _divide,
             aten.elu.default: _elu,
             aten.erf.default: _erf,
             aten.linalg_vector_norm.default: _vector_norm,

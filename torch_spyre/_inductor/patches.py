@@ -13,11 +13,13 @@ def spyre_decompositions():
     from torch._decomp import core_aten_decompositions
 
     from torch_spyre import _C
-    from torch_spyre._inductor import model_decompositions
+    from torch_spyre._inductor import model_decompositions, number_decompositions
 
     own = set(_C.supported_operations())
     table = {**core_aten_decompositions(), **model_decompositions.decompositions()}
-    return {op: fn for op, fn in table.items() if str(op) not in own}
+    kept = {op: fn for op, fn in table.items() if str(op) not in own}
+    # Of some operations the compiler has only a part; these entries cover the rest.
+    return {**kept, **number_decompositions.decompositions()}
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include "Gather.h"
@@ -22,6 +23,9 @@ namespace {
 using graph::CallOp;
 using graph::OpKind;
 using views::View;
+
+/// Beyond every number of the device's formats.
+constexpr double kLargest = 3.4028234663852886e38;
 
 std::vector<int64_t> shapeOf(mlir::Value value) {
   return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
@@ -46,6 +50,24 @@ std::vector<int64_t> denseStrides(const std::vector<int64_t> &shape,
     expected *= shape[dim];
   }
   return dialect::toVector(wanted);
+}
+
+/// What a tensor of \p type holds of \p number. The device rounds once more, and tensors that
+/// come from the framework were rounded in the same two steps. Beyond the type's range the number
+/// stays: the device's is wider, and infinities saturate there.
+double inType(double number, mlir::Type type) {
+  auto element = llvm::dyn_cast<mlir::FloatType>(type);
+  if (!element) {
+    return number;
+  }
+  llvm::APFloat value(number);
+  bool losesInfo = false;
+  value.convert(element.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  if (!value.isFinite()) {
+    return number;
+  }
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.convertToDouble();
 }
 
 /// Removes calls that no result needs; calls have no side effects.
@@ -147,8 +169,9 @@ private:
   static LoopBuilder::Constants constantsOf(CallOp call, const graph::OpRow &row) {
     LoopBuilder::Constants constants;
     for (const graph::OpConstant &constant : row.constants) {
-      constants.emplace_back(constant.name,
-                             graph::numberAttribute(call, constant.attribute, constant.otherwise));
+      const double value = graph::numberAttribute(call, constant.attribute, constant.otherwise);
+      // Constants are finite in every format; what is beyond all numbers is beyond the largest.
+      constants.emplace_back(constant.name, std::clamp(value, -kLargest, kLargest));
     }
     return constants;
   }
@@ -157,6 +180,11 @@ private:
     std::vector<int64_t> shape = shapeOf(call.getResult());
     // A number has the type of the tensors it meets.
     mlir::Type type = typeOf(call.getOperands().back());
+    const bool compares = row.types == graph::TypeRule::Compare;
+    auto number = [&](const std::string &name) {
+      const double given = graph::numberAttribute(call, name.c_str(), 0);
+      return loops.addConstant(compares ? inType(given, type) : given, type);
+    };
     std::vector<View> operands;
     unsigned next = 0;
     for (int position = 0; position < row.tensorPositions; ++position) {
@@ -164,11 +192,7 @@ private:
       if (row.scalar && position + 1 == row.tensorPositions) {
         name = row.scalar;
       }
-      View value =
-          call->hasAttr(name)
-              ? View::whole(loops.addConstant(graph::numberAttribute(call, name.c_str(), 0), type),
-                            {})
-              : operand(call, next++);
+      View value = call->hasAttr(name) ? View::whole(number(name), {}) : operand(call, next++);
       operands.push_back(views::broadcast(value, shape));
     }
     return compute(row.deviceOp, operands, shape, typeOf(call.getResult()), constantsOf(call, row));
@@ -291,8 +315,9 @@ private:
     const std::string name = call.getCallee().str();
     const bool isOne = name.find("ones") != std::string::npos;
     const char *key = name == "aten.scalar_tensor.default" ? "s" : "fill_value";
-    const double value = graph::numberAttribute(call, key, isOne ? 1.0 : 0.0);
-    return views::broadcast(View::whole(loops.addConstant(value, typeOf(call.getResult())), {}),
+    mlir::Type type = typeOf(call.getResult());
+    const double value = inType(graph::numberAttribute(call, key, isOne ? 1.0 : 0.0), type);
+    return views::broadcast(View::whole(loops.addConstant(value, type), {}),
                             shapeOf(call.getResult()));
   }
 

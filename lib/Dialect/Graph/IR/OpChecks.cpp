@@ -6,6 +6,7 @@
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spyre::graph {
 
@@ -132,7 +133,7 @@ Status checkAttributes(CallOp call, const OpRow &row) {
   }
   for (const OpConstant &constant : row.constants) {
     mlir::Attribute given = call->getDiscardableAttr(constant.attribute);
-    if (given && !isNumber(given)) {
+    if (given && (!isNumber(given) || std::isnan(numberAttribute(call, constant.attribute, 0)))) {
       return error<1005>("{}: attribute {} must be a number", row.name, constant.attribute);
     }
   }

@@ -200,11 +200,12 @@ static Expected<Value> attention(CallOp call, Calls &calls) {
     return error<1004>("attention: {} query heads for {} key heads", heads,
                        shapeOf(k)[size_t(rankOf(q) - 3)]);
   }
-  const double scale =
-      std::sqrt(numberAttribute(call, "scale", 1.0 / std::sqrt(double(shapeOf(q).back()))));
-  Value keys = calls.transpose(calls.times(repeatHeads(calls, k, heads), scale), rankOf(q) - 2,
+  const double scale = numberAttribute(call, "scale", 1.0 / std::sqrt(double(shapeOf(q).back())));
+  const double root = std::sqrt(std::abs(scale));
+  Value keys = calls.transpose(calls.times(repeatHeads(calls, k, heads), root), rankOf(q) - 2,
                                rankOf(q) - 1);
-  SPYRE_ASSIGN_OR_RETURN(Value scores, calls.matmul(calls.times(q, scale), keys));
+  SPYRE_ASSIGN_OR_RETURN(Value scores,
+                         calls.matmul(calls.times(q, std::copysign(root, scale)), keys));
   if (call.getOperands().size() > 3) {
     Value mask = call.getOperand(3);
     SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> joint,

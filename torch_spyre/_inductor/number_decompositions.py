@@ -1,0 +1,219 @@
+"""Operations on numbers and truth values that are a formula over ones the compiler has.
+
+Each replaces one ATen operation while a graph is captured. What an entry does not cover stays as it
+is: the compiler then judges it like any other operation.
+"""
+
+import math
+
+import torch
+
+aten = torch.ops.aten
+
+# From here on every fp32 number is whole.
+_ALL_WHOLE = float(2**23)
+
+
+def _is_float(*values):
+    """Every tensor is of a type the device computes with."""
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    return bool(tensors) and all(t.dtype in _WIDE for t in tensors)
+
+
+_WIDE = {torch.float16, torch.bfloat16, torch.float32}
+
+
+def _scaled(operation):
+    """``x + alpha * y`` where alpha is not 1."""
+
+    def decomposed(x, y, *, alpha=1):
+        if alpha == 1 or not _is_float(x, y):
+            return NotImplemented
+        return operation(x, y * alpha)
+
+    return decomposed
+
+
+def floor_divide(x, y):
+    """Quotients in fp32, which a second step corrects: the first may be rounded up to a whole."""
+    if not _is_float(x, y):
+        return NotImplemented
+    wide = torch.float32
+    a = x.to(wide) if isinstance(x, torch.Tensor) else x
+    b = y.to(wide) if isinstance(y, torch.Tensor) else y
+    quotient = a / b
+    result = torch.floor(quotient)
+    result = result + torch.floor((a - result * b) / b)
+    if isinstance(b, torch.Tensor):  # by nothing: an infinity, or no number
+        result = torch.where(b == 0, quotient, result)
+    elif b == 0:
+        result = quotient
+    return result.to(torch.result_type(x, y))
+
+
+def divide(x, y, *, rounding_mode=None):
+    """Quotients that are cut are not rounded before."""
+    if rounding_mode == "floor":
+        return floor_divide(x, y)
+    if not _is_float(x, y):
+        return NotImplemented
+    if rounding_mode is None:
+        return x / y
+    a = x.float() if isinstance(x, torch.Tensor) else x
+    b = y.float() if isinstance(y, torch.Tensor) else y
+    return torch.trunc(a / b).to(torch.result_type(x, y))
+
+
+def _trunc(x):
+    if not _is_float(x):
+        return NotImplemented
+    return torch.where(x < 0, torch.ceil(x), torch.floor(x))
+
+
+def _round(x):
+    """To the nearest whole number, from the middle to the even one."""
+    if not _is_float(x):
+        return NotImplemented
+    wide = x.float()
+    up = torch.floor(wide + 0.5)
+    is_odd = up - torch.floor(up * 0.5) * 2
+    is_middle = (up - wide == 0.5).to(wide.dtype)
+    nearest = up - is_odd * is_middle
+    return torch.where(wide.abs() < _ALL_WHOLE, nearest, wide).to(x.dtype)
+
+
+def _log1p(x):
+    """The factor x / (u - 1) makes up for what the sum u = 1 + x lost."""
+    if not _is_float(x):
+        return NotImplemented
+    wide = x.float()
+    u = wide + 1
+    rest = u - 1
+    is_lost = rest == 0
+    corrected = torch.log(u) * (wide / torch.where(is_lost, torch.ones_like(rest), rest))
+    near = torch.where(is_lost, wide, corrected)
+    return torch.where(wide.abs() < 1, near, torch.log(u)).to(x.dtype)
+
+
+def _expm1(x):
+    """Near 0 by way of tanh, which loses nothing there."""
+    if not _is_float(x):
+        return NotImplemented
+    wide = x.float()
+    near = torch.tanh(torch.clamp(wide, -1, 1) * 0.5)
+    result = torch.where(wide.abs() < 1, 2 * near / (1 - near), torch.exp(wide) - 1)
+    return result.to(x.dtype)
+
+
+def _exp2(x):
+    """In fp32: a rounded exponent is a wrong factor."""
+    return torch.exp(x.float() * math.log(2)).to(x.dtype) if _is_float(x) else NotImplemented
+
+
+def _logarithm(base):
+    def decomposed(x):
+        if not _is_float(x):
+            return NotImplemented
+        return (torch.log(x.float()) * (1 / math.log(base))).to(x.dtype)
+
+    return decomposed
+
+
+def _addmv(x, matrix, vector, *, beta=1, alpha=1):
+    if not _is_float(x, matrix, vector):
+        return NotImplemented
+    product = torch.mv(matrix, vector)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return product + (x if beta == 1 else x * beta)
+
+
+def _isnan(x):
+    return x != x if _is_float(x) else NotImplemented
+
+
+def _is_truth(*values):
+    return all(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in values)
+
+
+def _of_truth(operation):
+    """Truth values are 1 and 0 on the device, so numbers do what is asked of them."""
+
+    def decomposed(x, y):
+        if not _is_truth(x, y):
+            return NotImplemented
+        return operation(x.to(torch.float16), y.to(torch.float16))
+
+    return decomposed
+
+
+def _product(x, y):
+    return torch.logical_and(x, y) if _is_truth(x, y) else NotImplemented
+
+
+def _where(condition, x, y):
+    if not _is_truth(condition, x, y):
+        return NotImplemented
+    return torch.where(condition, x.to(torch.float16), y.to(torch.float16)).to(torch.bool)
+
+
+def _truths(x):
+    """Whether elements are not 0, as numbers; None for types the device does not compute with."""
+    if x.dtype == torch.bool:
+        return x.to(torch.float16)
+    return (x != 0).to(torch.float16) if x.dtype in _WIDE else None
+
+
+def _reduced(reduce):
+    def decomposed(x, dim=None, keepdim=False):
+        truths = _truths(x)
+        if truths is None:
+            return NotImplemented
+        dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        result = reduce(truths, dims, keepdim=keepdim) if x.dim() and dims else truths
+        return result.to(torch.bool)
+
+    return decomposed
+
+
+def _cat(tensors, dim=0):
+    """Parts of several types are converted to the type of the result."""
+    dtypes = {t.dtype for t in tensors}
+    if len(dtypes) == 1 or not dtypes <= {*_WIDE, torch.bool}:
+        return NotImplemented
+    result = next(iter(dtypes))
+    for dtype in dtypes:
+        result = torch.promote_types(result, dtype)
+    return torch.cat([t.to(result) for t in tensors], dim)
+
+
+def decompositions():
+    """Operator overload -> function."""
+    return {
+        aten.add.Tensor: _scaled(torch.add),
+        aten.sub.Tensor: _scaled(torch.sub),
+        aten.addmv.default: _addmv,
+        aten.all.default: _reduced(torch.amin),
+        aten.all.dim: _reduced(torch.amin),
+        aten.all.dims: _reduced(torch.amin),
+        aten.any.default: _reduced(torch.amax),
+        aten.any.dim: _reduced(torch.amax),
+        aten.any.dims: _reduced(torch.amax),
+        aten.bitwise_xor.Tensor: _of_truth(torch.ne),
+        aten.cat.default: _cat,
+        aten.div.Tensor_mode: divide,
+        aten.eq.Tensor: _of_truth(torch.eq),
+        aten.exp2.default: _exp2,
+        aten.expm1.default: _expm1,
+        aten.isnan.default: _isnan,
+        aten.log10.default: _logarithm(10),
+        aten.log1p.default: _log1p,
+        aten.log2.default: _logarithm(2),
+        aten.logical_xor.default: _of_truth(torch.ne),
+        aten.mul.Tensor: _product,
+        aten.ne.Tensor: _of_truth(torch.ne),
+        aten.round.default: _round,
+        aten.trunc.default: _trunc,
+        aten.where.self: _where,
+    }
