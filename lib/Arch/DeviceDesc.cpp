@@ -1,6 +1,7 @@
 //===- DeviceDesc.cpp - presets, JSON form and hash of a machine ----------------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 
+#include "spyre/Arch/TimingFields.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Json.h"
 #include "spyre/Base/Math.h"
@@ -17,6 +18,7 @@ static constexpr uint64_t kMaxTextBytes = uint64_t(1) << 20;
 /// Scratchpads of all cores together: a simulator holds them and what it knows of them in memory.
 static constexpr int64_t kMaxLxBytes = int64_t(4) << 30;
 static constexpr double kMaxRate = 1e12;
+static constexpr double kMaxClockGhz = 100;
 /// What our machines have beyond the documented interface (docs/adr/0022).
 static constexpr const char *kExtensions[] = {"x_cumsum"};
 static constexpr const char *kPresetNames = "spyre, openspyre, tiny";
@@ -39,7 +41,7 @@ struct RateField {
 } // namespace
 
 // One table for writer and reader: a field cannot be in one and not in the other.
-static constexpr std::array<IntField, 9> kIntFields = {{
+static constexpr std::array<IntField, 10> kIntFields = {{
     {"cores", &DeviceDesc::cores, 1, 1024},
     {"coreletsPerCore", &DeviceDesc::coreletsPerCore, 1, 16},
     {"stickBytes", &DeviceDesc::stickBytes, 128, 128},
@@ -49,20 +51,51 @@ static constexpr std::array<IntField, 9> kIntFields = {{
     {"ddrBytes", &DeviceDesc::ddrBytes, 128, kMaxDeviceBytes},
     {"segments", &DeviceDesc::segments, 8, 8},
     {"segmentBytes", &DeviceDesc::segmentBytes, 128, int64_t(1) << 40},
+    {"ddrCoresPerPort", &DeviceDesc::ddrCoresPerPort, 1, 1024},
 }};
 
-static constexpr std::array<RateField, 10> kRateFields = {{
+static constexpr std::array<RateField, 23> kRateFields = {{
     {"clockGhz", &Timing::clockGhz, false},
+    {"ddrPeakBytesPerCycle", &Timing::ddrPeakBytesPerCycle, false},
     {"ddrBytesPerCycle", &Timing::ddrBytesPerCycle, false},
+    {"ddrPortBytesPerCycle", &Timing::ddrPortBytesPerCycle, false},
+    {"ddrCoreBytesPerCycle", &Timing::ddrCoreBytesPerCycle, false},
+    {"ddrStreamLoss", &Timing::ddrStreamLoss, true},
+    {"ddrRequestCycles", &Timing::ddrRequestCycles, true},
+    {"ddrTurnaroundCycles", &Timing::ddrTurnaroundCycles, true},
     {"ddrLatencyCycles", &Timing::ddrLatencyCycles, true},
     {"lxBytesPerCycle", &Timing::lxBytesPerCycle, false},
     {"ptMacsPerCycle", &Timing::ptMacsPerCycle, false},
+    {"ptFillBytesPerCycle", &Timing::ptFillBytesPerCycle, false},
     {"sfpLanesPerCycle", &Timing::sfpLanesPerCycle, false},
     {"sfpTranscendentalFactor", &Timing::sfpTranscendentalFactor, false},
+    {"sfpReductionFactor", &Timing::sfpReductionFactor, false},
+    {"moveElementsPerCycle", &Timing::moveElementsPerCycle, false},
     {"ringBytesPerCycle", &Timing::ringBytesPerCycle, false},
+    {"ringHopCycles", &Timing::ringHopCycles, true},
+    {"ringRunCycles", &Timing::ringRunCycles, true},
+    {"phaseOverheadCycles", &Timing::phaseOverheadCycles, true},
     {"barrierCycles", &Timing::barrierCycles, true},
+    {"bundleOverheadCycles", &Timing::bundleOverheadCycles, true},
     {"launchOverheadCycles", &Timing::launchOverheadCycles, true},
 }};
+
+std::vector<std::string> timingFieldNames() {
+  std::vector<std::string> names;
+  for (const RateField &field : kRateFields) {
+    names.push_back(field.name);
+  }
+  return names;
+}
+
+double *timingField(Timing &timing, const std::string &name) {
+  for (const RateField &field : kRateFields) {
+    if (name == field.name) {
+      return &(timing.*field.member);
+    }
+  }
+  return nullptr;
+}
 
 int64_t DeviceDesc::lxStagingBegin() const { return roundUp(lxPlannerBytes, stickBytes); }
 
@@ -156,6 +189,19 @@ static Status checkTogether(const DeviceDesc &desc) {
     return error<9201>("lxPlannerBytes {} is above lxBytes {}; the planner's part lies inside LX",
                        desc.lxPlannerBytes, desc.lxBytes);
   }
+  const Timing &timing = desc.timing;
+  if (timing.clockGhz > kMaxClockGhz) {
+    return error<9201>("clockGhz {} is no clock of a chip; give at most {}", timing.clockGhz,
+                       kMaxClockGhz);
+  }
+  for (double rate :
+       {timing.ddrBytesPerCycle, timing.ddrPortBytesPerCycle, timing.ddrCoreBytesPerCycle}) {
+    if (rate > timing.ddrPeakBytesPerCycle) {
+      return error<9201>("a DDR rate of {} bytes per cycle is above ddrPeakBytesPerCycle {}; no "
+                         "memory is faster than its data sheet",
+                         rate, timing.ddrPeakBytesPerCycle);
+    }
+  }
   return Status::success();
 }
 
@@ -188,9 +234,30 @@ static Status unknownPreset(const std::string &name) {
                      kPresetNames);
 }
 
+/// As spyre-fit printed them (docs/timing.md).
+static Timing fittedTiming() {
+  Timing timing;
+  timing.ddrBytesPerCycle = 105;
+  timing.ddrPortBytesPerCycle = 49.81;
+  timing.ddrCoreBytesPerCycle = 10.54;
+  timing.ddrStreamLoss = 0.004846;
+  timing.ddrRequestCycles = 4;
+  timing.ddrTurnaroundCycles = 22.18;
+  timing.ddrLatencyCycles = 200;
+  timing.ptFillBytesPerCycle = 34.63;
+  timing.sfpLanesPerCycle = 64;
+  timing.sfpTranscendentalFactor = 15;
+  timing.ringBytesPerCycle = 130.8;
+  timing.ringHopCycles = 4;
+  timing.ringRunCycles = 4;
+  timing.barrierCycles = 20;
+  return timing;
+}
+
 Expected<DeviceDesc> DeviceDesc::preset(const std::string &name) {
   DeviceDesc desc;
   desc.name = name;
+  desc.timing = fittedTiming();
   if (name == "spyre") {
     return desc;
   }

@@ -16,9 +16,13 @@ namespace spyre::backend {
 int64_t readersOf(const TensorMap &map);
 
 /// Cycles one core is busy with loading \p bytes that \p readers of \p cores cores read.
-double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::Timing &timing);
-/// The same for storing: each core stores its own.
-double storeCycles(double bytes, int64_t cores, const arch::Timing &timing);
+double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::DeviceDesc &device);
+/// The same for storing what was computed from loads: each core stores its own.
+double storeCycles(double bytes, int64_t cores, const arch::DeviceDesc &device);
+
+/// Cycles of the matrix unit for \p macs multiplications when blocks of 64 x 64 weights stay for
+/// \p rows rows each, in \p instructions that wait for their first block.
+double matmulCycles(double macs, double rows, double instructions, const arch::Timing &timing);
 
 /// A loop over tiles; transfers and arithmetic in all, not per tile.
 struct TileLoop {
