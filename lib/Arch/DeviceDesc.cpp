@@ -263,10 +263,10 @@ static Timing fittedTiming() {
   timing.ddrRequestCycles = 4;
   timing.ddrTurnaroundCycles = 22.18;
   timing.ddrLatencyCycles = 200;
-  timing.ptFillBytesPerCycle = 34.63;
+  timing.ptFillBytesPerCycle = 34.49;
   timing.sfpLanesPerCycle = 64;
   timing.sfpTranscendentalFactor = 15;
-  timing.ringBytesPerCycle = 130.8;
+  timing.ringBytesPerCycle = 131.3;
   timing.ringHopCycles = 4;
   timing.ringRunCycles = 4;
   timing.barrierCycles = 20;

@@ -273,12 +273,14 @@ static std::optional<double> cyclesOfTiles(const Matmul &mm, const PhaseBuilder 
   loop.computeCycles = matmulCycles(work.macs, rows, loop.iterations, timing);
   loop.transferCycles = work.storeCycles;
   if (!kernel.inputs[0].inLx) {
-    double bytes = double(aLoads) * double(tileSteps(builder.axes, mm.a) * kStickBytes);
-    loop.transferCycles += loadCycles(bytes, work.aReaders, kernel.dsc->cores, *kernel.device);
+    double bytes = double(tileSteps(builder.axes, mm.a) * kStickBytes);
+    loop.transferCycles +=
+        double(aLoads) * loadCycles(bytes, work.aReaders, kernel.dsc->cores, *kernel.device);
   }
   if (!kernel.inputs[1].inLx) {
-    double bytes = double(bLoads) * double(tileSteps(builder.axes, mm.b) * kBlockBytes);
-    loop.transferCycles += loadCycles(bytes, work.bReaders, kernel.dsc->cores, *kernel.device);
+    double bytes = double(tileSteps(builder.axes, mm.b) * kBlockBytes);
+    loop.transferCycles +=
+        double(bLoads) * loadCycles(bytes, work.bReaders, kernel.dsc->cores, *kernel.device);
   }
   double stores = mm.sliced ? cTrips * double(builder.axes[mm.nAxis].tile) : 0;
   // There is one set of accumulators: the matrix unit stands still while they are taken over.
