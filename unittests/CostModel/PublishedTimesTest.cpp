@@ -97,8 +97,10 @@ std::vector<double> fitted(const std::vector<TimingRow> &rows) {
     SPYRE_ASSIGN_OR_RETURN(std::vector<double> times, programs->predict(timing));
     return costmodel::fitCost(rows, times);
   };
+  costmodel::FitOptions coarse;
+  coarse.smallestStep = 0.03;
   Expected<costmodel::FitResult> result =
-      costmodel::fitParameters({{"port", 120, 1, 130}, {"turn", 1, 0.1, 1000}}, cost);
+      costmodel::fitParameters({{"port", 120, 1, 130}, {"turn", 1, 0.1, 1000}}, cost, coarse);
   EXPECT_TRUE(result.ok()) << result.status().text();
   return result->values;
 }
