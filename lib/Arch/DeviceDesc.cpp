@@ -263,11 +263,11 @@ static Timing fittedTiming() {
   timing.ddrRequestCycles = 4;
   timing.ddrTurnaroundCycles = 22.18;
   timing.ddrLatencyCycles = 200;
-  timing.ptFillBytesPerCycle = 34.49;
+  timing.ptFillBytesPerCycle = 34.62;
   timing.sfpLanesPerCycle = 64;
   timing.sfpTranscendentalFactor = 15;
   timing.ringBytesPerCycle = 131.3;
-  timing.ringHopCycles = 4;
+  timing.ringHopCycles = 1;
   timing.ringRunCycles = 4;
   timing.barrierCycles = 20;
   return timing;
