@@ -1,12 +1,14 @@
 //===- DeviceDesc.cpp - presets, JSON form and hash of a machine ----------------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 
+#include "spyre/Arch/TimingFields.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Json.h"
 #include "spyre/Base/Math.h"
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace spyre::arch {
 
@@ -17,6 +19,7 @@ static constexpr uint64_t kMaxTextBytes = uint64_t(1) << 20;
 /// Scratchpads of all cores together: a simulator holds them and what it knows of them in memory.
 static constexpr int64_t kMaxLxBytes = int64_t(4) << 30;
 static constexpr double kMaxRate = 1e12;
+static constexpr double kMaxClockGhz = 100;
 /// What our machines have beyond the documented interface (docs/adr/0022).
 static constexpr const char *kExtensions[] = {"x_cumsum"};
 static constexpr const char *kPresetNames = "spyre, openspyre, tiny";
@@ -39,7 +42,7 @@ struct RateField {
 } // namespace
 
 // One table for writer and reader: a field cannot be in one and not in the other.
-static constexpr std::array<IntField, 9> kIntFields = {{
+static constexpr std::array<IntField, 10> kIntFields = {{
     {"cores", &DeviceDesc::cores, 1, 1024},
     {"coreletsPerCore", &DeviceDesc::coreletsPerCore, 1, 16},
     {"stickBytes", &DeviceDesc::stickBytes, 128, 128},
@@ -49,20 +52,51 @@ static constexpr std::array<IntField, 9> kIntFields = {{
     {"ddrBytes", &DeviceDesc::ddrBytes, 128, kMaxDeviceBytes},
     {"segments", &DeviceDesc::segments, 8, 8},
     {"segmentBytes", &DeviceDesc::segmentBytes, 128, int64_t(1) << 40},
+    {"ddrCoresPerPort", &DeviceDesc::ddrCoresPerPort, 1, 1024},
 }};
 
-static constexpr std::array<RateField, 10> kRateFields = {{
+static constexpr std::array<RateField, 23> kRateFields = {{
     {"clockGhz", &Timing::clockGhz, false},
+    {"ddrPeakBytesPerCycle", &Timing::ddrPeakBytesPerCycle, false},
     {"ddrBytesPerCycle", &Timing::ddrBytesPerCycle, false},
+    {"ddrPortBytesPerCycle", &Timing::ddrPortBytesPerCycle, false},
+    {"ddrCoreBytesPerCycle", &Timing::ddrCoreBytesPerCycle, false},
+    {"ddrStreamLoss", &Timing::ddrStreamLoss, true},
+    {"ddrRequestCycles", &Timing::ddrRequestCycles, true},
+    {"ddrTurnaroundCycles", &Timing::ddrTurnaroundCycles, true},
     {"ddrLatencyCycles", &Timing::ddrLatencyCycles, true},
     {"lxBytesPerCycle", &Timing::lxBytesPerCycle, false},
     {"ptMacsPerCycle", &Timing::ptMacsPerCycle, false},
+    {"ptFillBytesPerCycle", &Timing::ptFillBytesPerCycle, false},
     {"sfpLanesPerCycle", &Timing::sfpLanesPerCycle, false},
     {"sfpTranscendentalFactor", &Timing::sfpTranscendentalFactor, false},
+    {"sfpReductionFactor", &Timing::sfpReductionFactor, false},
+    {"moveElementsPerCycle", &Timing::moveElementsPerCycle, false},
     {"ringBytesPerCycle", &Timing::ringBytesPerCycle, false},
+    {"ringHopCycles", &Timing::ringHopCycles, true},
+    {"ringRunCycles", &Timing::ringRunCycles, true},
+    {"phaseOverheadCycles", &Timing::phaseOverheadCycles, true},
     {"barrierCycles", &Timing::barrierCycles, true},
+    {"bundleOverheadCycles", &Timing::bundleOverheadCycles, true},
     {"launchOverheadCycles", &Timing::launchOverheadCycles, true},
 }};
+
+std::vector<std::string> timingFieldNames() {
+  std::vector<std::string> names;
+  for (const RateField &field : kRateFields) {
+    names.push_back(field.name);
+  }
+  return names;
+}
+
+double *timingField(Timing &timing, const std::string &name) {
+  for (const RateField &field : kRateFields) {
+    if (name == field.name) {
+      return &(timing.*field.member);
+    }
+  }
+  return nullptr;
+}
 
 int64_t DeviceDesc::lxStagingBegin() const { return roundUp(lxPlannerBytes, stickBytes); }
 
@@ -156,6 +190,19 @@ static Status checkTogether(const DeviceDesc &desc) {
     return error<9201>("lxPlannerBytes {} is above lxBytes {}; the planner's part lies inside LX",
                        desc.lxPlannerBytes, desc.lxBytes);
   }
+  const Timing &timing = desc.timing;
+  if (timing.clockGhz > kMaxClockGhz) {
+    return error<9201>("clockGhz {} is no clock of a chip; give at most {}", timing.clockGhz,
+                       kMaxClockGhz);
+  }
+  for (double rate :
+       {timing.ddrBytesPerCycle, timing.ddrPortBytesPerCycle, timing.ddrCoreBytesPerCycle}) {
+    if (rate > timing.ddrPeakBytesPerCycle) {
+      return error<9201>("a DDR rate of {} bytes per cycle is above ddrPeakBytesPerCycle {}; no "
+                         "memory is faster than its data sheet",
+                         rate, timing.ddrPeakBytesPerCycle);
+    }
+  }
   return Status::success();
 }
 
@@ -175,10 +222,28 @@ static Status readDesc(const std::string &text, DeviceDesc &desc) {
   return checkTogether(desc);
 }
 
+/// "line 12: " of the last key of \p text that the first part of \p message names, or nothing.
+static std::string lineOf(const std::string &text, const std::string &message) {
+  size_t place = std::string::npos;
+  std::string word;
+  for (char c : message.substr(0, message.find(';')) + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += c;
+      continue;
+    }
+    size_t found = word.empty() ? std::string::npos : text.find("\"" + word + "\"");
+    place = found != std::string::npos ? found : place;
+    word.clear();
+  }
+  return place == std::string::npos
+             ? ""
+             : fmt::format("line {}: ", 1 + std::count(text.begin(), text.begin() + place, '\n'));
+}
+
 Expected<DeviceDesc> DeviceDesc::fromJson(const std::string &text) {
   DeviceDesc desc;
   if (Status status = readDesc(text, desc); !status.ok()) {
-    return error<9201>("device description: {}", status.text());
+    return error<9201>("device description: {}{}", lineOf(text, status.text()), status.text());
   }
   return desc;
 }
@@ -188,9 +253,30 @@ static Status unknownPreset(const std::string &name) {
                      kPresetNames);
 }
 
+/// As spyre-fit printed them (docs/timing.md).
+static Timing fittedTiming() {
+  Timing timing;
+  timing.ddrBytesPerCycle = 105;
+  timing.ddrPortBytesPerCycle = 49.81;
+  timing.ddrCoreBytesPerCycle = 10.54;
+  timing.ddrStreamLoss = 0.004846;
+  timing.ddrRequestCycles = 4;
+  timing.ddrTurnaroundCycles = 22.18;
+  timing.ddrLatencyCycles = 200;
+  timing.ptFillBytesPerCycle = 34.62;
+  timing.sfpLanesPerCycle = 64;
+  timing.sfpTranscendentalFactor = 15;
+  timing.ringBytesPerCycle = 131.3;
+  timing.ringHopCycles = 1;
+  timing.ringRunCycles = 4;
+  timing.barrierCycles = 20;
+  return timing;
+}
+
 Expected<DeviceDesc> DeviceDesc::preset(const std::string &name) {
   DeviceDesc desc;
   desc.name = name;
+  desc.timing = fittedTiming();
   if (name == "spyre") {
     return desc;
   }

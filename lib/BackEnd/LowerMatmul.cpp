@@ -56,18 +56,21 @@ struct Matmul {
   std::vector<size_t> rowAxes;    ///< innermost in A first
   size_t nAxis = 0, kAxis = 0;
   bool rowsOutside = true;
+  /// Results are rounded and stored one n step after the other, through room for one.
+  bool sliced = false;
 };
 
 struct Tiles {
   int64_t rows = 1, n = 1, k = 1;
   bool rowsOutside = true;
   double cycles = 0;
+  bool sliced = false;
 };
 
 /// What does not change from tiling to tiling.
 struct Work {
   int64_t aReaders = 1, bReaders = 1;
-  double matmulCycles = 0, accCycles = 0, storeCycles = 0;
+  double macs = 0, accCycles = 0, storeCycles = 0;
 };
 } // namespace
 
@@ -190,8 +193,10 @@ static void setTiles(const Matmul &mm, PhaseBuilder &builder, const Tiles &tiles
 static int64_t stagingBytes(const Matmul &mm, const PhaseBuilder &builder, int64_t aCopies,
                             int64_t bCopies) {
   const Kernel &kernel = *mm.kernel;
-  int64_t cBytes = program::kMatmulAccBytes + (kernel.output.inLx ? 0 : kStickBytes);
-  int64_t bytes = saturatingProduct(tileSteps(builder.axes, mm.c), cBytes);
+  int64_t cSteps = tileSteps(builder.axes, mm.c);
+  int64_t outSteps = mm.sliced ? cSteps / builder.axes[mm.nAxis].tile : cSteps;
+  int64_t bytes = saturatingProduct(cSteps, program::kMatmulAccBytes);
+  bytes += kernel.output.inLx ? 0 : saturatingProduct(outSteps, kStickBytes);
   if (!kernel.inputs[0].inLx) {
     bytes += saturatingProduct(tileSteps(builder.axes, mm.a), aCopies * kStickBytes);
   }
@@ -242,8 +247,8 @@ static Work workOf(const Matmul &mm, const PhaseBuilder &builder) {
   int64_t sticks = mm.format == DataFormat::SenInt8 ? 5 : 3;
   double lanes = cSteps * double(sticks * kernel.lanes());
   double cBytes = kernel.output.inLx ? 0 : cSteps * double(kStickBytes);
-  return {readersOf(kernel.inputs[0]), readersOf(kernel.inputs[1]), macs / timing.ptMacsPerCycle,
-          lanes / timing.sfpLanesPerCycle, storeCycles(cBytes, kernel.dsc->cores, timing)};
+  return {readersOf(kernel.inputs[0]), readersOf(kernel.inputs[1]), macs,
+          lanes / timing.sfpLanesPerCycle, storeCycles(cBytes, kernel.dsc->cores, *kernel.device)};
 }
 
 /// Cycles of one core with the tiles that are set, or nothing when they do not fit.
@@ -256,22 +261,30 @@ static std::optional<double> cyclesOfTiles(const Matmul &mm, const PhaseBuilder 
   if (stagingBytes(mm, builder, 1, 1) > builder.stagingBytesLeft()) {
     return std::nullopt;
   }
+  double cTrips = double(tripsOf(builder, order, PhaseBuilder::depthOf(order, mm.c)));
   TileLoop loop;
   loop.doubled = stagingBytes(mm, builder, aLoads > 1 ? 2 : 1, bLoads > 1 ? 2 : 1) <=
                  builder.stagingBytesLeft();
   loop.iterations = double(tripsOf(builder, order, order.size()));
-  loop.computeCycles = work.matmulCycles;
+  double rows = 1;
+  for (size_t axis : mm.rowAxes) {
+    rows *= double(builder.axes[axis].tile);
+  }
+  loop.computeCycles = matmulCycles(work.macs, rows, loop.iterations, timing);
   loop.transferCycles = work.storeCycles;
   if (!kernel.inputs[0].inLx) {
-    double bytes = double(aLoads) * double(tileSteps(builder.axes, mm.a) * kStickBytes);
-    loop.transferCycles += loadCycles(bytes, work.aReaders, kernel.dsc->cores, timing);
+    double bytes = double(tileSteps(builder.axes, mm.a) * kStickBytes);
+    loop.transferCycles +=
+        double(aLoads) * loadCycles(bytes, work.aReaders, kernel.dsc->cores, *kernel.device);
   }
   if (!kernel.inputs[1].inLx) {
-    double bytes = double(bLoads) * double(tileSteps(builder.axes, mm.b) * kBlockBytes);
-    loop.transferCycles += loadCycles(bytes, work.bReaders, kernel.dsc->cores, timing);
+    double bytes = double(tileSteps(builder.axes, mm.b) * kBlockBytes);
+    loop.transferCycles +=
+        double(bLoads) * loadCycles(bytes, work.bReaders, kernel.dsc->cores, *kernel.device);
   }
+  double stores = mm.sliced ? cTrips * double(builder.axes[mm.nAxis].tile) : 0;
   // There is one set of accumulators: the matrix unit stands still while they are taken over.
-  return cyclesOf(loop, timing) + work.accCycles;
+  return cyclesOf(loop, timing) + work.accCycles + stores * timing.ddrLatencyCycles;
 }
 
 static std::vector<int64_t> tileCandidates(int64_t count) {
@@ -283,28 +296,49 @@ static std::vector<int64_t> tileCandidates(int64_t count) {
   return candidates;
 }
 
+/// Also three and five times powers of two: where LX is scarce, half as much again of the result
+/// per tile saves much of what is read again.
+static std::vector<int64_t> finerCandidates(int64_t count) {
+  std::vector<int64_t> candidates = tileCandidates(count);
+  for (int64_t odd : {3, 5}) {
+    for (int64_t tile = odd; tile < count; tile *= 2) {
+      candidates.push_back(tile);
+    }
+  }
+  std::sort(candidates.begin(), candidates.end());
+  return candidates;
+}
+
 /// The cheapest tiles that fit; none when not even the smallest do.
-static std::optional<Tiles> chooseTiles(const Matmul &mm, PhaseBuilder &builder) {
+static std::optional<Tiles> chooseTiles(Matmul &mm, PhaseBuilder &builder) {
   Work work = workOf(mm, builder);
   int64_t rows = 1;
   for (size_t i = 0; i < std::min(kMaxRowAxes, mm.rowAxes.size()); ++i) {
     rows *= builder.axes[mm.rowAxes[i]].count;
   }
   std::optional<Tiles> best;
-  const std::vector<int64_t> nTiles = tileCandidates(builder.axes[mm.nAxis].count);
+  const bool mayBeSliced = !mm.kernel->output.inLx;
+  const std::vector<int64_t> nTiles = finerCandidates(builder.axes[mm.nAxis].count);
   const std::vector<int64_t> kTiles = tileCandidates(builder.axes[mm.kAxis].count);
   for (int64_t row : tileCandidates(rows)) {
     for (int64_t n : nTiles) {
       for (int64_t k : kTiles) {
         setTiles(mm, builder, {row, n, k, false, 0});
+        mm.sliced = mayBeSliced && n > 1;
         if (stagingBytes(mm, builder, 1, 1) > builder.stagingBytesLeft()) {
           break; // A larger k needs no less.
         }
-        for (bool rowsOutside : {false, true}) {
-          std::optional<double> cycles =
-              cyclesOfTiles(mm, builder, work, loopOrder(mm, builder, rowsOutside));
-          if (cycles && (!best || *cycles < best->cycles)) {
-            best = Tiles{row, n, k, rowsOutside, *cycles};
+        for (bool sliced : {false, true}) {
+          mm.sliced = sliced;
+          if (sliced && (!mayBeSliced || n == 1)) {
+            break;
+          }
+          for (bool rowsOutside : {false, true}) {
+            std::optional<double> cycles =
+                cyclesOfTiles(mm, builder, work, loopOrder(mm, builder, rowsOutside));
+            if (cycles && (!best || *cycles < best->cycles)) {
+              best = Tiles{row, n, k, rowsOutside, *cycles, sliced};
+            }
           }
         }
       }
@@ -324,7 +358,9 @@ static void stageOperands(Matmul &mm, PhaseBuilder &builder) {
     mm.bUnitRowBytes = kStickBytes;
   }
   mm.acc = builder.stage("acc", mm.c, program::kMatmulAccBytes);
-  mm.cUnit = kernel.output.inLx ? mm.c : builder.stage("out.tile", mm.c, kStickBytes);
+  Place out = mm.c;
+  out.stride[mm.nAxis] = mm.sliced ? 0 : out.stride[mm.nAxis];
+  mm.cUnit = kernel.output.inLx ? mm.c : builder.stage("out.tile", out, kStickBytes);
 }
 
 static void loadA(const Matmul &mm, PhaseBuilder &builder) {
@@ -429,15 +465,28 @@ static void finishAndStore(const Matmul &mm, PhaseBuilder &builder) {
   if (isInteger) {
     convertSums(mm, builder);
   }
-  Instruction finish;
-  finish.opcode = Opcode::Finish;
-  finish.onlyTable = mm.split.roots;
-  finish.immediate = program::kScaleOne;
-  finish.function = program::Function::Lanes;
-  std::vector<const Place *> places{&mm.acc, &mm.cUnit};
-  builder.emit(finish, places, builder.levels(builder.axesOf(mm.c), places));
-  if (!mm.kernel->output.inLx) {
-    builder.store(mm.cUnit, mm.c, mm.split.roots);
+  std::vector<size_t> axes = builder.axesOf(mm.c);
+  if (mm.sliced) {
+    std::erase(axes, mm.nAxis);
+  }
+  const int64_t slices = mm.sliced ? builder.steps(mm.nAxis) : 1;
+  for (int64_t slice = 0; slice < slices; ++slice) {
+    const Place acc = PhaseBuilder::shifted(mm.acc, mm.nAxis, slice);
+    const Place c = PhaseBuilder::shifted(mm.c, mm.nAxis, slice);
+    Instruction finish;
+    finish.opcode = Opcode::Finish;
+    finish.onlyTable = mm.split.roots;
+    finish.immediate = program::kScaleOne;
+    finish.function = program::Function::Lanes;
+    std::vector<const Place *> places{&acc, &mm.cUnit};
+    builder.emit(finish, places, builder.levels(axes, places));
+    if (!mm.kernel->output.inLx) {
+      Instruction store;
+      store.opcode = Opcode::Store;
+      store.onlyTable = mm.split.roots;
+      places = {&mm.cUnit, &c};
+      builder.emit(store, places, builder.levels(axes, places));
+    }
   }
 }
 
@@ -451,11 +500,13 @@ Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers)
   std::optional<Tiles> tiles = chooseTiles(mm, builder);
   if (!tiles) {
     setTiles(mm, builder, {});
+    mm.sliced = false;
     return error<5303>("{}: one row and one block of 64 sticks need {} bytes of staging area, the "
                        "machine has {}; leave more of LX to the back end",
                        kernel.name, stagingBytes(mm, builder, 1, 1), builder.stagingBytesLeft());
   }
   setTiles(mm, builder, *tiles);
+  mm.sliced = tiles->sliced;
   stageOperands(mm, builder);
   std::vector<size_t> order = loopOrder(mm, builder, tiles->rowsOutside);
   size_t accDepth = order.size() - builder.axes[mm.kAxis].tiled();

@@ -1,6 +1,8 @@
 //===- Multicast.cpp - groups of cores with equal addresses ---------------------------------===//
 #include "Multicast.h"
 
+#include "Cost.h"
+
 #include <algorithm>
 #include <map>
 
@@ -29,16 +31,20 @@ static std::vector<int64_t> leadersOf(const program::Phase &phase, const Instruc
 
 /// True when reading once and sending along the ring is faster than reading for each core.
 static bool pays(const program::Phase &phase, const Instruction &load,
-                 const std::vector<int64_t> &leaders, const arch::Timing &timing) {
+                 const std::vector<int64_t> &leaders, const arch::DeviceDesc &device) {
   const std::vector<int64_t> *only = tableAt(phase, load.onlyTable);
-  double readers = 0, leading = 0;
+  int64_t readers = 0, leading = 0, hops = 0;
   for (size_t core = 0; core < leaders.size(); ++core) {
-    bool runs = only == nullptr || (*only)[core] != 0;
-    readers += runs;
-    leading += runs && leaders[core] == int64_t(core);
+    if (only == nullptr || (*only)[core] != 0) {
+      int64_t apart = int64_t(core) - leaders[core];
+      hops = std::max(hops, std::min(apart, device.cores - apart));
+      leading += apart == 0;
+      ++readers;
+    }
   }
-  double cyclesPerByte = std::max(leading / timing.ddrBytesPerCycle, 1 / timing.ringBytesPerCycle);
-  return leading < readers && cyclesPerByte < readers / timing.ddrBytesPerCycle;
+  double bytes = double(load.points()) * double(kStickBytes);
+  return leading < readers && groupLoadCycles(bytes, leading, readers, hops, device) <
+                                  loadCycles(bytes, readers, readers, device);
 }
 
 void addMulticast(program::Phase &phase, const std::vector<program::Buffer> &buffers,
@@ -52,7 +58,7 @@ void addMulticast(program::Phase &phase, const std::vector<program::Buffer> &buf
       continue;
     }
     std::vector<int64_t> leaders = leadersOf(phase, instruction);
-    if (!pays(phase, instruction, leaders, device.timing)) {
+    if (!pays(phase, instruction, leaders, device)) {
       continue;
     }
     auto found = std::find(phase.coreTables.begin(), phase.coreTables.end(), leaders);

@@ -2,6 +2,7 @@
 #include "Clock.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spyre::sim {
 
@@ -20,30 +21,40 @@ void Timeline::forgetBefore(uint64_t cycle) {
   gaps.erase(gaps.begin(), usable);
 }
 
-uint64_t Timeline::reserve(uint64_t earliest, uint64_t busyCycles) {
-  for (auto gap = gaps.begin(); gap != gaps.end(); ++gap) {
-    uint64_t start = std::max(gap->start, earliest);
-    if (start + busyCycles > gap->end) {
+Interval Timeline::reserve(uint64_t earliest, uint64_t busyCycles) {
+  Interval result{UINT64_MAX, 0};
+  uint64_t left = busyCycles;
+  auto take = [&](uint64_t start, uint64_t cycles) {
+    result = {std::min(result.start, start), start + cycles};
+    left -= cycles;
+  };
+  for (size_t i = 0; i < gaps.size() && left > 0; ++i) {
+    uint64_t start = std::max(gaps[i].start, earliest);
+    if (start >= gaps[i].end) {
       continue;
     }
+    uint64_t cycles = std::min(left, gaps[i].end - start);
+    take(start, cycles);
     // What is left of the gap: a part before and a part behind.
-    Interval behind{start + busyCycles, gap->end};
-    gap->end = start;
+    Interval behind{start + cycles, gaps[i].end};
+    gaps[i].end = start;
     if (behind.start < behind.end) {
-      gaps.insert(gap + 1, behind);
+      gaps.insert(gaps.begin() + ptrdiff_t(i) + 1, behind);
     }
-    std::erase_if(gaps, [](const Interval &left) { return left.start == left.end; });
-    return start;
   }
-  uint64_t start = std::max(end, earliest);
-  if (start > end) {
-    gaps.push_back({end, start});
+  std::erase_if(gaps, [](const Interval &gap) { return gap.start == gap.end; });
+  if (left > 0 || busyCycles == 0) {
+    uint64_t start = std::max(end, earliest);
+    if (start > end) {
+      gaps.push_back({end, start});
+    }
+    end = start + left;
+    take(start, left);
   }
   if (gaps.size() > kMostGaps) {
     gaps.erase(gaps.begin());
   }
-  end = start + busyCycles;
-  return start;
+  return result;
 }
 
 //===- Units --------------------------------------------------------------------------------===//
@@ -61,22 +72,37 @@ void Clock::synchronize(uint64_t cycle) {
   free.fill(cycle);
   done.fill(cycle);
   ddr.begin(cycle);
+  unmatchedReads = unmatchedWrites = 0;
 }
 
 uint64_t Clock::readyCycle(Unit unit) const { return overlap ? free[size_t(unit)] : doneCycle(); }
 
-Interval Clock::run(Unit unit, Duration duration) {
+/// Cycles beyond the transfer itself for which the bus turns round.
+uint64_t Clock::turnaround(Unit unit, const Duration &duration) {
+  if (duration.ddrBytes <= 0) {
+    return 0;
+  }
+  double &other = unit == Unit::Load ? unmatchedWrites : unmatchedReads;
+  double matched = std::min(other, duration.ddrBytes);
+  other -= matched;
+  (unit == Unit::Load ? unmatchedReads : unmatchedWrites) += duration.ddrBytes - matched;
+  double cycles = duration.turnCycles * matched / duration.ddrBytes - duration.slackCycles;
+  return uint64_t(std::ceil(std::clamp(cycles, 0.0, 0x1p62)));
+}
+
+Interval Clock::run(Unit unit, const Duration &duration) {
   bool usesDdr = unit == Unit::Load || unit == Unit::Store;
-  uint64_t start = readyCycle(unit);
+  uint64_t busyCycles = duration.busyCycles + (usesDdr ? turnaround(unit, duration) : 0);
+  uint64_t ready = readyCycle(unit);
+  Interval busy{ready, ready + busyCycles};
   if (usesDdr && overlap) {
     ddr.forgetBefore(std::min(free[size_t(Unit::Load)], free[size_t(Unit::Store)]));
-    start = ddr.reserve(start, duration.busyCycles);
+    busy = ddr.reserve(ready, busyCycles);
   }
-  uint64_t busyUntil = start + duration.busyCycles;
-  free[size_t(unit)] = busyUntil;
-  uint64_t end = busyUntil + duration.latencyCycles;
+  free[size_t(unit)] = busy.end;
+  uint64_t end = busy.end + duration.latencyCycles;
   done[size_t(unit)] = std::max(done[size_t(unit)], end);
-  return {start, end};
+  return {busy.start, end};
 }
 
 bool Clock::signal(Unit unit, uint8_t token) {

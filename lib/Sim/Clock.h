@@ -6,6 +6,9 @@
 // place in the program, so a load may run ahead of a store that still waits. In a phase without
 // overlap every instruction begins when the one before it is done; with overlap only Wait and the
 // unit's own queue hold it back.
+//
+// The memory's bus works in one direction at a time: bytes written between bytes read (since the
+// last barrier, whatever the overlap, for the cores do not march in step) cost the turning of it.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -25,6 +28,12 @@ struct Duration {
   uint64_t busyCycles = 0;
   /// Until the result is there, beyond that.
   uint64_t latencyCycles = 0;
+  /// Loads and stores. Bytes, a core's part of what crosses the chip's border.
+  double ddrBytes = 0;
+  /// What turning the bus costs when all bytes are matched by as many the other way.
+  double turnCycles = 0;
+  /// The chip's border stands still so long while ports, cores or the ring are busy.
+  double slackCycles = 0;
 };
 
 struct Interval {
@@ -35,8 +44,10 @@ struct Interval {
 class Timeline {
 public:
   void begin(uint64_t cycle);
-  /// The first \p busyCycles free cycles from \p earliest on; their start.
-  uint64_t reserve(uint64_t earliest, uint64_t busyCycles);
+  /// The first \p busyCycles free cycles from \p earliest on, in pieces if need be: what comes
+  /// later in the program but is ready now does not wait for what comes earlier and is not. From
+  /// the first of them to behind the last.
+  Interval reserve(uint64_t earliest, uint64_t busyCycles);
   /// Nobody asks for cycles before \p cycle any more.
   void forgetBefore(uint64_t cycle);
 
@@ -53,7 +64,7 @@ public:
   void begin(bool overlapped, uint64_t cycle);
   /// All units start again at \p cycle; tokens stay.
   void synchronize(uint64_t cycle);
-  Interval run(program::Unit unit, Duration duration);
+  Interval run(program::Unit unit, const Duration &duration);
   /// False when more signals than kMostSignals would be outstanding.
   bool signal(program::Unit unit, uint8_t token);
   /// False when nobody signalled.
@@ -69,7 +80,11 @@ private:
   bool overlap = false;
   std::array<uint64_t, program::kUnits> free{};
   std::array<uint64_t, program::kUnits> done{};
+  uint64_t turnaround(program::Unit unit, const Duration &duration);
+
   Timeline ddr;
+  /// Bytes read and written since the last barrier that nothing the other way has matched.
+  double unmatchedReads = 0, unmatchedWrites = 0;
   bool hasTokens = false;
   std::array<TokenQueue<uint64_t>, program::kMaxTokens> tokens;
 };

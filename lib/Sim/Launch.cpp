@@ -171,7 +171,8 @@ Status Machine::launch(uint64_t programAddress, uint64_t programBytes,
   forgetOldResults(buffers);
   launchCounters = {};
   uint64_t start = tracing ? tracedCycles : 0;
-  uint64_t cycle = start + wholeCycles(device.timing.launchOverheadCycles);
+  uint64_t cycle = start + wholeCycles(device.timing.launchOverheadCycles) +
+                   wholeCycles(device.timing.bundleOverheadCycles);
   Status status = Status::success();
   for (size_t i = 0; i < plan->phases.size() && status.ok(); ++i) {
     status = runPhase(plan->phases[i], context, cycle);
@@ -216,6 +217,7 @@ void Machine::runCores(std::span<Core> active, const PlannedPhase &phase,
 
 Status Machine::runPhase(const PlannedPhase &phase, const LaunchContext &context, uint64_t &cycle) {
   std::span<Core> active(cores.data(), size_t(phase.source->cores));
+  cycle += wholeCycles(device.timing.phaseOverheadCycles);
   for (Core &core : active) {
     core.beginPhase(phase, context, cycle);
   }

@@ -1,6 +1,8 @@
 //===- Plan.cpp - nests, order of matmul points, cost of instructions -----------------------===//
 #include "Plan.h"
 
+#include "PhaseTables.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -18,8 +20,6 @@ using program::Unit;
 
 /// Stored data beyond this would push itself out of the host's caches before it is read again.
 static constexpr double kCachedBytes = 16 << 20;
-/// Elements a shuffle moves per cycle.
-static constexpr double kShuffleElemsPerCycle = 64;
 
 Counters &Counters::operator+=(const Counters &other) {
   ddrReadBytes += other.ddrReadBytes;
@@ -161,43 +161,55 @@ static void planOperands(PlannedInstruction &planned) {
 
 //===- Cost ---------------------------------------------------------------------------------===//
 
-/// Cores that execute an instruction, and how many of them use DDR: of a multicast the leaders.
-struct Users {
-  int64_t cores = 0, ddr = 0;
-};
-
-static Users usersOf(const Instruction &source, const program::Phase &phase) {
-  auto entry = [&](int32_t table, size_t core, int64_t otherwise) {
-    return table < 0 ? otherwise : phase.coreTables[size_t(table)][core];
-  };
-  Users users;
-  for (size_t core = 0; core < size_t(phase.cores); ++core) {
-    bool runs = entry(source.onlyTable, core, 1) != 0;
-    bool leads = entry(source.peerTable, core, int64_t(core)) == int64_t(core);
-    users.cores += runs;
-    users.ddr += runs && leads;
+/// Contiguous bytes of one operand over the whole nest, in whichever order it is walked.
+static int64_t runBytes(const Nest &nest, size_t op) {
+  int64_t run = kStickBytes;
+  std::array<bool, kMaxLevels> used{};
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (size_t level = nest.firstLevel; level < kMaxLevels; ++level) {
+      if (!used[level] && nest.counts[level] > 1 && std::abs(nest.strides[op][level]) == run) {
+        run *= nest.counts[level];
+        used[level] = grows = true;
+      }
+    }
   }
-  return users;
+  return run;
 }
 
-/// DDR is shared evenly by the cores that use it; a multicast read is limited by the ring too.
-static void planTransfer(PlannedInstruction &planned, const program::Phase &phase, uint64_t points,
+/// Cores of a group issue the requests of their common read in turn, so the group is as fast as its
+/// members together; every core sees the same time, that of the slowest.
+static void planTransfer(PlannedInstruction &planned, const PhaseTables &tables, uint64_t points,
                          const arch::Timing &timing) {
   const Instruction &source = *planned.source;
   uint64_t bytes = points * kStickBytes;
   bool isLoad = planned.unit == Unit::Load;
   (isLoad ? planned.cost.ddrReadBytes : planned.cost.ddrWriteBytes) = bytes;
   (isLoad ? planned.cost.lxWriteBytes : planned.cost.lxReadBytes) = bytes;
-  Users users = usersOf(source, phase);
-  bool usesRing = users.ddr < users.cores;
-  double ringCycles = usesRing ? double(bytes) / timing.ringBytesPerCycle : 0;
-  planned.cost.ringBytes = usesRing ? bytes : 0;
+  const DdrUse &use = tables.ddrUse(source);
+  planned.cost.ringBytes = use.reads < use.cores ? bytes : 0;
+  int64_t run = runBytes(planned.nest, isLoad ? 0 : source.operands.size() - 1);
   if (source.opcode == Opcode::Gather || source.opcode == Opcode::Scatter) {
     planned.cost.lxReadBytes += points * source.elementBytes;
+    run = kStickBytes;
   }
-  double ddrCycles = double(bytes) * double(users.ddr) / timing.ddrBytesPerCycle;
-  planned.duration = {wholeCycles(std::max(ddrCycles, ringCycles)),
-                      wholeCycles(timing.ddrLatencyCycles)};
+  double requests = double(bytes) / std::min(double(run), arch::kDdrRequestBytes);
+  double streams = 1 + std::max<double>(double(use.reads) - 1, 0) * timing.ddrStreamLoss;
+  double chip = double(use.reads) * std::max(double(bytes) * streams / timing.ddrBytesPerCycle,
+                                             requests * timing.ddrRequestCycles);
+  double port = double(bytes) * use.readsOfPort / timing.ddrPortBytesPerCycle;
+  double core = double(bytes) * use.readsOfCore / timing.ddrCoreBytesPerCycle;
+  double ring = planned.cost.ringBytes > 0 ? double(bytes) / timing.ringBytesPerCycle : 0;
+  double busy = std::max({chip, port, core, ring});
+  double hops = planned.cost.ringBytes > 0 ? double(use.hops) * timing.ringHopCycles : 0;
+  Duration &duration = planned.duration;
+  duration.busyCycles = wholeCycles(busy);
+  duration.latencyCycles = wholeCycles(timing.ddrLatencyCycles + hops);
+  // Of the chip's bytes those of one core, so that loads for a group and stores can be compared.
+  double chipBytes = double(bytes) * double(use.reads);
+  duration.ddrBytes = use.cores > 0 ? chipBytes / double(use.cores) : 0;
+  duration.turnCycles = chipBytes / arch::kDdrWriteBatchBytes * timing.ddrTurnaroundCycles;
+  duration.slackCycles = busy - chip;
 }
 
 static void addLxTraffic(PlannedInstruction &planned, uint64_t points) {
@@ -213,6 +225,13 @@ static void addLxTraffic(PlannedInstruction &planned, uint64_t points) {
   }
 }
 
+/// The unit's own work, or its operands' way from and to LX when that takes longer.
+static Duration unitDuration(const PlannedInstruction &planned, double workCycles,
+                             const arch::Timing &timing) {
+  double bytes = double(planned.cost.lxReadBytes + planned.cost.lxWriteBytes);
+  return {wholeCycles(std::max(workCycles, bytes / timing.lxBytesPerCycle)), 0};
+}
+
 static void planLaneWork(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
   const Instruction &source = *planned.source;
   // A Convert has as many values as the side with one stick has lanes.
@@ -221,41 +240,71 @@ static void planLaneWork(PlannedInstruction &planned, uint64_t points, const arc
                            : planned.lanes;
   uint64_t lanes = points * uint64_t(pointLanes);
   double factor = 1;
-  if (source.opcode == Opcode::Vector && program::isTranscendental(source.function)) {
+  if (source.opcode == Opcode::Accumulate || source.opcode == Opcode::Finish) {
+    factor = timing.sfpReductionFactor;
+  } else if (source.opcode == Opcode::Vector && program::isTranscendental(source.function)) {
     factor = timing.sfpTranscendentalFactor;
   } else if (source.opcode == Opcode::TopK) {
     factor = double(source.parameter);
   }
-  planned.duration = {wholeCycles(double(lanes) * factor / timing.sfpLanesPerCycle), 0};
   bool counts = source.opcode == Opcode::Accumulate || source.opcode == Opcode::TopK ||
                 (source.opcode == Opcode::Vector && source.function != Function::Copy);
   planned.cost.sfpLaneOps = counts ? lanes : 0;
   addLxTraffic(planned, points);
+  planned.duration =
+      unitDuration(planned, double(lanes) * factor / timing.sfpLanesPerCycle, timing);
 }
 
-/// The array multiplies whole sticks: 64 x 64 in 16 bits, 128 x 64 in 8 bits at twice the rate.
+/// How often another block of B comes into the array.
+static double matmulBlocks(const Nest &nest) {
+  double blocks = 1;
+  size_t inner = kMaxLevels;
+  while (inner > nest.firstLevel && nest.strides[1][inner - 1] == 0) {
+    --inner;
+  }
+  for (size_t level = nest.firstLevel; level < inner; ++level) {
+    blocks *= double(nest.counts[level]);
+  }
+  return blocks;
+}
+
+/// The array multiplies whole sticks: 64 x 64 in 16 bits, 128 x 64 in 8 bits at twice the rate. The
+/// next block of B goes in while rows stream past the one before it; the first one of an
+/// instruction is waited for.
 static void planMatmul(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
   planned.matmulNest = matmulOrder(planned.nest);
   auto depth = uint64_t(planned.lanes);
   planned.cost.ptMacs = points * depth * kMatmulBlock;
   double rate = timing.ptMacsPerCycle * double(depth) / double(kMatmulBlock);
-  planned.duration = {wholeCycles(double(planned.cost.ptMacs) / rate), 0};
+  double blocks = matmulBlocks(planned.matmulNest);
+  double stream = double(planned.cost.ptMacs) / rate / blocks;
+  double fill = double(kMatmulBlock * kStickBytes) / timing.ptFillBytesPerCycle;
+  double cycles = fill + (blocks - 1) * std::max(stream, fill) + stream;
+  planned.duration = {wholeCycles(cycles), 0};
   addLxTraffic(planned, points);
 }
 
-static void planMove(PlannedInstruction &planned, uint64_t points) {
-  planned.duration = {wholeCycles(double(points) / kShuffleElemsPerCycle), 0};
+static void planMove(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
   addLxTraffic(planned, points);
+  planned.duration = unitDuration(planned, double(points) / timing.moveElementsPerCycle, timing);
 }
 
-static void planExchange(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
+/// Transfers of one exchange share the links between their cores; the fullest link decides.
+static void planExchange(PlannedInstruction &planned, const PhaseTables &tables, uint64_t points,
+                         const arch::Timing &timing) {
   uint64_t bytes = points * kStickBytes;
   planned.cost.ringBytes = bytes;
-  planned.duration = {wholeCycles(double(bytes) / timing.ringBytesPerCycle), 0};
+  const RingUse &use = tables.ringUse(*planned.source);
+  int64_t run = std::min(runBytes(planned.nest, 0), runBytes(planned.nest, 1));
+  double runs = double(bytes) / double(run);
+  double transfer = double(bytes) * double(use.linkTransfers) / timing.ringBytesPerCycle;
+  planned.duration.busyCycles =
+      wholeCycles(transfer + runs * double(use.hops) * timing.ringRunCycles);
+  planned.duration.latencyCycles = wholeCycles(double(use.hops) * timing.ringHopCycles);
   addLxTraffic(planned, points);
 }
 
-static void planCost(PlannedInstruction &planned, const program::Phase &phase,
+static void planCost(PlannedInstruction &planned, const PhaseTables &tables,
                      const arch::Timing &timing) {
   auto points = uint64_t(planned.source->points());
   planned.cost.instructions = 1;
@@ -264,7 +313,7 @@ static void planCost(PlannedInstruction &planned, const program::Phase &phase,
   case Opcode::Store:
   case Opcode::Gather:
   case Opcode::Scatter:
-    planTransfer(planned, phase, points, timing);
+    planTransfer(planned, tables, points, timing);
     break;
   case Opcode::Fill:
   case Opcode::Vector:
@@ -279,10 +328,10 @@ static void planCost(PlannedInstruction &planned, const program::Phase &phase,
     break;
   case Opcode::Shuffle:
   case Opcode::Pick:
-    planMove(planned, points);
+    planMove(planned, points, timing);
     break;
   case Opcode::Exchange:
-    planExchange(planned, points, timing);
+    planExchange(planned, tables, points, timing);
     break;
   case Opcode::Loop:
   case Opcode::EndLoop:
@@ -294,7 +343,7 @@ static void planCost(PlannedInstruction &planned, const program::Phase &phase,
   }
 }
 
-static PlannedInstruction planInstruction(const Instruction &source, const program::Phase &phase,
+static PlannedInstruction planInstruction(const Instruction &source, const PhaseTables &tables,
                                           const arch::Timing &timing) {
   PlannedInstruction planned;
   planned.source = &source;
@@ -302,7 +351,7 @@ static PlannedInstruction planInstruction(const Instruction &source, const progr
   planned.unit = program::unitOf(source.opcode);
   planned.lanes = std::max<int64_t>(numerics::elemsPerStick(source.format), 1);
   planOperands(planned);
-  planCost(planned, phase, timing);
+  planCost(planned, tables, timing);
   return planned;
 }
 
@@ -315,11 +364,12 @@ static std::string printable(const std::string &name) {
 PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::DeviceDesc &device) {
   PlannedPhase planned{&phase, index, printable(phase.name), {}, 0, false};
   planned.instructions.reserve(phase.instructions.size());
+  PhaseTables tables(phase, device);
   std::vector<size_t> openLoops;
   double trips = 1, storedSticks = 0;
   for (size_t i = 0; i < phase.instructions.size(); ++i) {
     const Instruction &source = phase.instructions[i];
-    planned.instructions.push_back(planInstruction(source, phase, device.timing));
+    planned.instructions.push_back(planInstruction(source, tables, device.timing));
     PlannedInstruction &added = planned.instructions.back();
     added.index = i;
     if (source.opcode == Opcode::Loop) {

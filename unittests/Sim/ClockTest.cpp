@@ -7,6 +7,7 @@ namespace {
 /// Round rates, so that every number below can be checked by eye.
 arch::DeviceDesc clockedDevice() {
   arch::DeviceDesc device = *arch::DeviceDesc::preset("tiny");
+  device.timing = plainTiming();
   device.timing.clockGhz = 1.5;
   device.timing.ddrBytesPerCycle = 64;
   device.timing.ddrLatencyCycles = 100;

@@ -7,6 +7,7 @@ namespace {
 /// One stick takes 2 cycles of DDR and arrives 10 later; a vector operation takes 4, a matmul 8.
 arch::DeviceDesc roundDevice() {
   arch::DeviceDesc device = *arch::DeviceDesc::preset("tiny");
+  device.timing = plainTiming();
   device.timing.clockGhz = 1;
   device.timing.ddrBytesPerCycle = 64;
   device.timing.ddrLatencyCycles = 10;

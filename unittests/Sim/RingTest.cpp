@@ -141,6 +141,7 @@ TEST(Ring, PeersHaveTheirOwnAddresses) {
 
 arch::DeviceDesc clockedDevice() {
   arch::DeviceDesc device = *arch::DeviceDesc::preset("tiny");
+  device.timing = plainTiming();
   device.timing.ddrBytesPerCycle = 64;
   device.timing.ddrLatencyCycles = 100;
   device.timing.sfpLanesPerCycle = 64;

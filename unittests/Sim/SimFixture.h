@@ -35,6 +35,14 @@ struct SimOptions {
   uint64_t wipeSeed = 1;
 };
 
+/// A clock that is easy to follow: only what a test sets takes time.
+inline arch::Timing plainTiming() {
+  arch::Timing timing;
+  timing.lxBytesPerCycle = 1e9;
+  timing.ptFillBytesPerCycle = 1e9;
+  return timing;
+}
+
 /// A level of count 1 has no stride; tests with a variable count need not care.
 inline program::Program withoutIdleStrides(program::Program program) {
   for (program::Phase &phase : program.phases) {

@@ -16,23 +16,57 @@
 
 namespace spyre::arch {
 
-/// Rates and overheads of the first-order clock. Cycles are core cycles.
+/// Rates and overheads of the clock (docs/timing.md says what each means and how it was fitted).
+/// Cycles are core cycles. Here they are those of a machine that loses nothing; the presets have
+/// the fitted ones.
 struct Timing {
   double clockGhz = 1.5;
-  /// Whole chip, shared by the active cores.
+  /// What the memory's data sheet promises; no rate below may exceed it.
+  double ddrPeakBytesPerCycle = 204.8 / 1.5;
+  /// Sustained in one direction, whole chip, shared by the active cores.
   double ddrBytesPerCycle = 204.8 / 1.5;
+  /// Of one port; `ddrCoresPerPort` neighbouring cores share one.
+  double ddrPortBytesPerCycle = 204.8 / 1.5;
+  /// Of one core: what its outstanding requests can fetch.
+  double ddrCoreBytesPerCycle = 204.8 / 1.5;
+  /// Part of the time above that each further stream of addresses costs: pages open and close.
+  double ddrStreamLoss = 0;
+  /// A request moves at most kDdrRequestBytes of one run and takes the memory at least this long.
+  double ddrRequestCycles = 0;
+  /// The bus turns from reading to writing and back once per kDdrWriteBatchBytes written.
+  double ddrTurnaroundCycles = 0;
   double ddrLatencyCycles = 300;
+  /// Operands of a core's units.
   double lxBytesPerCycle = 256;
   double ptMacsPerCycle = 1024;
+  /// A block of weights goes into the array while rows stream past the one before it.
+  double ptFillBytesPerCycle = 8192;
   double sfpLanesPerCycle = 128;
   /// A transcendental function costs this many simple operations.
   double sfpTranscendentalFactor = 4;
+  /// A step of a reduction (accumulate, finish) costs this many simple operations.
+  double sfpReductionFactor = 1;
+  /// Single elements: shuffles and picks.
+  double moveElementsPerCycle = 64;
+  /// One link between neighbours, one direction.
   double ringBytesPerCycle = 128;
+  double ringHopCycles = 0;
+  /// Per contiguous run of an exchange, and per hop that it travels.
+  double ringRunCycles = 0;
+  /// An operation begins: its instructions are fetched.
+  double phaseOverheadCycles = 0;
   double barrierCycles = 200;
+  /// A bundle begins.
+  double bundleOverheadCycles = 0;
+  /// Host and card agree on a launch; not part of a kernel's time.
   double launchOverheadCycles = 7500;
 
   bool operator==(const Timing &) const = default;
 };
+
+/// Longest run of one request, and bytes the memory collects before it turns to writing.
+constexpr double kDdrRequestBytes = 4096;
+constexpr double kDdrWriteBatchBytes = 4096;
 
 struct DeviceDesc {
   int version = 1;
@@ -48,6 +82,8 @@ struct DeviceDesc {
   int64_t ddrBytes = 112ll << 30;
   int64_t segments = 8;
   int64_t segmentBytes = 1ll << 34;
+  /// Neighbouring cores that share a way to DDR.
+  int64_t ddrCoresPerPort = 16;
   /// Names of x_ operations the machine accepts beyond the documented interface.
   std::vector<std::string> extensions;
   Timing timing;

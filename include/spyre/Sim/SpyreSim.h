@@ -117,6 +117,17 @@ spyre_sim_snapshot *spyre_sim_save(spyre_sim *sim);
 int spyre_sim_restore(spyre_sim *sim, const spyre_sim_snapshot *snapshot);
 void spyre_sim_snapshot_destroy(spyre_sim_snapshot *snapshot);
 
+/* The time of a program without its data: no memory, no arithmetic, no sanitizer, the same cycles
+   and counters (but sanitizer_checks) as a launch on an idle device. What only an execution finds
+   (operands outside their buffers, indices) is not looked for. Not to be used by two threads at
+   once. NULL or 1 on failure; then error (may be NULL) receives a text that lives until the
+   thread's next call. */
+typedef struct spyre_sim_timer spyre_sim_timer;
+spyre_sim_timer *spyre_sim_timer_create(const void *program, uint64_t bytes, const char **error);
+int spyre_sim_timer_run(spyre_sim_timer *timer, const char *device_json,
+                        spyre_sim_counters *counters, const char **error);
+void spyre_sim_timer_destroy(spyre_sim_timer *timer);
+
 #ifdef __cplusplus
 }
 #endif
