@@ -134,8 +134,7 @@ def synchronize(device=None):
     """Waits for all work: of all devices that run, or of one."""
     index = None if device is None else _check_device(device)
     if _C.is_started():
-        with torch.autograd.profiler.record_function("host::synchronize"):
-            _C.synchronize(index)
+        _C.synchronize(index)
 
 
 class device:

@@ -1,4 +1,5 @@
 //===- ModuleStreams.cpp - waiting, resetting and watching a device, from Python ------------===//
+#include "ATen/record_function.h"
 #include "Errors.h"
 #include "Guard.h"
 #include "Module.h"
@@ -30,6 +31,7 @@ void bindStreams(py::module_ &module) {
       [](std::optional<int64_t> index) {
         const c10::DeviceIndex device = index ? checkedIndex(*index) : c10::DeviceIndex(-1);
         py::gil_scoped_release release;
+        RECORD_FUNCTION("host::synchronize", c10::ArrayRef<const c10::IValue>{});
         synchronizeDevice(device);
       },
       py::arg("device") = py::none());
