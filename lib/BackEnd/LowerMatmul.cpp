@@ -317,8 +317,12 @@ static std::optional<Tiles> chooseTiles(Matmul &mm, PhaseBuilder &builder) {
     rows *= builder.axes[mm.rowAxes[i]].count;
   }
   std::optional<Tiles> best;
-  const bool mayBeSliced = !mm.kernel->output.inLx;
-  const std::vector<int64_t> nTiles = finerCandidates(builder.axes[mm.nAxis].count);
+  // Where all results fit beside two copies of the operands there is no room to save.
+  const int64_t nCount = builder.axes[mm.nAxis].count;
+  setTiles(mm, builder, {rows, nCount, 1, false, 0});
+  const bool isScarce = stagingBytes(mm, builder, 2, 2) > builder.stagingBytesLeft();
+  const bool mayBeSliced = isScarce && !mm.kernel->output.inLx;
+  const std::vector<int64_t> nTiles = isScarce ? finerCandidates(nCount) : tileCandidates(nCount);
   const std::vector<int64_t> kTiles = tileCandidates(builder.axes[mm.kAxis].count);
   for (int64_t row : tileCandidates(rows)) {
     for (int64_t n : nTiles) {
