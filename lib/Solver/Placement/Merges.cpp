@@ -9,8 +9,10 @@ namespace spyre::solver::placement {
 namespace {
 
 /// Pieces of a buffer from \p from on. Windows that do not begin at the buffer's own start are
-/// taken as if they did: the packing search wants boxes that stand on their offset.
-void addPieces(const Buffer &buffer, int64_t from, std::vector<PackPiece> &out) {
+/// taken as if they did, since the packing search wants boxes that stand on their offset; with
+/// \p onlyCovered they count for what they cover.
+void addPieces(const Buffer &buffer, int64_t from, std::vector<PackPiece> &out,
+               bool onlyCovered = false) {
   int64_t at = from;
   auto add = [&](int64_t upper, int64_t height) {
     if (at < upper) {
@@ -26,7 +28,7 @@ void addPieces(const Buffer &buffer, int64_t from, std::vector<PackPiece> &out) 
   };
   for (const Gap &gap : buffer.gaps) {
     add(gap.lower, buffer.sizeBytes);
-    add(gap.upper, gap.low == gap.high ? 0 : gap.high);
+    add(gap.upper, gap.low == gap.high ? 0 : gap.high - (onlyCovered ? gap.low : 0));
   }
   add(buffer.upper, buffer.sizeBytes);
 }
@@ -129,8 +131,7 @@ private:
     const auto &parents = problem.buffers[child].parents;
     for (++option; option < int(parents.size()); ++option) {
       const int parent = parents[option];
-      if (usable(parent, child) && heirOf[parent] < 0 && alignmentsNest(parent, child) &&
-          pinsAgree(parent, child)) {
+      if (usable(parent, child) && heirOf[parent] < 0 && oneOffsetServes(parent, child)) {
         parentOf[child] = parent;
         heirOf[parent] = child;
         return true;
@@ -143,22 +144,23 @@ private:
     return false;
   }
 
-  /// One offset serves both only if one alignment is a multiple of the other.
-  bool alignmentsNest(int a, int b) const {
-    const int64_t x = problem.alignmentOf(problem.buffers[a]);
-    const int64_t y = problem.alignmentOf(problem.buffers[b]);
-    return std::max(x, y) % std::min(x, y) == 0;
-  }
-
-  bool pinsAgree(int parent, int child) const {
-    const auto &pin = problem.buffers[child].pinned;
+  /// Does one offset satisfy the pins and alignments of the whole chain?
+  bool oneOffsetServes(int parent, int child) const {
+    std::optional<int64_t> pin = problem.buffers[child].pinned;
+    int64_t alignment = problem.alignmentOf(problem.buffers[child]);
     for (int at = parent; at >= 0; at = parentOf[at]) {
-      const auto &other = problem.buffers[at].pinned;
-      if (pin && other && *pin != *other) {
+      const Buffer &buffer = problem.buffers[at];
+      if (pin && buffer.pinned && *pin != *buffer.pinned) {
         return false;
       }
+      pin = pin ? pin : buffer.pinned;
+      const int64_t other = problem.alignmentOf(buffer);
+      if (std::max(alignment, other) % std::min(alignment, other) != 0) {
+        return false;
+      }
+      alignment = std::max(alignment, other);
     }
-    return true;
+    return !pin || *pin % alignment == 0;
   }
 
   const Problem &problem;
@@ -254,15 +256,7 @@ PackProblem relaxedItems(const Problem &problem, const std::vector<int> &members
     item.alignment = problem.alignmentOf(buffer);
     item.extent = buffer.sizeBytes;
     item.pinned = buffer.pinned.value_or(-1);
-    addPieces(buffer, buffer.lower + (hasParent ? 1 : 0), item.pieces);
-    for (PackPiece &piece : item.pieces) {
-      for (const Gap &gap : buffer.gaps) {
-        if (gap.low > 0 && gap.lower <= piece.lower && piece.upper <= gap.upper) {
-          // Only what it really covers counts for a bound.
-          piece.height = gap.high - gap.low;
-        }
-      }
-    }
+    addPieces(buffer, buffer.lower + (hasParent ? 1 : 0), item.pieces, true);
     pack.items.push_back(std::move(item));
   }
   return pack;
