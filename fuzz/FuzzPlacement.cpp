@@ -12,7 +12,7 @@ namespace placement = spyre::solver::placement;
 
 static void solve(const placement::Problem &problem) {
   placement::SolverOptions options;
-  options.limits = {2000, 4000, 50, 64, 20'000};
+  options.limits = {2000, 4000, 50, 64, 20'000, 0};
   for (const char *name : {"greedy", "firstfit", "exact"}) {
     auto plan = (*placement::createSolver(name, options))->plan(problem, placement::Variant::Pick);
     if (!plan.ok()) {

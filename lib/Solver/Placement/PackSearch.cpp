@@ -45,6 +45,9 @@ std::vector<int> rankItems(const SectionedProblem &part, int order) {
   return rank;
 }
 
+/// Decisions times members of sections in one question.
+constexpr int64_t kMaxWork = 4'000'000'000;
+
 /// One component; the node limit is what is left of the caller's.
 PackResult packPart(const SectionedProblem &part, int64_t nodeLimit) {
   PackResult result;
@@ -63,6 +66,12 @@ PackResult packPart(const SectionedProblem &part, int64_t nodeLimit) {
   }
   constexpr std::array kPolicies = {SectionPolicy::LowestFloor, SectionPolicy::FewestThenLowest,
                                     SectionPolicy::FewestThenTightest};
+  // A decision costs time in proportion to the size of the part: large parts get fewer.
+  int64_t members = 0;
+  for (const Section &section : part.sections) {
+    members += int64_t(section.members.size());
+  }
+  nodeLimit = std::min(nodeLimit, kMaxWork / std::max<int64_t>(1, members));
   int64_t budget = 2 * int64_t(part.items.size());
   for (int round = 0; result.nodes < nodeLimit; ++round, budget *= 2) {
     for (int order = 0; order < kOrders; ++order) {

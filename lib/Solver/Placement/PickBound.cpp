@@ -123,66 +123,80 @@ void PickBound::price(int64_t known, int rounds) {
   prices = best;
 }
 
-namespace {
+/// The best choice, tick by tick: one run of PickBound::choose().
+class PickBound::TickChoice {
+public:
+  TickChoice(const PickBound &bounds, const Fixing &fixing, int64_t known, int64_t statesPerTick,
+             int64_t &statesLeft)
+      : bounds(bounds), fixing(fixing), known(known), statesLeft(statesLeft),
+        gain(bounds.values.size(), 0), cost(bounds.values.size(), 0),
+        slotOf(bounds.values.size(), -1), itemIn(kMaxAlive, -1), states(1) {
+    const int64_t ticks = std::max<int64_t>(1, int64_t(bounds.sections.size()));
+    perTick = std::clamp<int64_t>(statesLeft / ticks, 16, statesPerTick);
+    for (int slot = kMaxAlive; slot-- > 0;) {
+      freeSlots.push_back(slot);
+    }
+  }
 
-struct State {
-  Set set{};
-  int64_t value = 0;
-  int64_t load = 0;
-  /// State before, and which of the entering items it took, as a link list.
-  int32_t trace = -1;
-};
-
-struct Trace {
-  int32_t before;
-  int32_t item;
-};
-
-void setBit(Set &set, int slot) { set[size_t(slot) >> 6] |= uint64_t(1) << (slot & 63); }
-void clearBit(Set &set, int slot) { set[size_t(slot) >> 6] &= ~(uint64_t(1) << (slot & 63)); }
-bool hasBit(const Set &set, int slot) { return (set[size_t(slot) >> 6] >> (slot & 63)) & 1; }
-
-} // namespace
-
-Choice PickBound::choose(const Fixing &fixing, int64_t known, const SearchLimits &limits) const {
-  Choice choice;
-  choice.bound = priceBound(fixing);
-  if (choice.bound <= known) {
+  Choice run() {
+    choice.bound = bounds.priceBound(fixing);
+    if (choice.bound <= known) {
+      return choice;
+    }
+    prepare();
+    for (size_t s = 0; s < bounds.sections.size(); ++s) {
+      if (!step(s)) {
+        // Too much to keep: the bound by prices stands.
+        choice.members.clear();
+        return choice;
+      }
+    }
+    finish();
     return choice;
   }
-  // What is always in: it needs no room by itself.
-  int64_t base = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (places[i].empty() && fixing[i] != 0) {
-      base += values[i];
-      choice.members.push_back(int(i));
+
+private:
+  struct State {
+    Set set{};
+    int64_t value = 0, load = 0;
+    /// The last item it took, in `traces`.
+    int32_t trace = -1;
+  };
+  struct Trace {
+    int32_t before, item;
+  };
+
+  static void setBit(Set &set, int slot) { set[size_t(slot) >> 6] |= uint64_t(1) << (slot & 63); }
+  static void clearBit(Set &set, int slot) {
+    set[size_t(slot) >> 6] &= ~(uint64_t(1) << (slot & 63));
+  }
+  static bool hasBit(const Set &set, int slot) {
+    return (set[size_t(slot) >> 6] >> (slot & 63)) & 1;
+  }
+
+  /// Room and profit that lie ahead, in priced units; and what needs no room at all.
+  void prepare() {
+    for (size_t i = 0; i < bounds.sections.size(); ++i) {
+      ahead += Wide(bounds.sections[i].ceiling) * bounds.prices[i];
     }
-  }
-  // Room and profit that lie ahead, in priced units.
-  Wide ahead = 0;
-  for (size_t i = 0; i < sections.size(); ++i) {
-    ahead += Wide(sections[i].ceiling) * prices[i];
-  }
-  std::vector<Wide> gain(values.size(), 0), cost(values.size(), 0);
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!places[i].empty() && fixing[i] != 0) {
-      const Wide reduced = reducedValue(int(i));
+    for (size_t i = 0; i < bounds.values.size(); ++i) {
+      if (fixing[i] == 0) {
+        continue;
+      }
+      if (bounds.places[i].empty()) {
+        base += bounds.values[i];
+        choice.members.push_back(int(i));
+        continue;
+      }
+      const Wide reduced = bounds.reducedValue(int(i));
       gain[i] = fixing[i] == 1 ? reduced : std::max<Wide>(0, reduced);
       ahead += gain[i];
-      cost[i] = (Wide(values[i]) << kPriceBits) - reduced;
+      cost[i] = (Wide(bounds.values[i]) << kPriceBits) - reduced;
     }
   }
-  const int64_t perTick =
-      std::clamp<int64_t>(limits.totalStates / std::max<int64_t>(1, int64_t(sections.size())), 16,
-                          limits.statesPerTick);
-  std::vector<int> slotOf(values.size(), -1), itemIn(kMaxAlive, -1), freeSlots;
-  for (int slot = kMaxAlive; slot-- > 0;) {
-    freeSlots.push_back(slot);
-  }
-  std::vector<State> states(1), next;
-  std::vector<Trace> traces;
-  int64_t dropped = -1;
-  auto boundOf = [&](const State &state) {
+
+  /// The most a state can come to: what it has, what is ahead, less the room it holds.
+  int64_t boundOf(const State &state) const {
     Wide bound = (Wide(state.value + base) << kPriceBits) + ahead;
     for (size_t word = 0; word < state.set.size(); ++word) {
       for (uint64_t bits = state.set[word]; bits != 0; bits &= bits - 1) {
@@ -190,10 +204,29 @@ Choice PickBound::choose(const Fixing &fixing, int64_t known, const SearchLimits
       }
     }
     return floorScaled(bound);
-  };
-  for (size_t s = 0; s < sections.size(); ++s) {
-    const SectionInfo &section = sections[s];
-    // Loads of what lives on.
+  }
+
+  bool step(size_t s) {
+    const SectionInfo &section = bounds.sections[s];
+    carryOver(section);
+    ahead -= Wide(section.ceiling) * bounds.prices[s];
+    for (const Member &member : section.members) {
+      if (member.enters && fixing[member.item] != 0 && !enter(member, section.ceiling)) {
+        return false;
+      }
+    }
+    for (const Member &member : section.members) {
+      if (slotOf[member.item] >= 0) {
+        cost[member.item] -= Wide(member.height) * bounds.prices[s];
+      }
+    }
+    leave(section);
+    keepBest();
+    return traces.size() < kMaxTraces;
+  }
+
+  /// Loads of what lives on; a window may have grown.
+  void carryOver(const SectionInfo &section) {
     for (State &state : states) {
       state.load = 0;
       for (const Member &member : section.members) {
@@ -203,49 +236,43 @@ Choice PickBound::choose(const Fixing &fixing, int64_t known, const SearchLimits
       }
     }
     std::erase_if(states, [&](const State &state) { return state.load > section.ceiling; });
-    ahead -= Wide(section.ceiling) * prices[s];
-    for (const Member &member : section.members) {
-      if (member.enters && fixing[member.item] != 0) {
-        if (freeSlots.empty()) {
-          // Too many at once to keep sets of them.
-          choice.members.clear();
-          return choice;
-        }
-        const int slot = freeSlots.back();
-        freeSlots.pop_back();
-        slotOf[member.item] = slot;
-        itemIn[slot] = member.item;
-        ahead -= gain[member.item];
-        next.clear();
-        for (const State &state : states) {
-          if (state.load + member.height <= section.ceiling) {
-            State taken = state;
-            setBit(taken.set, slot);
-            taken.value += values[member.item];
-            taken.load += member.height;
-            traces.push_back({state.trace, member.item});
-            taken.trace = int32_t(traces.size()) - 1;
-            next.push_back(taken);
-          }
-          if (fixing[member.item] != 1) {
-            next.push_back(state);
-          }
-        }
-        states.swap(next);
-        // Between items of one tick, too, or a tick with many begins would double too often.
-        if (int64_t(states.size()) > 4 * perTick) {
-          std::stable_sort(states.begin(), states.end(),
-                           [&](const State &a, const State &b) { return boundOf(a) > boundOf(b); });
-          dropped = std::max(dropped, boundOf(states[2 * perTick]));
-          states.resize(2 * perTick);
-        }
+  }
+
+  /// With and without the item that begins here.
+  bool enter(const Member &member, int64_t ceiling) {
+    if (freeSlots.empty()) {
+      return false;
+    }
+    const int slot = freeSlots.back();
+    freeSlots.pop_back();
+    slotOf[member.item] = slot;
+    itemIn[slot] = member.item;
+    ahead -= gain[member.item];
+    next.clear();
+    for (const State &state : states) {
+      if (state.load + member.height <= ceiling) {
+        State taken = state;
+        setBit(taken.set, slot);
+        taken.value += bounds.values[member.item];
+        taken.load += member.height;
+        traces.push_back({state.trace, member.item});
+        taken.trace = int32_t(traces.size()) - 1;
+        next.push_back(taken);
+      }
+      if (fixing[member.item] != 1) {
+        next.push_back(state);
       }
     }
-    for (const Member &member : section.members) {
-      if (slotOf[member.item] >= 0) {
-        cost[member.item] -= Wide(member.height) * prices[s];
-      }
+    states.swap(next);
+    statesLeft -= int64_t(states.size());
+    // A tick at which many begin would double too often.
+    if (int64_t(states.size()) > 4 * perTick) {
+      keepBest();
     }
+    return true;
+  }
+
+  void leave(const SectionInfo &section) {
     for (const Member &member : section.members) {
       if (member.leaves && slotOf[member.item] >= 0) {
         for (State &state : states) {
@@ -255,7 +282,10 @@ Choice PickBound::choose(const Fixing &fixing, int64_t known, const SearchLimits
         slotOf[member.item] = -1;
       }
     }
-    // Of equal sets the most valuable stays; what cannot win goes.
+  }
+
+  /// Of equal sets the most valuable stays; what cannot win goes; then the worst, if too many.
+  void keepBest() {
     std::unordered_map<Set, size_t, SetHash> seen;
     next.clear();
     for (const State &state : states) {
@@ -281,29 +311,46 @@ Choice PickBound::choose(const Fixing &fixing, int64_t known, const SearchLimits
     for (const auto &[bound, index] : ranked) {
       states.push_back(next[index]);
     }
-    if (traces.size() > (size_t(1) << 30)) {
-      choice.members.clear();
-      return choice;
-    }
   }
-  const State *best = nullptr;
-  for (const State &state : states) {
-    if (!best || state.value > best->value) {
-      best = &state;
+
+  void finish() {
+    const State *best = nullptr;
+    for (const State &state : states) {
+      if (!best || state.value > best->value) {
+        best = &state;
+      }
     }
-  }
-  int64_t reached = known;
-  if (best) {
-    choice.found = true;
-    choice.value = best->value + base;
-    reached = std::max(reached, choice.value);
-    for (int32_t at = best->trace; at >= 0; at = traces[size_t(at)].before) {
-      choice.members.push_back(traces[size_t(at)].item);
+    int64_t reached = known;
+    if (best) {
+      choice.found = true;
+      choice.value = best->value + base;
+      reached = std::max(reached, choice.value);
+      for (int32_t at = best->trace; at >= 0; at = traces[size_t(at)].before) {
+        choice.members.push_back(traces[size_t(at)].item);
+      }
+      std::sort(choice.members.begin(), choice.members.end());
     }
-    std::sort(choice.members.begin(), choice.members.end());
+    choice.bound = std::min(choice.bound, std::max(reached, dropped));
   }
-  choice.bound = std::min(choice.bound, std::max(reached, dropped));
-  return choice;
+
+  static constexpr size_t kMaxTraces = size_t(1) << 27;
+  const PickBound &bounds;
+  const Fixing &fixing;
+  const int64_t known;
+  int64_t &statesLeft;
+  int64_t perTick = 0, base = 0, dropped = -1;
+  Wide ahead = 0;
+  /// Per item: profit while ahead; price of the room it still takes.
+  std::vector<Wide> gain, cost;
+  std::vector<int> slotOf, itemIn, freeSlots;
+  std::vector<State> states, next;
+  std::vector<Trace> traces;
+  Choice choice;
+};
+
+Choice PickBound::choose(const Fixing &fixing, int64_t known, int64_t statesPerTick,
+                         int64_t &statesLeft) const {
+  return TickChoice(*this, fixing, known, statesPerTick, statesLeft).run();
 }
 
 } // namespace spyre::solver::placement

@@ -38,10 +38,12 @@ public:
   void price(int64_t known, int rounds);
   /// The bound by prices alone.
   int64_t priceBound(const Fixing &fixing) const;
-  /// Best choice worth more than \p known. \p states is reduced by the work done.
-  Choice choose(const Fixing &fixing, int64_t known, const SearchLimits &limits) const;
+  /// Best choice worth more than \p known. \p statesLeft is reduced by the partial choices made.
+  Choice choose(const Fixing &fixing, int64_t known, int64_t statesPerTick,
+                int64_t &statesLeft) const;
 
 private:
+  class TickChoice;
   using Wide = __int128;
   struct Place {
     int section;
@@ -55,7 +57,6 @@ private:
   struct SectionInfo {
     int64_t ceiling;
     std::vector<Member> members;
-    /// Items without a member here that end or begin in a gap do not exist: gaps are inside.
   };
 
   Wide reducedValue(int item) const;

@@ -4,6 +4,7 @@
 #include "Incumbent.h"
 #include "Merges.h"
 #include "PickBound.h"
+#include "Windows.h"
 
 #include <algorithm>
 #include <numeric>
@@ -22,12 +23,16 @@ struct PartResult {
   bool rootBound = false;
 };
 
+/// Parts of fewer buffers are searched as a whole.
+constexpr size_t kLargePart = 64;
+constexpr int kWindowWidth = 24;
+
 class PickSearch {
 public:
   PickSearch(const Problem &problem, const Overlaps &overlaps, const SearchLimits &limits,
-             NodeBudget &budget)
+             NodeBudget &budget, int64_t &statesLeft)
       : problem(problem), overlaps(overlaps), members(problem.buffers.size()), limits(limits),
-        budget(budget) {
+        budget(budget), statesLeft(statesLeft) {
     std::iota(members.begin(), members.end(), 0);
   }
 
@@ -42,6 +47,9 @@ public:
     }
     best.offsets = bestOnePassPlan(problem, overlaps, members);
     best.value = valueOf(problem, best.offsets);
+    if (members.size() >= kLargePart && limits.windows > 0) {
+      improve();
+    }
     search();
     return best;
   }
@@ -55,6 +63,21 @@ private:
       return bound != other.bound ? bound < other.bound : number > other.number;
     }
   };
+
+  /// Too large to search as a whole: better plans by windows.
+  void improve() {
+    SearchLimits small;
+    small.packNodes = 400;
+    small.totalNodes = 4'000;
+    small.pickNodes = 60;
+    small.statesPerTick = 256;
+    small.totalStates = 60'000;
+    small.windows = 0;
+    improveInWindows(
+        problem, overlaps, kWindowWidth, limits.windows,
+        [&](const Problem &window) { return pickBuffers(window, small); }, best.offsets);
+    best.value = valueOf(problem, best.offsets);
+  }
 
   void consider(Offsets offsets) {
     if (const int64_t value = valueOf(problem, offsets); value > best.value) {
@@ -79,14 +102,15 @@ private:
       if (queue.top().bound <= best.value) {
         break;
       }
-      if (step >= limits.pickNodes || (!root && budget.left <= 0)) {
+      if (!root && (step >= limits.pickNodes || budget.left <= 0 || statesLeft <= 0)) {
         open = std::max(open, queue.top().bound);
         break;
       }
       const Node node = queue.top();
       queue.pop();
       ++budget.spent;
-      const Choice choice = bounds.choose(node.fixing, best.value, limits);
+      const Choice choice =
+          bounds.choose(node.fixing, best.value, limits.statesPerTick, statesLeft);
       const int64_t bound = std::min(node.bound, choice.bound);
       if (bound > best.value) {
         open = std::max(open, expand(node, choice, bound, queue, made));
@@ -145,6 +169,7 @@ private:
   std::vector<int> members;
   const SearchLimits &limits;
   NodeBudget &budget;
+  int64_t &statesLeft;
   PartResult best;
 };
 
@@ -250,12 +275,13 @@ Expected<Plan> pickBuffers(const Problem &problem, const SearchLimits &limits) {
   }
   plan.certificate.loadBytes = loadOf(relaxedItems(problem, candidates, problem.capacityBytes));
   NodeBudget budget{limits.packNodes, limits.totalNodes};
+  int64_t statesLeft = limits.totalStates;
   bool allPlaced = true, rootBound = true;
   std::vector<int> localOf(problem.buffers.size(), -1);
   for (const std::vector<int> &members : timeParts(problem, allowed)) {
     const Problem part = subProblem(problem, needs, members, localOf);
     SPYRE_ASSIGN_OR_RETURN(Overlaps overlaps, Overlaps::of(part));
-    PickSearch search(part, overlaps, limits, budget);
+    PickSearch search(part, overlaps, limits, budget, statesLeft);
     const PartResult result = search.run();
     plan.certificate.value += result.value;
     plan.certificate.bound += result.bound;

@@ -60,17 +60,18 @@ struct Plan {
   Certificate certificate;
 };
 
-/// In nodes, never in seconds: the same plan on every host.
+/// In units of work, never in seconds: the same plan on every host.
 struct SearchLimits {
-  /// Decisions of one packing question.
-  int64_t packNodes = 400'000;
-  /// Decisions of all packing questions of one plan together.
-  int64_t totalNodes = 4'000'000;
+  /// Decisions of one packing question, and of all questions of one plan.
+  int64_t packNodes = 20'000;
+  int64_t totalNodes = 400'000;
   /// Choices of sets of buffers (Pick).
   int64_t pickNodes = 4'000;
-  /// Partial choices kept per tick, and over all ticks of one choice.
-  int64_t statesPerTick = 4'096;
-  int64_t totalStates = 4'000'000;
+  /// Partial choices kept per tick, and made in one plan.
+  int64_t statesPerTick = 2'048;
+  int64_t totalStates = 6'000'000;
+  /// Stretches of time that are improved one by one in large problems.
+  int windows = 5'000;
 };
 
 /// Order in which first-fit and best-fit take the buffers.
