@@ -243,10 +243,18 @@ std::string gapsText(const Buffer &buffer) {
   return text;
 }
 
+/// Names from elsewhere may hold what a field cannot.
+std::string nameText(std::string name) {
+  for (char &c : name) {
+    c = std::string_view(", \t\r\n\"").find(c) == std::string_view::npos ? c : '_';
+  }
+  return name;
+}
+
 std::string parentsText(const Problem &problem, const Buffer &buffer) {
   std::string text;
   for (int parent : buffer.parents) {
-    text += (text.empty() ? "" : " ") + problem.buffers[parent].name;
+    text += (text.empty() ? "" : " ") + nameText(problem.buffers[parent].name);
   }
   return text;
 }
@@ -265,7 +273,7 @@ std::string writeCsv(const Problem &problem, const Offsets &offsets) {
   using Field = std::function<std::string(size_t)>;
   std::vector<std::pair<const char *, Field>> columns;
   auto entry = [&](size_t i) -> const Buffer & { return problem.buffers[i]; };
-  columns.push_back({"id", [&](size_t i) { return entry(i).name; }});
+  columns.push_back({"id", [&](size_t i) { return nameText(entry(i).name); }});
   columns.push_back({"lower", [&](size_t i) { return std::to_string(entry(i).lower); }});
   columns.push_back({"upper", [&](size_t i) { return std::to_string(entry(i).upper); }});
   columns.push_back({"size", [&](size_t i) { return std::to_string(entry(i).sizeBytes); }});

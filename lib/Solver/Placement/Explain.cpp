@@ -133,6 +133,9 @@ private:
                       buffer.name);
       return;
     }
+    if (std::find(answer.culprits.begin(), answer.culprits.end(), index) != answer.culprits.end()) {
+      members = answer.culprits;
+    }
     result.competitors =
         irreducibleConflict(problem, members, problem.capacityBytes, budget, index);
     std::erase(result.competitors, index);

@@ -123,14 +123,15 @@ Json bufferJson(const Problem &problem, const Buffer &buffer) {
 
 /// One line per buffer: large files stay readable.
 std::string linesOf(const Json &head, const char *list, const std::vector<Json> &entries) {
-  std::string text = head.dump(1);
+  std::string text = head.dump(1, ' ', false, Json::error_handler_t::replace);
   text.resize(text.rfind('}'));
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
     text.pop_back();
   }
   text += fmt::format(",\n \"{}\": [", list);
   for (size_t i = 0; i < entries.size(); ++i) {
-    text += (i > 0 ? ",\n  " : "\n  ") + entries[i].dump();
+    text += (i > 0 ? ",\n  " : "\n  ") +
+            entries[i].dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   return text + "\n ]\n}\n";
 }

@@ -6,7 +6,7 @@
 namespace spyre::solver::placement {
 
 /// More pairs than this are not listed: a problem that dense is refused (E3046).
-constexpr int64_t kMaxOverlaps = 40'000'000;
+constexpr int64_t kMaxOverlaps = 10'000'000;
 
 /// For each buffer those that overlap its lifetime, in one array.
 class Overlaps {

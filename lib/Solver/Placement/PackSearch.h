@@ -68,7 +68,7 @@ PackResult packItems(const PackProblem &problem, int64_t nodeLimit);
 
 /// Largest number of items in one time component for which packItems() searches; beyond it only
 /// one-pass orders are tried.
-constexpr int kMaxSearchedItems = 4000;
+constexpr int kMaxSearchedItems = 1500;
 
 /// Smallest conceivable height: the largest sum of heights at one moment.
 int64_t loadOf(const PackProblem &problem);

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kPriceBits = 16;
 constexpr double kPriceScale = 65536.0;
+/// Terms summed while looking for prices.
+constexpr int64_t kPriceWork = 200'000'000;
 /// Buffers alive at once for which sets are kept; more: prices only.
 constexpr int kMaxAlive = 256;
 
@@ -28,8 +30,9 @@ struct SetHash {
 };
 
 int64_t floorScaled(__int128 value) {
-  // Values are below 2^46 and at most 2^20 of them: the quotient fits.
-  return int64_t(value >> kPriceBits);
+  // Bad prices give bounds beyond all values: any such number says the same.
+  constexpr __int128 kMost = __int128(INT64_MAX);
+  return int64_t(std::clamp(value >> kPriceBits, -kMost, kMost));
 }
 
 } // namespace
@@ -76,7 +79,12 @@ int64_t PickBound::priceBound(const Fixing &fixing) const {
   return floorScaled(bound);
 }
 
-void PickBound::price(int64_t known, int rounds) {
+void PickBound::price(int64_t known) {
+  int64_t work = 1;
+  for (const auto &list : places) {
+    work += int64_t(list.size());
+  }
+  const int64_t rounds = std::clamp<int64_t>(kPriceWork / work, 10, 200);
   const Fixing free(values.size(), -1);
   std::vector<int64_t> best = prices;
   int64_t bestBound = priceBound(free);
@@ -84,7 +92,7 @@ void PickBound::price(int64_t known, int rounds) {
   std::vector<int64_t> excess(sections.size());
   double pace = 1.5;
   int stale = 0;
-  for (int round = 0; round < rounds && bestBound > known; ++round) {
+  for (int64_t round = 0; round < rounds && bestBound > known; ++round) {
     for (size_t i = 0; i < sections.size(); ++i) {
       excess[i] = -sections[i].ceiling;
     }

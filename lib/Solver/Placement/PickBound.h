@@ -35,7 +35,7 @@ public:
   PickBound(const PackProblem &items, std::vector<int64_t> values);
 
   /// Looks for prices; \p known is the value of a plan that exists.
-  void price(int64_t known, int rounds);
+  void price(int64_t known);
   /// The bound by prices alone.
   int64_t priceBound(const Fixing &fixing) const;
   /// Best choice worth more than \p known. \p statesLeft is reduced by the partial choices made.

@@ -92,8 +92,7 @@ private:
       values.push_back(buffer.worth());
     }
     PickBound bounds(relaxedItems(problem, members, problem.capacityBytes), values);
-    const int rounds = members.size() > 20'000 ? 60 : 200;
-    bounds.price(best.value, rounds);
+    bounds.price(best.value);
     std::priority_queue<Node> queue;
     int64_t made = 0, open = 0;
     queue.push({INT64_MAX, made++, Fixing(members.size(), -1)});

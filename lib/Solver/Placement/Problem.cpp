@@ -8,9 +8,12 @@
 namespace spyre::solver::placement {
 namespace {
 
+/// A name of a megabyte does not belong in a message.
+std::string shown(const Buffer &buffer) { return buffer.name.substr(0, 60); }
+
 Status checkRanges(const Problem &problem, const Buffer &buffer) {
   auto bad = [&](const char *field, int64_t value, int64_t low, int64_t high) {
-    return error<3040>("buffer '{}': {} is {}, outside {}..{}", buffer.name, field, value, low,
+    return error<3040>("buffer '{}': {} is {}, outside {}..{}", shown(buffer), field, value, low,
                        high);
   };
   if (buffer.lower < -kMaxTick || buffer.lower > kMaxTick) {
@@ -38,14 +41,14 @@ Status checkRanges(const Problem &problem, const Buffer &buffer) {
     if (*buffer.pinned % problem.alignmentOf(buffer) != 0) {
       return error<3040>("buffer '{}': its offset {} is no multiple of the alignment {}; give a "
                          "multiple or an alignment of 1",
-                         buffer.name, *buffer.pinned, problem.alignmentOf(buffer));
+                         shown(buffer), *buffer.pinned, problem.alignmentOf(buffer));
     }
   }
   for (size_t i = 0; i < buffer.uses.size(); ++i) {
     if (buffer.uses[i] < buffer.lower || buffer.uses[i] >= buffer.upper ||
         (i > 0 && buffer.uses[i] <= buffer.uses[i - 1])) {
       return error<3040>("buffer '{}': use {} is outside its lifetime [{}, {}) or not ascending",
-                         buffer.name, buffer.uses[i], buffer.lower, buffer.upper);
+                         shown(buffer), buffer.uses[i], buffer.lower, buffer.upper);
     }
   }
   return Status::success();
@@ -57,11 +60,11 @@ Status checkGaps(const Buffer &buffer) {
     if (gap.lower < last || gap.upper <= gap.lower || gap.upper > buffer.upper) {
       return error<3042>("buffer '{}': gap {}-{} is empty, outside the lifetime {}-{} or before "
                          "the end of the gap before it; give ascending disjoint gaps",
-                         buffer.name, gap.lower, gap.upper, buffer.lower, buffer.upper);
+                         shown(buffer), gap.lower, gap.upper, buffer.lower, buffer.upper);
     }
     if (gap.low < 0 || gap.high < gap.low || gap.high > buffer.sizeBytes) {
       return error<3042>("buffer '{}': window {}:{} of gap {}-{} is not inside its {} bytes",
-                         buffer.name, gap.low, gap.high, gap.lower, gap.upper, buffer.sizeBytes);
+                         shown(buffer), gap.low, gap.high, gap.lower, gap.upper, buffer.sizeBytes);
     }
     last = gap.upper;
   }
@@ -75,29 +78,29 @@ Status checkParents(const Problem &problem, size_t index) {
     if (parentIndex < 0 || size_t(parentIndex) >= problem.buffers.size() ||
         size_t(parentIndex) == index) {
       return error<3043>("buffer '{}': parent number {} is no other buffer of the problem",
-                         child.name, parentIndex);
+                         shown(child), parentIndex);
     }
     const Buffer &parent = problem.buffers[parentIndex];
     if (!seen.insert(parentIndex).second) {
-      return error<3043>("buffer '{}' names its parent '{}' twice", child.name, parent.name);
+      return error<3043>("buffer '{}' names its parent '{}' twice", shown(child), shown(parent));
     }
     if (parent.upper != child.lower + 1) {
       return error<3043>("buffer '{}' cannot take the place of '{}': the parent ends at {}, and "
                          "must end at {}, one tick after the child begins",
-                         child.name, parent.name, parent.upper, child.lower + 1);
+                         shown(child), shown(parent), parent.upper, child.lower + 1);
     }
     if (child.sizeBytes > parent.sizeBytes) {
       return error<3043>("buffer '{}' of {} bytes cannot take the place of '{}', which has {}",
-                         child.name, child.sizeBytes, parent.name, parent.sizeBytes);
+                         shown(child), child.sizeBytes, shown(parent), parent.sizeBytes);
     }
     // A parent of one tick is read there and nowhere else: only an input can be that.
     if (parent.lower == child.lower && (!parent.firstUseIsRead || child.firstUseIsRead)) {
       return error<3043>("buffer '{}' cannot take the place of '{}', which begins at the same tick",
-                         child.name, parent.name);
+                         shown(child), shown(parent));
     }
     if (!parent.gaps.empty() && parent.gaps.back().upper == parent.upper) {
       return error<3043>("buffer '{}' cannot take the place of '{}', which ends with a gap",
-                         child.name, parent.name);
+                         shown(child), shown(parent));
     }
   }
   return Status::success();
@@ -121,10 +124,18 @@ Status validate(const Problem &problem) {
       return error<3041>("a buffer has no name");
     }
     if (!names.insert(buffer.name).second) {
-      return error<3041>("two buffers are named '{}'", buffer.name);
+      return error<3041>("two buffers are named '{}'", shown(buffer));
     }
     SPYRE_RETURN_IF_ERROR(checkRanges(problem, buffer));
     SPYRE_RETURN_IF_ERROR(checkGaps(buffer));
+  }
+  int64_t bytes = 0, value = 0;
+  for (const Buffer &buffer : problem.buffers) {
+    bytes += buffer.sizeBytes;
+    value += buffer.worth();
+    if (bytes > kMaxSum || value > kMaxSum) {
+      return error<3040>("the sizes or the values of the buffers add up to more than {}", kMaxSum);
+    }
   }
   for (size_t i = 0; i < problem.buffers.size(); ++i) {
     SPYRE_RETURN_IF_ERROR(checkParents(problem, i));

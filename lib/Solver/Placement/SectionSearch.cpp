@@ -425,7 +425,8 @@ SectionSearch::Outcome SectionSearch::decide(int level) {
   if (unplaced == 0) {
     return Outcome::Solved;
   }
-  if (nodeCount >= nodeLimit) {
+  // A level is a frame of the stack, too; "none" may be said more often than there are items.
+  if (nodeCount >= nodeLimit || level > lastLevel + 64) {
     return Outcome::OutOfNodes;
   }
   ++nodeCount;

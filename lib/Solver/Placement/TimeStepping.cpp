@@ -79,6 +79,9 @@ public:
         handedOver(problem.buffers.size(), 0) {
     for (size_t i = 0; i < offsets.size(); ++i) {
       pinned.push_back(offsets[i].has_value());
+      if (pinned.back()) {
+        pins.push_back(int(i));
+      }
     }
   }
 
@@ -128,9 +131,9 @@ private:
   /// Pinned buffers that begin later are in the way already.
   bool hitsPin(int buffer, int64_t offset, int parent) const {
     const Buffer &entry = problem.buffers[buffer];
-    for (size_t other = 0; other < pinned.size(); ++other) {
+    for (int other : pins) {
       const Buffer &placed = problem.buffers[other];
-      if (pinned[other] && int(other) != parent && overlapInTime(entry, placed) &&
+      if (other != parent && overlapInTime(entry, placed) &&
           *offsets[other] < offset + entry.sizeBytes &&
           offset < *offsets[other] + placed.sizeBytes) {
         return true;
@@ -148,10 +151,10 @@ private:
       spans.push_back({*offsets[other], *offsets[other] + problem.buffers[other].sizeBytes});
     };
     std::for_each(usage.begin(), usage.end(), add);
-    for (size_t other = 0; other < pinned.size(); ++other) {
-      if (pinned[other] && overlapInTime(entry, problem.buffers[other]) &&
-          std::find(usage.begin(), usage.end(), int(other)) == usage.end()) {
-        add(int(other));
+    for (int other : pins) {
+      if (overlapInTime(entry, problem.buffers[other]) &&
+          std::find(usage.begin(), usage.end(), other) == usage.end()) {
+        add(other);
       }
     }
     if (size > ceiling[buffer]) {
@@ -182,7 +185,7 @@ private:
   const Problem &problem;
   std::vector<int64_t> ceiling;
   std::vector<char> handedOver, pinned;
-  std::vector<int> usage;
+  std::vector<int> usage, pins;
 };
 
 } // namespace

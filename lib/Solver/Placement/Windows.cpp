@@ -20,6 +20,13 @@ public:
       return false;
     }
     collect(movable);
+    if (members.size() > kMaxMembers) {
+      // As large as the whole: nothing would be gained.
+      for (int member : members) {
+        localOf[member] = -1;
+      }
+      return false;
+    }
     const Problem window = makeWindow(movable.size());
     for (int member : members) {
       localOf[member] = -1;
@@ -29,6 +36,8 @@ public:
   }
 
 private:
+  static constexpr size_t kMaxMembers = 400;
+
   /// The movable ones first, then what stays and lives beside them.
   void collect(const std::vector<int> &movable) {
     members = movable;

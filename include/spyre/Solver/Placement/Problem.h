@@ -94,6 +94,7 @@ enum class Variant { Fit, Min, Pick };
 constexpr int64_t kMaxBytes = int64_t(1) << 46;
 constexpr int64_t kMaxTick = int64_t(1) << 46;
 constexpr int64_t kMaxValue = int64_t(1) << 46;
+constexpr int64_t kMaxSum = int64_t(1) << 54;
 constexpr int64_t kMaxBuffers = 1 << 20;
 
 /// Errors: E3040 (a number out of range), E3041 (names), E3042 (gaps), E3043 (in-place parents).
