@@ -243,6 +243,42 @@ TEST(ScratchpadPasses, ChangeTheListBeforePlanning) {
   EXPECT_EQ(made->problem.buffers[0].forbiddenReason, "barred: by order of the test");
 }
 
+/// A plan made for one list, checked against a changed one.
+TEST(OpListVerifier, RejectsWhatChangedAfterPlanning) {
+  const OpList list = softmax();
+  const PlacementRules rules = documentedRules({}, {"exp", "sub"});
+  auto made = makeProblem(list, rules, kProgramCapacity, 128);
+  const Offsets offsets = (*createSolver("exact"))->plan(made->problem, Variant::Pick)->offsets;
+  auto verdict = [&](const OpList &now, int cores = 1) {
+    PlacementRules asked = rules;
+    asked.cores = cores;
+    const Status status = verifyOpListPlan(now, asked, *made, offsets);
+    return status.ok() ? std::string() : fmt::format("{} {}", status.code(), status.text());
+  };
+  EXPECT_EQ(verdict(list), "");
+  OpList opaque = list;
+  opaque.ops[2].opaque = true;
+  EXPECT_NE(verdict(opaque).find("3044 's' is on the core while operation 2"), std::string::npos)
+      << verdict(opaque);
+  OpList swapped = list;
+  std::swap(swapped.ops[2], swapped.ops[3]);
+  EXPECT_NE(verdict(swapped).find("other operations"), std::string::npos) << verdict(swapped);
+  OpList grown = list;
+  grown.tensors[2].coreBytes *= 2;
+  EXPECT_NE(verdict(grown).find("was planned with"), std::string::npos) << verdict(grown);
+  OpList barred = list;
+  barred.tensors[1].barred = "view with an offset";
+  EXPECT_NE(verdict(barred).find("view with an offset"), std::string::npos) << verdict(barred);
+  OpList divided = list;
+  divided.ops[1].writeViews = {rows(4)};
+  EXPECT_EQ(verdict(divided), "");
+  EXPECT_NE(verdict(divided, 4).find("divide it differently"), std::string::npos)
+      << verdict(divided, 4);
+  OpList partial = list;
+  partial.ops[0].splitsReduction = true;
+  EXPECT_NE(verdict(partial, 4).find("partial sums"), std::string::npos) << verdict(partial, 4);
+}
+
 TEST(OpLists, BadListsAreErrors) {
   OpList list = softmax();
   list.ops[1].reads.push_back(99);

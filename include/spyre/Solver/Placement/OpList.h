@@ -129,6 +129,13 @@ Expected<OpListProblem> makeProblem(const OpList &list, const PlacementRules &ru
 /// each operation to what is not on the core, the copies at the border included.
 int64_t memoryTraffic(const OpList &list, const OpListProblem &made, const Offsets &offsets);
 
+/// Is the plan right for the operations as they are now? To be asked after the last change of the
+/// list: every operation still finds what it reads where the plan put it, on the core that reads
+/// it, and no other program runs while something lives there. Independent of makeProblem().
+/// Errors: E3044, E3049.
+Status verifyOpListPlan(const OpList &list, const PlacementRules &rules, const OpListProblem &made,
+                        const Offsets &offsets);
+
 /// A step before or after planning that may change the list of operations
 /// [spec: scratchpad 2, the role ScratchpadOptimizationPass].
 class ScratchpadOptimizationPass {
