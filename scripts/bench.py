@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of a build, prints the speed table of the device and keeps the JSON.
 
-    bench.py BIN_DIRECTORY RESULTS_DIRECTORY [--filter REGEX] [--only device|programs]
+    bench.py BIN_DIRECTORY RESULTS_DIRECTORY [--filter REGEX] [--only device|programs] [--placement CSV...]
 
 The build was made by `make bench`, without tests: what is no tool (spyre-*) and not DeviceSpeed is a Google
 Benchmark program. Host name, paths and dates are removed from the results: they are kept in the repository
@@ -12,6 +12,7 @@ number of threads; a row that misses its target is marked.
 import argparse
 import json
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -126,6 +127,28 @@ def print_back_end_table(results: pathlib.Path) -> int:
     return 0
 
 
+def print_placement_table(results: pathlib.Path) -> int:
+    """Scratchpad placement: growth, the large problem, and published files where they were given."""
+    rows = {row["name"]: row for row in json.loads((results / "PlacementSpeed.json").read_text())["benchmarks"]}
+
+    def seconds(name: str) -> float:
+        return 1e-3 * rows[name]["real_time"]
+
+    exponent = fitted_exponent([(n, seconds(f"allFit/{n}")) for n in (100, 1000, 10000)])
+    large = rows["pick/100000/iterations:1"]
+    print("\nPlacement, exact solver, one thread")
+    print(f"  time ~ n^{exponent:.2f} for 100 to 10,000 buffers that fit, target 1.2{mark(exponent <= 1.2)}")
+    print(f"  100,000 buffers   {1e-3 * large['real_time']:7.2f} s   gap {large['gap_percent']:.3f} %; target 10 s"
+          f"{mark(large['real_time'] <= 1e4)}")
+    files = [row for name, row in rows.items() if name.startswith("file/")]
+    if files:
+        total = sum(1e-3 * row["real_time"] for row in files)
+        nodes = sum(int(row["nodes"]) for row in files)
+        print(f"  {len(files)} published files {total:6.2f} s   {nodes} nodes; target 4 s{mark(total <= 4)}; "
+              f"calibration {1e3 * seconds('calibration'):.1f} ms")
+    return 0
+
+
 def print_compile_table(results: pathlib.Path) -> int:
     """The front end (graph IR to bundle bytes) beside Inductor's lowering and code generation, in CPU time."""
     rows = {row["name"]: row for row in json.loads((results / "CompileTime.json").read_text())["benchmarks"]}
@@ -192,7 +215,9 @@ def main() -> int:
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("--filter", default="", help="regular expression of benchmarks to run")
     parser.add_argument("--only", choices=("device", "programs"), help="the speed table, or all but it")
+    parser.add_argument("--placement", nargs="*", default=[], help="CSV files of published placement problems")
     args = parser.parse_args()
+    os.environ["SPYRE_PLACEMENT_FILES"] = ":".join(args.placement)
     programs = sorted(p for p in args.bin.glob("*")
                       if p.is_file() and not p.name.startswith("spyre-") and p.name != "DeviceSpeed")
     if not programs:
@@ -204,6 +229,8 @@ def main() -> int:
         codes += [run_one(program, args.results / f"{program.name}.json", args.filter) for program in programs]
         if not args.filter and any(program.name == "CompileTime" for program in programs) and max(codes) == 0:
             codes.append(print_compile_table(args.results))
+        if not args.filter and any(program.name == "PlacementSpeed" for program in programs) and max(codes) == 0:
+            codes.append(print_placement_table(args.results))
         if not args.filter and any(program.name == "BackEndTime" for program in programs) and max(codes) == 0:
             codes.append(print_back_end_table(args.results))
     if args.only != "programs":

@@ -1,0 +1,36 @@
+//===- PlanCommand.cpp - spyre-plan's sub-commands
+//---------------------------------------------===//
+#include "PlanCommand.h"
+
+#include "PlacementCommands.h"
+
+#include <ostream>
+
+namespace spyre::tools {
+
+int planCommand(int argc, const char *const *argv, std::ostream &out, std::ostream &err) {
+  CLI::App app("The planners without the compiler.", "spyre-plan");
+  app.require_subcommand(1);
+  PlacementCommands placement;
+  placement.declare(app);
+  app.footer("Exit codes: 0 there is a plan, 1 there is none or the input is at fault, 2 internal "
+             "error.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error, out, err) == 0 ? 0 : 1;
+  }
+  try {
+    bool good = false;
+    const Status status = placement.run(out, good);
+    if (!status.ok()) {
+      err << "spyre-plan: " << status.message() << '\n';
+    }
+    return status.ok() && good ? 0 : 1;
+  } catch (const std::exception &exception) {
+    err << "spyre-plan: internal error: " << exception.what() << '\n';
+    return 2;
+  }
+}
+
+} // namespace spyre::tools
