@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import recurrent
+from torch_spyre.ops import convolution, powers, recurrent
 
 aten = torch.ops.aten
 
@@ -278,10 +278,14 @@ def decompositions():
     table.update(
         {
             aten.clamp.Tensor: _clamp,
+            aten.convolution.default: convolution.convolution,
+            aten.convolution_backward.default: convolution.convolution_backward,
             aten.div.Tensor_mode: _divide,
             aten.elu.default: _elu,
             aten.erf.default: _erf,
             aten.linalg_vector_norm.default: _vector_norm,
+            aten.pow.Scalar: powers.scalar,
+            aten.pow.Tensor_Tensor: powers.tensor_tensor,
             aten.sin.default: _sin,
             aten.cos.default: _cos,
             aten.var.correction: _var,
