@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import convolution, powers, recurrent
+from torch_spyre.ops import convolution, powers, products, recurrent
 
 aten = torch.ops.aten
 
@@ -286,6 +286,8 @@ def decompositions():
             aten.linalg_vector_norm.default: _vector_norm,
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
+            aten.prod.default: products.default,
+            aten.prod.dim_int: products.dim_int,
             aten.sin.default: _sin,
             aten.cos.default: _cos,
             aten.var.correction: _var,
