@@ -4,6 +4,8 @@ it."""
 
 import torch
 
+from torch_spyre.ops import convolution
+
 _library = torch.library.Library("spyre", "FRAGMENT")
 
 
@@ -16,7 +18,10 @@ def _define(schema, kernel):
 
 def _fake(kernel):
     def fake(*args, **kwargs):
-        return kernel(*args, **kwargs).contiguous()
+        result = kernel(*args, **kwargs)
+        if isinstance(result, tuple):
+            return tuple(t if t is None else t.contiguous() for t in result)
+        return result.contiguous()
 
     return fake
 
@@ -47,6 +52,18 @@ def _restickify(x):
 def _unfold(x, kernel_size, dilation=1, padding=0, stride=1):
     """Windows of an image as columns, [N, C * Kh * Kw, windows]."""
     return torch.nn.functional.unfold(x, kernel_size, dilation, padding, stride)
+
+
+def _convolution_backward(grad, x, weight, *shape):
+    *sizes, output_mask = shape
+    sizes = ([grad.shape[1]], *sizes)
+    return torch.ops.aten.convolution_backward.default(grad, x, weight, *sizes, output_mask)
+
+
+def _convolution_gradients(grad, x, weight, *shape):
+    *sizes, output_mask = shape
+    sizes = ([grad.shape[1]], *sizes)
+    return convolution.convolution_backward(grad, x, weight, *sizes, output_mask)
 
 
 _LARGEST_FP8 = 448.0
@@ -138,6 +155,18 @@ _define(
     "-> Tensor",
     _unfold,
 )
+_SHAPE = (
+    "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups"
+)
+_define(
+    f"convolution(Tensor x, Tensor weight, Tensor? bias, {_SHAPE}) -> Tensor",
+    lambda *args: torch.ops.aten.convolution.default(*args),
+)
+_define(
+    f"convolution_backward(Tensor grad, Tensor x, Tensor weight, {_SHAPE}, bool[3] output_mask) "
+    "-> (Tensor, Tensor, Tensor)",
+    _convolution_backward,
+)
 _define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
 _define("quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _quantize)
 _define("dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _dequantize)
@@ -175,4 +204,6 @@ def decompositions():
         ops.quantize_fp8_with_scale.default: _quantize,
         ops.dequantize_fp8_with_scale.default: _dequantize,
         ops.layernormnorm.default: _layernormnorm,
+        ops.convolution.default: convolution.convolution,
+        ops.convolution_backward.default: _convolution_gradients,
     }

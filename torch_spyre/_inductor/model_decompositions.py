@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import recurrent
+from torch_spyre.ops import convolution, powers, products, recurrent
 
 aten = torch.ops.aten
 
@@ -272,9 +272,15 @@ def decompositions():
     table.update(
         {
             aten.clamp.Tensor: _clamp,
+            aten.convolution.default: convolution.convolution,
+            aten.convolution_backward.default: convolution.convolution_backward,
             aten.elu.default: _elu,
             aten.erf.default: _erf,
             aten.linalg_vector_norm.default: _vector_norm,
+            aten.pow.Scalar: powers.scalar,
+            aten.pow.Tensor_Tensor: powers.tensor_tensor,
+            aten.prod.default: products.default,
+            aten.prod.dim_int: products.dim_int,
             aten.sin.default: _sin,
             aten.cos.default: _cos,
             aten.var.correction: _var,

@@ -1,13 +1,16 @@
 """Kernels of layers that torch hands to a device as a whole and has no way around.
 
-Convolutions run on the CPU, which is said like any other fallback. Batch norm is composed of operations
+Convolutions of fp16 and bf16 are one program each, made of what ops/convolution says; others run on
+the CPU, which is said like any other fallback. Batch norm is composed of operations
 the device has: its schema does not say that it writes the running statistics, so nothing but a
 kernel of its own keeps them.
 """
 
+import functools
+
 import torch
 
-from torch_spyre.ops import fallbacks
+from torch_spyre.ops import convolution, fallbacks
 
 aten = torch.ops.aten
 
@@ -26,6 +29,26 @@ def _convolution_backward(
         *(grad, x, weight, [channels], stride, padding, dilation, transposed),
         *(output_padding, groups, output_mask),
     )
+
+
+def _convolve(x, weight, bias, *shape):
+    if convolution.runs_on_device(x, weight, *shape):
+        return torch.ops.spyre.convolution(x, weight, bias, *shape)
+    return _on_cpu("convolution")(x, weight, bias, *shape)
+
+
+def _convolve_backward(grad, x, weight, *shape):
+    *sizes, output_mask = shape
+    if grad.dtype == x.dtype and convolution.runs_on_device(x, weight, *sizes):
+        return torch.ops.spyre.convolution_backward(grad, x, weight, *sizes, output_mask)
+    return _on_cpu("convolution_backward")(grad, x, weight, *shape)
+
+
+@functools.cache
+def _on_cpu(name):
+    function = {"convolution": _convolution, "convolution_backward": _convolution_backward}[name]
+    op = getattr(aten, f"{name}_overrideable").default
+    return fallbacks.kernel_for(op, function, said=f"aten.{name}.default")
 
 
 def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -64,13 +87,5 @@ def install():
         return
     _kernels = torch.library.Library("aten", "IMPL")
     _kernels.impl("native_batch_norm", batch_norm, "PrivateUse1")
-    for name, function, said in (
-        ("convolution_overrideable", _convolution, "aten.convolution.default"),
-        (
-            "convolution_backward_overrideable",
-            _convolution_backward,
-            "aten.convolution_backward.default",
-        ),
-    ):
-        op = getattr(aten, name).default
-        _kernels.impl(name, fallbacks.kernel_for(op, function, said=said), "PrivateUse1")
+    _kernels.impl("convolution_overrideable", _convolve, "PrivateUse1")
+    _kernels.impl("convolution_backward_overrideable", _convolve_backward, "PrivateUse1")

@@ -1,0 +1,92 @@
+"""Convolutions and their gradients on the device, eager and compiled, against the CPU in fp32.
+
+Inputs are exact in the device's fp16, so only the roundings of the device count: one of the product,
+one of the bias.
+"""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tolerances import tolerance
+
+from torch_spyre.ops.fallbacks import FallbackWarning
+
+# input, weight, arguments, bias
+CASES = {
+    "padded": ((2, 3, 7, 9), (4, 3, 3, 3), {"padding": 1}, True),
+    "strided": ((1, 5, 9, 10), (6, 5, 3, 2), {"stride": 2, "padding": (1, 0)}, False),
+    "groups": ((1, 4, 9, 9), (4, 2, 3, 3), {"dilation": 2, "groups": 2}, True),
+    "depthwise": ((2, 6, 5, 5), (6, 1, 3, 3), {"padding": 1, "groups": 6}, False),
+    "patches": ((1, 3, 8, 12), (16, 3, 4, 4), {"stride": 4}, True),
+    "one place": ((2, 16, 4, 4), (8, 16, 1, 1), {}, True),
+    "signal": ((2, 4, 20), (6, 4, 3), {"padding": 1}, True),
+}
+
+
+def exact(*shape, seed):
+    """Few different numbers, all exact in every format."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-4, 5, shape, generator=generator).half() / 4
+
+
+def function_for(shape, arguments):
+    convolve = {3: F.conv1d, 4: F.conv2d}[len(shape)]
+    return lambda x, weight, bias=None: convolve(x, weight, bias, **arguments)
+
+
+def inputs_for(shape, weight, has_bias):
+    inputs = [exact(*shape, seed=1), exact(*weight, seed=2)]
+    return [*inputs, exact(weight[0], seed=3)] if has_bias else inputs
+
+
+def gradients(function, inputs):
+    leaves = [t.detach().clone().requires_grad_() for t in inputs]
+    result = function(*leaves)
+    result.backward(torch.ones_like(result) * 0.5)
+    return [result.detach(), *(leaf.grad for leaf in leaves)]
+
+
+def assert_close(got, wanted, terms):
+    """Relative to the sum of magnitudes, which is below the number of terms."""
+    assert got.shape == wanted.shape
+    error = (got.cpu().float() - wanted).abs().max().item()
+    assert error <= tolerance("matmul", torch.float16, terms) * max(terms, 1), error
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_eager_with_gradients(name, on_device):
+    shape, weight, arguments, has_bias = CASES[name]
+    function, inputs = function_for(shape, arguments), inputs_for(shape, weight, has_bias)
+    with on_device():
+        results = gradients(function, [t.to("spyre") for t in inputs])
+    for got, wanted in zip(results, gradients(function, [t.float() for t in inputs])):
+        assert_close(got, wanted, terms=max(t.numel() for t in inputs[:2]))
+
+
+@pytest.mark.parametrize("name", ["padded", "patches"])
+def test_compiled_with_gradients(name, on_device):
+    shape, weight, arguments, has_bias = CASES[name]
+    function, inputs = function_for(shape, arguments), inputs_for(shape, weight, has_bias)
+    with on_device():
+        results = gradients(torch.compile(function, backend="spyre"), [t.to("spyre") for t in inputs])
+    for got, wanted in zip(results, gradients(function, [t.float() for t in inputs])):
+        assert_close(got, wanted, terms=max(t.numel() for t in inputs[:2]))
+
+
+def test_a_convolution_is_one_program(on_device):
+    x, weight = exact(1, 3, 6, 6, seed=1).to("spyre"), exact(2, 3, 3, 3, seed=2).to("spyre")
+    F.conv2d(x, weight)
+    with on_device() as proof:
+        result = F.conv2d(x, weight).cpu()
+    assert proof.counters["programs_launched"] == 1, proof.counters
+    assert torch.equal(result.float(), F.conv2d(x.cpu().float(), weight.cpu().float()))
+
+
+def test_what_the_device_does_not_do_runs_on_the_cpu():
+    x, weight = exact(1, 2, 5, 5, seed=1), exact(2, 3, 3, 3, seed=2)
+    wanted = F.conv_transpose2d(x.float(), weight.float())
+    torch.spyre.reset_counters()
+    with pytest.warns(FallbackWarning, match="aten.convolution.default"):
+        got = F.conv_transpose2d(x.to("spyre"), weight.to("spyre"))
+    assert torch.equal(got.cpu().float(), wanted)
+    assert torch.spyre.counters()["fallback_ops"] == 1

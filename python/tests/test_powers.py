@@ -1,0 +1,96 @@
+"""Powers with tensors as exponents: computed in fp32 on the device, rounded once to fp16."""
+
+import math
+
+import pytest
+import torch
+from tolerances import relative_error, tolerance, ulp_distance
+
+BASES = torch.tensor([0.125, 0.75, 1.0, 1.5, 3.0, 10.0, 100.0] * 10).half()
+EXPONENTS = torch.tensor([-1.5, -1.0, 0.0, 0.25, 0.5, 1.0, 1.75] * 10).half().reshape(10, 7).T
+
+SPECIAL = [
+    # base, exponent
+    (-2.0, 3.0),
+    (-2.0, 2.0),
+    (-3.0, -2.0),
+    (-3.0, -1.0),
+    (-2.0, 0.5),
+    (0.0, 0.0),
+    (0.0, 2.0),
+    (0.0, -1.0),
+    (1.0, math.nan),
+    (math.nan, 0.0),
+    (math.nan, 2.0),
+    (2.0, math.nan),
+]
+
+
+def run(function, inputs, how):
+    if how == "compiled":
+        function = torch.compile(function, backend="spyre")
+    return function(*[t.to("spyre") for t in inputs]).cpu()
+
+
+def power(base, exponent):
+    return base**exponent
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_tensor_to_the_tensor(how, on_device):
+    inputs = [BASES, EXPONENTS.reshape(-1).contiguous()]
+    with on_device():
+        result = run(power, inputs, how)
+    wanted = power(*[t.float() for t in inputs])
+    assert result.dtype == torch.float16
+    assert ulp_distance(result.float().numpy(), wanted.numpy()) <= 1
+
+
+@pytest.mark.parametrize("base", [2, 0.5, 10.0, 1])
+def test_number_to_the_tensor(base, on_device):
+    exponents = torch.arange(-8, 9).half() / 2
+    with on_device():
+        result = run(lambda x: base**x, [exponents], "eager")
+    wanted = base ** exponents.float()
+    assert ulp_distance(result.float().numpy(), wanted.numpy()) <= 1
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_signs_zeros_and_nan_are_those_of_the_cpu(how, on_device):
+    inputs = [torch.tensor(column).half() for column in zip(*SPECIAL)]
+    with on_device():
+        result = run(power, inputs, how)
+    wanted = power(*[t.float() for t in inputs])
+    torch.testing.assert_close(result.float(), wanted, rtol=2**-9, atol=0, equal_nan=True)
+
+
+def test_numbers_that_are_not_positive(on_device):
+    exponents = torch.tensor([-1.0, 0.0, 1.0, 2.0, 3.0]).half()
+    for base in (-2.0, 0.0):
+        with on_device():
+            result = run(lambda x, base=base: base**x, [exponents], "eager")
+        assert torch.equal(result.float(), base ** exponents.float())
+
+
+def test_broadcasting_and_gradients(on_device):
+    def loss(base, exponent):
+        return (base**exponent).sum()
+
+    inputs = [torch.tensor([[0.5], [2.0], [4.0]]).half(), torch.tensor([1.0, 2.0, -1.0]).half()]
+    device = [t.to("spyre").requires_grad_() for t in inputs]
+    host = [t.float().requires_grad_() for t in inputs]
+    with on_device():
+        loss(*device).backward()
+    loss(*host).backward()
+    for got, wanted in zip(device, host):
+        error = relative_error(got.grad.cpu().float().numpy(), wanted.grad.numpy())
+        assert error <= tolerance("chain", torch.float16, 8), error
+
+
+def test_powers_of_fp32_stay_on_the_cpu():
+    base, exponent = torch.rand(4) + 0.5, torch.rand(4)
+    torch.spyre.reset_counters()
+    with pytest.warns(UserWarning, match="aten.pow.Tensor_Tensor"):
+        result = base.to("spyre") ** exponent.to("spyre")
+    assert torch.equal(result.cpu(), base**exponent)
+    assert torch.spyre.counters()["fallback_ops"] == 1

@@ -1,0 +1,176 @@
+"""Convolutions as products of matrices, from operations the device has.
+
+The windows of the input become the columns of a matrix, once per place of the kernel; the product with
+the weights sums over channels and places in one accumulator. Windows that do not overlap and cover
+the input (the patches of an image) are a reshape.
+
+    x [n, c, height, width]  ->  columns [n, groups, c / groups * places, windows]
+    weight                   ->  rows    [groups, out / groups, c / groups * places]
+
+Products are of 16 bits, so convolutions of fp32 tensors stay on the CPU.
+"""
+
+import itertools
+import math
+
+import torch
+
+from torch_spyre.ops.powers import HALVES
+
+# One copy of the input for each; beyond that the CPU is no slower.
+_MAX_PLACES = 64
+
+
+class _Geometry:
+    """Sizes of one convolution; all lists have an entry per spatial dimension."""
+
+    def __init__(self, x, weight, stride, padding, dilation, groups):
+        spatial = x.dim() - 2
+        self.stride, self.padding, self.dilation = (
+            [int(v) for v in (list(given) * spatial)[:spatial]]
+            for given in (stride, padding, dilation)
+        )
+        self.groups = groups
+        self.batch, self.channels, self.size = x.shape[0], x.shape[1], list(x.shape[2:])
+        self.out, self.kernel = weight.shape[0], list(weight.shape[2:])
+        self.padded = [s + 2 * p for s, p in zip(self.size, self.padding)]
+        self.windows = [
+            (s - d * (k - 1) - 1) // step + 1
+            for s, d, k, step in zip(self.padded, self.dilation, self.kernel, self.stride)
+        ]
+        self.places = math.prod(self.kernel)
+        self.depth = self.channels // groups * self.places
+
+    def is_supported(self):
+        few = self.places <= _MAX_PLACES or self.is_tiling()
+        return few and min(self.windows, default=0) > 0
+
+    def is_tiling(self):
+        """Every element is in exactly one window."""
+        return (
+            self.kernel == self.stride
+            and not any(self.padding)
+            and all(d == 1 for d in self.dilation)
+            and all(s % k == 0 for s, k in zip(self.size, self.kernel))
+        )
+
+    def pads(self):
+        return [p for padding in reversed(self.padding) for p in (padding, padding)]
+
+
+def _columns(x, g):
+    """[n, groups, depth, windows]"""
+    if g.is_tiling():
+        split = [n for w, k in zip(g.windows, g.kernel) for n in (w, k)]
+        parts = x.reshape([g.batch, g.channels, *split])
+        dims = range(2, 2 + len(split))
+        columns = parts.permute(0, 1, *dims[1::2], *dims[0::2])
+    else:
+        x = torch.constant_pad_nd(x, g.pads()) if any(g.padding) else x
+        columns = torch.stack([_window(x, place, g) for place in _places(g)], 2)
+    return columns.reshape(g.batch, g.groups, g.depth, math.prod(g.windows))
+
+
+def _places(g):
+    return itertools.product(*(range(k) for k in g.kernel))
+
+
+def _window(x, place, g):
+    """The element of all windows at one place of the kernel."""
+    for i, at in enumerate(place):
+        start = at * g.dilation[i]
+        end = start + (g.windows[i] - 1) * g.stride[i] + 1
+        x = torch.ops.aten.slice.Tensor(x, i + 2, start, end, g.stride[i])
+    return x
+
+
+def _geometry(x, weight, stride, padding, dilation, transposed, output_padding, groups):
+    """None for what the CPU does."""
+    is_plain = (
+        not transposed
+        and not any(output_padding)
+        and x.dim() in (3, 4, 5)
+        and x.dtype in HALVES
+        and weight.dtype == x.dtype
+        and x.numel() > 0
+        and weight.numel() > 0
+    )
+    g = _Geometry(x, weight, stride, padding, dilation, groups) if is_plain else None
+    return g if is_plain and g.is_supported() else None
+
+
+def runs_on_device(x, weight, stride, padding, dilation, transposed, output_padding, groups):
+    shape = (stride, padding, dilation, transposed, output_padding, groups)
+    return _geometry(x, weight, *shape) is not None
+
+
+def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    g = _geometry(x, weight, stride, padding, dilation, transposed, output_padding, groups)
+    if g is None:
+        return NotImplemented
+    rows = weight.reshape(1, groups, g.out // groups, g.depth)
+    result = torch.matmul(rows, _columns(x, g)).reshape(g.batch, g.out, *g.windows)
+    return result if bias is None else result + bias.reshape(1, -1, *[1] * len(g.windows))
+
+
+def _spread(x, dim, step, size):
+    """The elements of a dimension ``step`` apart, zeros between and behind them up to ``size``."""
+    if step > 1:
+        zeros = x.new_zeros([*x.shape[: dim + 1], step - 1, *x.shape[dim + 1 :]])
+        x = torch.cat([x.unsqueeze(dim + 1), zeros], dim + 1)
+        x = x.reshape([*x.shape[:dim], x.shape[dim] * step, *x.shape[dim + 2 :]])
+    pads = [0] * (2 * (x.dim() - dim))
+    pads[-1] = size - x.shape[dim]
+    return torch.constant_pad_nd(x, pads)
+
+
+def _input_gradient(columns, g):
+    """Every element gets what all its windows say: the reverse of _columns."""
+    if g.is_tiling():
+        spatial = len(g.kernel)
+        parts = columns.reshape(g.batch, g.channels, *g.kernel, *g.windows)
+        order = [d for i in range(spatial) for d in (2 + spatial + i, 2 + i)]
+        return parts.permute(0, 1, *order).reshape(g.batch, g.channels, *g.size)
+    parts = columns.reshape(g.batch, g.channels, g.places, *g.windows)
+    total = None
+    for number, place in enumerate(_places(g)):
+        part = parts.select(2, number)
+        for i, at in enumerate(place):
+            start = at * g.dilation[i]
+            part = _spread(part, i + 2, g.stride[i], g.padded[i] - start)
+            pads = [0] * (2 * (part.dim() - i - 2))
+            pads[-2] = start
+            part = torch.constant_pad_nd(part, pads)
+        total = part if total is None else total + part
+    for i, padding in enumerate(g.padding):
+        total = total.narrow(i + 2, padding, g.size[i])
+    return total
+
+
+def convolution_backward(
+    grad,
+    x,
+    weight,
+    bias_sizes,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+):
+    g = _geometry(x, weight, stride, padding, dilation, transposed, output_padding, groups)
+    if g is None or grad.dtype != x.dtype:
+        return NotImplemented
+    flat = grad.reshape(g.batch, groups, g.out // groups, math.prod(g.windows))
+    of_input = of_weight = of_bias = None
+    if output_mask[0]:
+        rows = weight.reshape(1, groups, g.out // groups, g.depth)
+        of_input = _input_gradient(torch.matmul(rows.transpose(2, 3), flat), g)
+    if output_mask[1]:
+        products = torch.matmul(flat, _columns(x, g).transpose(2, 3))
+        of_weight = products.sum(0).reshape(weight.shape)
+    if output_mask[2]:
+        of_bias = grad.sum([0, *range(2, grad.dim())])
+    return of_input, of_weight, of_bias
