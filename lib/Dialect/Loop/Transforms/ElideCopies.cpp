@@ -291,7 +291,7 @@ private:
         return false;
       }
       for (const LinearIndex::Term &term : index->terms) {
-        if (index->terms.size() > 1 && sizeOf(target.buffer, d) % term.coefficient != 0) {
+        if (sizeOf(target.buffer, d) % term.coefficient != 0) {
           return false;
         }
       }
