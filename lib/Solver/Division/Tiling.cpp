@@ -14,7 +14,7 @@ namespace spyre::solver::division {
 /// One program per tile where loops are unrolled: more than this is no plan.
 static constexpr int64_t kMaxTiles = 64;
 /// Where nothing smaller helps, loops that are not unrolled.
-static constexpr int64_t kMaxTrips = 4096;
+static constexpr double kMaxTrips = 4096, kAnyTrips = 0x1p60;
 static constexpr size_t kMaxTiledDims = 3;
 static constexpr size_t kMaxTried = 512;
 
@@ -235,7 +235,7 @@ private:
   }
 
   /// Tiles of pieces[d] units each, with what is left over of every dim in parts of their own.
-  std::optional<TilingPlan> planFor(const std::vector<int64_t> &pieces) const {
+  std::optional<TilingPlan> planFor(const std::vector<int64_t> &pieces, double mostTrips) const {
     const size_t dims = op.dims.size();
     std::vector<TiledPart> shapes(1);
     for (size_t d = 0; d < dims; ++d) {
@@ -260,11 +260,15 @@ private:
     }
     std::optional<TilingPlan> plan;
     std::vector<TiledPart> parts;
-    int64_t trips = 0;
+    double trips = 0;
     for (TiledPart &shape : shapes) {
-      trips += shape.trips();
+      double product = 1;
+      for (int64_t tiles : shape.tiles) {
+        product *= double(tiles);
+      }
+      trips += product;
       auto part =
-          trips <= kMaxTrips ? partOf(shape.tileExtent, shape.tiles, shape.first) : std::nullopt;
+          trips <= mostTrips ? partOf(shape.tileExtent, shape.tiles, shape.first) : std::nullopt;
       if (!part) {
         return std::nullopt;
       }
@@ -305,22 +309,13 @@ private:
       for (int64_t count = 1; mayTile(d) && count <= units.count[d];
            count = count < kMaxTiles ? count + 1 : count * 2) {
         pieces[d] = ceilDiv(units.count[d], count);
-        if (fitsFinest(pieces)) {
+        if (planFor(pieces, kAnyTrips)) {
           break;
         }
         pieces[d] = smallest;
       }
     }
-    return planFor(pieces);
-  }
-
-  bool fitsFinest(const std::vector<int64_t> &pieces) const {
-    std::vector<int64_t> extents = units.extent;
-    for (size_t d = 0; d < extents.size(); ++d) {
-      extents[d] = std::min(extents[d], pieces[d] * units.elems[d]);
-    }
-    const std::vector<int64_t> ones(extents.size(), 1), first(extents.size(), 0);
-    return partOf(extents, ones, first).has_value();
+    return planFor(pieces, kMaxTrips);
   }
 
   const Op &op;
