@@ -149,6 +149,18 @@ def print_placement_table(results: pathlib.Path) -> int:
     return 0
 
 
+def print_division_table(results: pathlib.Path) -> int:
+    """The cheapest division of operations that are all different, searched, priced and verified, in CPU time."""
+    rows = {row["name"]: row for row in json.loads((results / "DivisionTime.json").read_text())["benchmarks"]}
+    points = [(n, 1e-3 * rows[f"best/{n}"]["cpu_time"]) for n in (100, 1000, 10000)]
+    seconds, exponent = points[-1][1], fitted_exponent(points)
+    print("\nWork division, 10,000 different operations on one thread, CPU time")
+    print(f"  all of them       {1e3 * seconds:7.0f} ms  {rows['best/10000']['candidates_per_op']:.0f} candidates each, at most "
+          f"{rows['best/10000']['most_candidates']:.0f}; target below 2000 ms{mark(seconds < 2)}")
+    print(f"  time ~ n^{exponent:.2f} for 100 to 10,000 operations, target 1.1{mark(exponent <= 1.1)}")
+    return 0
+
+
 def print_compile_table(results: pathlib.Path) -> int:
     """The front end (graph IR to bundle bytes) beside Inductor's lowering and code generation, in CPU time."""
     rows = {row["name"]: row for row in json.loads((results / "CompileTime.json").read_text())["benchmarks"]}
@@ -233,6 +245,8 @@ def main() -> int:
             codes.append(print_placement_table(args.results))
         if not args.filter and any(program.name == "BackEndTime" for program in programs) and max(codes) == 0:
             codes.append(print_back_end_table(args.results))
+        if not args.filter and any(program.name == "DivisionTime" for program in programs) and max(codes) == 0:
+            codes.append(print_division_table(args.results))
     if args.only != "programs":
         codes.append(run_device_table(args.bin, args.results))
         codes.append(print_timing_table(args.bin, args.results))

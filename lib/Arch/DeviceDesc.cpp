@@ -100,6 +100,21 @@ double *timingField(Timing &timing, const std::string &name) {
 
 int64_t DeviceDesc::lxStagingBegin() const { return roundUp(lxPlannerBytes, stickBytes); }
 
+/// Only what differs from the documented rules: most descriptions have nothing to say here.
+static void writeDivision(const DivisionRules &rules, Json &json) {
+  const DivisionRules documented;
+  for (const DivisionRuleName &rule : kDivisionRules) {
+    if (rules.*rule.member != documented.*rule.member) {
+      json["division"][rule.name] = rules.*rule.member;
+    }
+  }
+  for (const DivisionLimitName &limit : kDivisionLimits) {
+    if (rules.*limit.member != documented.*limit.member) {
+      json["division"][limit.name] = rules.*limit.member;
+    }
+  }
+}
+
 std::string DeviceDesc::toJson() const {
   Json json;
   json["version"] = version;
@@ -112,6 +127,7 @@ std::string DeviceDesc::toJson() const {
   for (const RateField &field : kRateFields) {
     rates[field.name] = timing.*field.member;
   }
+  writeDivision(division, json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -142,6 +158,29 @@ static Status readTiming(const JsonReader &rates, Timing &timing) {
     timing.*field.member = value;
   }
   return Status::success();
+}
+
+static Status readDivision(const JsonReader &root, DivisionRules &rules) {
+  if (!root.has("division")) {
+    return Status::success();
+  }
+  SPYRE_ASSIGN_OR_RETURN(JsonReader table, root.field("division"));
+  std::vector<std::string> known;
+  for (const DivisionRuleName &rule : kDivisionRules) {
+    known.push_back(rule.name);
+    if (table.has(rule.name)) {
+      SPYRE_ASSIGN_OR_RETURN(JsonReader reader, table.field(rule.name));
+      SPYRE_ASSIGN_OR_RETURN(rules.*rule.member, reader.asBool());
+    }
+  }
+  for (const DivisionLimitName &limit : kDivisionLimits) {
+    known.push_back(limit.name);
+    if (table.has(limit.name)) {
+      SPYRE_ASSIGN_OR_RETURN(JsonReader reader, table.field(limit.name));
+      SPYRE_ASSIGN_OR_RETURN(rules.*limit.member, reader.asInt(limit.low, limit.high));
+    }
+  }
+  return table.onlyFields(known);
 }
 
 static Status readExtensions(const JsonReader &root, DeviceDesc &desc) {
@@ -209,7 +248,7 @@ static Status checkTogether(const DeviceDesc &desc) {
 static Status readDesc(const std::string &text, DeviceDesc &desc) {
   SPYRE_ASSIGN_OR_RETURN(JsonDocument json, JsonDocument::parse(text, kMaxTextBytes));
   JsonReader root(json);
-  std::vector<std::string> known = {"version", "name", "extensions", "timing"};
+  std::vector<std::string> known = {"version", "name", "extensions", "timing", "division"};
   for (const IntField &field : kIntFields) {
     known.push_back(field.name);
   }
@@ -217,6 +256,7 @@ static Status readDesc(const std::string &text, DeviceDesc &desc) {
   SPYRE_RETURN_IF_ERROR(readName(root, desc));
   SPYRE_RETURN_IF_ERROR(readInts(root, desc));
   SPYRE_RETURN_IF_ERROR(readExtensions(root, desc));
+  SPYRE_RETURN_IF_ERROR(readDivision(root, desc.division));
   SPYRE_ASSIGN_OR_RETURN(JsonReader rates, root.field("timing"));
   SPYRE_RETURN_IF_ERROR(readTiming(rates, desc.timing));
   return checkTogether(desc);

@@ -1,17 +1,20 @@
-//===- PlanCommand.cpp - spyre-plan's sub-commands
-//---------------------------------------------===//
+//===- PlanCommand.cpp - spyre-plan's sub-commands ------------------------------------------===//
 #include "PlanCommand.h"
 
+#include "DivideCommand.h"
 #include "PlacementCommands.h"
 
 #include <ostream>
 
 namespace spyre::tools {
 
-int planCommand(int argc, const char *const *argv, std::ostream &out, std::ostream &err) {
+int planCommand(int argc, const char *const *argv, const PlanEnvironment &environment,
+                std::ostream &out, std::ostream &err) {
   CLI::App app("The planners without the compiler.", "spyre-plan");
   app.require_subcommand(1);
+  DivideCommand divide;
   PlacementCommands placement;
+  divide.declare(app);
   placement.declare(app);
   app.footer("Exit codes: 0 there is a plan, 1 there is none or the input is at fault, 2 internal "
              "error.");
@@ -21,8 +24,9 @@ int planCommand(int argc, const char *const *argv, std::ostream &out, std::ostre
     return app.exit(error, out, err) == 0 ? 0 : 1;
   }
   try {
-    bool good = false;
-    const Status status = placement.run(out, good);
+    bool good = true;
+    const Status status =
+        divide.chosen() ? divide.run(environment, out, good) : placement.run(out, good);
     if (!status.ok()) {
       err << "spyre-plan: " << status.message() << '\n';
     }

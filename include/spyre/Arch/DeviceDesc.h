@@ -8,6 +8,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "spyre/Arch/DivisionRules.h"
 #include "spyre/Base/Status.h"
 
 #include <cstdint>
@@ -87,6 +88,8 @@ struct DeviceDesc {
   /// Names of x_ operations the machine accepts beyond the documented interface.
   std::vector<std::string> extensions;
   Timing timing;
+  /// Written to files only where it is not the documented one.
+  DivisionRules division;
 
   bool operator==(const DeviceDesc &) const = default;
 

@@ -1,0 +1,49 @@
+//===- Cost.h - what a division costs in time -----------------------------------------------===//
+//
+// The search asks for the price of many divisions of one operation at once; who answers is
+// injected. DeviceRates is a closed form in first order: bytes over the shared DDR rate, arithmetic of
+// one core, partial results over the ring, and two measured effects of the documents: few cores do
+// not reach the DDR rate, and an operand that many cores share is handed out more slowly.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/Solver/Division/Units.h"
+
+#include <span>
+
+namespace spyre::solver::division {
+
+/// Candidates of one operation: candidate i has splits[i * dims .. (i + 1) * dims).
+struct Candidates {
+  size_t dims = 0;
+  std::vector<int32_t> splits = {};
+
+  size_t size() const { return dims == 0 ? 0 : splits.size() / dims; }
+  std::span<const int32_t> operator[](size_t i) const {
+    return std::span(splits).subspan(i * dims, dims);
+  }
+};
+
+class CostModel {
+public:
+  virtual ~CostModel() = default;
+  /// Nanoseconds of each candidate, launch included. \p ns has one place per candidate. Pure: the
+  /// same question has the same answer.
+  virtual void price(const Op &op, const Units &units, const Candidates &candidates,
+                     std::span<double> ns) const = 0;
+  virtual const char *name() const = 0;
+};
+
+class DeviceRates : public CostModel {
+public:
+  explicit DeviceRates(const arch::DeviceDesc &device) : device(device) {}
+  void price(const Op &op, const Units &units, const Candidates &candidates,
+             std::span<double> ns) const override;
+  const char *name() const override { return "device-rates"; }
+
+private:
+  arch::DeviceDesc device;
+};
+
+} // namespace spyre::solver::division
