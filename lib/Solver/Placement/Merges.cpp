@@ -4,6 +4,7 @@
 #include "DifferenceSearch.h"
 
 #include <algorithm>
+#include <map>
 
 namespace spyre::solver::placement {
 namespace {
@@ -262,8 +263,70 @@ PackProblem relaxedItems(const Problem &problem, const std::vector<int> &members
   return pack;
 }
 
+namespace {
+
+/// Where too much is alive at one tick, few of those alive there are enough: the others go, small
+/// ones first. No question has to be asked for that.
+void keepOverfullTick(const Problem &problem, int64_t capacityBytes, int keep,
+                      std::vector<int> &members) {
+  const PackProblem pack = relaxedItems(problem, members, capacityBytes);
+  std::map<int64_t, int64_t> change;
+  for (const PackItem &item : pack.items) {
+    for (const PackPiece &piece : item.pieces) {
+      change[piece.lower] += piece.height;
+      change[piece.upper] -= piece.height;
+    }
+  }
+  for (const PackReserve &reserve : pack.reserves) {
+    change[reserve.lower] += reserve.bytes;
+    change[reserve.upper] -= reserve.bytes;
+  }
+  int64_t now = 0, load = 0, tick = 0;
+  for (const auto &[time, bytes] : change) {
+    now += bytes;
+    if (now > load) {
+      load = now;
+      tick = time;
+    }
+  }
+  if (load <= capacityBytes) {
+    return;
+  }
+  std::vector<std::pair<int64_t, int>> alive;
+  for (size_t i = 0; i < members.size(); ++i) {
+    for (const PackPiece &piece : pack.items[i].pieces) {
+      if (piece.lower <= tick && tick < piece.upper) {
+        alive.push_back({piece.height, members[i]});
+      }
+    }
+  }
+  if (keep >= 0 && std::none_of(alive.begin(), alive.end(),
+                                [&](const auto &entry) { return entry.second == keep; })) {
+    return;
+  }
+  std::sort(alive.begin(), alive.end());
+  members.clear();
+  for (const auto &[height, member] : alive) {
+    if (member != keep && load - height > capacityBytes) {
+      load -= height;
+    } else {
+      members.push_back(member);
+    }
+  }
+  std::sort(members.begin(), members.end());
+}
+
+/// Beyond this many buffers a conflict is not reduced further: one question each is too much.
+constexpr size_t kMaxReduced = 128;
+
+} // namespace
+
 std::vector<int> irreducibleConflict(const Problem &problem, std::vector<int> members,
                                      int64_t capacityBytes, NodeBudget &budget, int keep) {
+  keepOverfullTick(problem, capacityBytes, keep, members);
+  if (members.size() > kMaxReduced) {
+    return members;
+  }
   // Large buffers are dropped last: a conflict of few large ones says more.
   std::vector<int> order = members;
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
