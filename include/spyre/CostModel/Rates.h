@@ -1,0 +1,31 @@
+//===- Rates.h - what moving and multiplying costs in cycles --------------------------------===//
+//
+// First-order forms of the device's clock (docs/timing.md), for whoever chooses between tilings
+// before any instruction exists: the back end, and the prices that have to choose as it does.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Arch/DeviceDesc.h"
+
+namespace spyre::costmodel {
+
+/// Cycles one core is busy with loading \p bytes that \p readers of \p cores cores read.
+double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::DeviceDesc &device);
+/// The same for storing what was computed from loads: each core stores its own.
+double storeCycles(double bytes, int64_t cores, const arch::DeviceDesc &device);
+
+/// Cycles of the matrix unit for \p macs multiplications when blocks of 64 x 64 weights stay for
+/// \p rows rows each, in \p instructions that wait for their first block.
+double matmulCycles(double macs, double rows, double instructions, const arch::Timing &timing);
+
+/// A loop over tiles; transfers and arithmetic in all, not per tile.
+struct TileLoop {
+  double iterations = 1;
+  double transferCycles = 0;
+  double computeCycles = 0;
+  /// The next tile is loaded while this one is worked on.
+  bool doubled = false;
+};
+double cyclesOf(const TileLoop &loop, const arch::Timing &timing);
+
+} // namespace spyre::costmodel

@@ -1,0 +1,130 @@
+//===- AgreementTest.cpp - prices against the simulator's clock -----------------------------===//
+//
+// Random kernels of every operation, random divisions, small and large, on several machines: each
+// is compiled by the back end and its program timed, and the price of the same kernel and division
+// must be near. The launch is left out of both, so that small kernels count as they are.
+//===--------------------------------------------------------------------------------------------===//
+#include "spyre/BackEnd/BackEnd.h"
+#include "spyre/BackEnd/KernelPrices.h"
+#include "spyre/CostModel/KernelPricer.h"
+#include "spyre/Sim/SpyreSim.h"
+
+#include "BackEnd/Generator.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+namespace spyre::costmodel {
+namespace {
+
+/// Cycles of \p program on \p device without the launch; negative when it could not be timed.
+double timedCycles(const program::Program &program, const arch::DeviceDesc &device) {
+  std::string bytes = program::writeProgram(program);
+  const char *text = "";
+  spyre_sim_timer *timer = spyre_sim_timer_create(bytes.data(), bytes.size(), &text);
+  if (timer == nullptr) {
+    ADD_FAILURE() << text;
+    return -1;
+  }
+  spyre_sim_counters counters{};
+  int failed = spyre_sim_timer_run(timer, device.toJson().c_str(), &counters, &text);
+  EXPECT_EQ(failed, 0) << text;
+  spyre_sim_timer_destroy(timer);
+  return failed != 0 ? -1
+                     : double(counters.cycles) - device.timing.launchOverheadCycles -
+                           device.timing.bundleOverheadCycles;
+}
+
+struct Sample {
+  double error = 0;
+  std::string what;
+};
+
+struct Distribution {
+  std::vector<Sample> samples;
+
+  void print(const std::string &name) {
+    std::sort(samples.begin(), samples.end(), [](const Sample &a, const Sample &b) {
+      return std::abs(a.error) < std::abs(b.error);
+    });
+    auto at = [&](double part) {
+      return 100 * samples[size_t(double(samples.size() - 1) * part)].error;
+    };
+    fmt::print(
+        "{:22} {:5} kernels  median {:6.2f} %  90th {:7.2f} %  99th {:7.2f} %  worst {:8.2f} "
+        "%  {}\n",
+        name, samples.size(), std::abs(at(0.5)), std::abs(at(0.9)), std::abs(at(0.99)), at(1),
+        samples.back().what);
+  }
+  double quantile(double part) const {
+    return std::abs(samples[size_t(double(samples.size() - 1) * part)].error);
+  }
+};
+
+class Agreement {
+public:
+  /// One kernel and the division it was drawn with.
+  void add(const std::string &op, uint64_t seed, const arch::DeviceDesc &device, bool large) {
+    Random random(seed * 7919 + 3);
+    backend::test::RandomCase drawn = backend::test::randomSpec(op, random, device, large);
+    Expected<spec::SuperDsc> dsc = spec::emitSuperDsc(drawn.spec, 0);
+    ASSERT_TRUE(dsc.ok()) << dsc.status().message();
+    Expected<program::Program> program = backend::lowerSuperDscs({*dsc}, device);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    Expected<backend::PricedDsc> priced = backend::pricedKernelOf(*dsc, device);
+    ASSERT_TRUE(priced.ok()) << priced.status().message();
+    Expected<KernelPricer> pricer = KernelPricer::create(priced->kernel, device);
+    ASSERT_TRUE(pricer.ok()) << pricer.status().message();
+    double timed = timedCycles(*program, device);
+    double price = 0;
+    pricer->price(priced->splits, std::span(&price, 1));
+    double cycles = price * device.timing.clockGhz;
+    Sample sample{cycles / timed - 1,
+                  fmt::format("{} seed {} {}{} timed {:.0f} priced {:.0f}", op, seed, device.name,
+                              large ? " large" : "", timed, cycles)};
+    const KernelClass kind = priced->kernel.kernelClass;
+    bool gathers = std::any_of(priced->kernel.inputs.begin(), priced->kernel.inputs.end(),
+                               [](const KernelTensor &tensor) { return tensor.gathered; });
+    classes[gathers ? "gather" : kernelClassName(kind)].samples.push_back(sample);
+    all.samples.push_back(std::move(sample));
+    if (const char *shown = std::getenv("SPYRE_SHOW");
+        shown && shown == fmt::format("{}:{}", op, seed)) {
+      fmt::print("{}\n{}\n", classes.begin()->first, program::disassemble(*program));
+      Breakdown parts = pricer->explain(priced->splits);
+      fmt::print("ddr {} lx {} ring {} fill {} pt {} sfp {} tiles {}\n", parts.ddrCycles,
+                 parts.lxCycles, parts.ringCycles, parts.ptFillCycles, parts.ptCycles,
+                 parts.sfpCycles, parts.tiles);
+    }
+  }
+
+  std::map<std::string, Distribution> classes;
+  Distribution all;
+};
+
+} // namespace
+
+TEST(Agreement, PricesAreNearTheClock) {
+  const uint64_t count = std::getenv("SPYRE_TEST_LONG") ? 2000 : 300;
+  Agreement agreement;
+  std::vector<arch::DeviceDesc> devices;
+  for (const char *name : {"openspyre", "tiny"}) {
+    devices.push_back(*arch::DeviceDesc::preset(name));
+  }
+  const std::vector<std::string> &ops = backend::test::generatedOps();
+  for (uint64_t seed = 0; seed < count && !testing::Test::HasFailure(); ++seed) {
+    const std::string &op = ops[seed % ops.size()];
+    agreement.add(op, seed, devices[seed / ops.size() % devices.size()], seed % 3 == 0);
+  }
+  ASSERT_FALSE(testing::Test::HasFailure());
+  for (auto &[name, distribution] : agreement.classes) {
+    distribution.print(name);
+  }
+  agreement.all.print("all");
+  EXPECT_LE(agreement.all.quantile(0.5), 0.05);
+  EXPECT_LE(agreement.all.quantile(1), 0.15);
+}
+
+} // namespace spyre::costmodel
