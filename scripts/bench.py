@@ -180,6 +180,19 @@ def print_eager_table(results: pathlib.Path) -> int:
     return 0
 
 
+def print_timing_table(bin_directory: pathlib.Path, results: pathlib.Path) -> int:
+    """The simulated clock beside published times of the card: every row, families, targets (docs/timing.md)."""
+    program = bin_directory / "spyre-fit"
+    if not program.exists():
+        return 0
+    rows = ROOT / "benchmarks" / "timing" / "rows.csv"
+    done = subprocess.run([str(program), "--rows", str(rows)], check=False, stdout=subprocess.PIPE, text=True)
+    print("\nThe clock beside published times")
+    print("\n".join("  " + line for line in done.stdout.splitlines()))
+    (results / "Timing.txt").write_text(done.stdout)
+    return done.returncode
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path)
@@ -204,6 +217,7 @@ def main() -> int:
             codes.append(print_price_table(args.results))
     if args.only != "programs":
         codes.append(run_device_table(args.bin, args.results))
+        codes.append(print_timing_table(args.bin, args.results))
         codes.append(print_eager_table(args.results))
     print(f"\nbench: results in {args.results}")
     return max(codes, key=abs)

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace spyre::arch {
 
@@ -221,10 +222,28 @@ static Status readDesc(const std::string &text, DeviceDesc &desc) {
   return checkTogether(desc);
 }
 
+/// "line 12: " of the last key of \p text that the first part of \p message names, or nothing.
+static std::string lineOf(const std::string &text, const std::string &message) {
+  size_t place = std::string::npos;
+  std::string word;
+  for (char c : message.substr(0, message.find(';')) + " ") {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += c;
+      continue;
+    }
+    size_t found = word.empty() ? std::string::npos : text.find("\"" + word + "\"");
+    place = found != std::string::npos ? found : place;
+    word.clear();
+  }
+  return place == std::string::npos
+             ? ""
+             : fmt::format("line {}: ", 1 + std::count(text.begin(), text.begin() + place, '\n'));
+}
+
 Expected<DeviceDesc> DeviceDesc::fromJson(const std::string &text) {
   DeviceDesc desc;
   if (Status status = readDesc(text, desc); !status.ok()) {
-    return error<9201>("device description: {}", status.text());
+    return error<9201>("device description: {}{}", lineOf(text, status.text()), status.text());
   }
   return desc;
 }
@@ -244,11 +263,11 @@ static Timing fittedTiming() {
   timing.ddrRequestCycles = 4;
   timing.ddrTurnaroundCycles = 22.18;
   timing.ddrLatencyCycles = 200;
-  timing.ptFillBytesPerCycle = 34.63;
+  timing.ptFillBytesPerCycle = 34.62;
   timing.sfpLanesPerCycle = 64;
   timing.sfpTranscendentalFactor = 15;
-  timing.ringBytesPerCycle = 130.8;
-  timing.ringHopCycles = 4;
+  timing.ringBytesPerCycle = 131.3;
+  timing.ringHopCycles = 1;
   timing.ringRunCycles = 4;
   timing.barrierCycles = 20;
   return timing;

@@ -16,6 +16,7 @@ namespace spyre::backend {
 int64_t readersOf(const TensorMap &map);
 
 using costmodel::cyclesOf;
+using costmodel::groupLoadCycles;
 using costmodel::loadCycles;
 using costmodel::matmulCycles;
 using costmodel::storeCycles;

@@ -43,9 +43,8 @@ static bool pays(const program::Phase &phase, const Instruction &load,
     }
   }
   double bytes = double(load.points()) * double(kStickBytes);
-  double together = loadCycles(bytes, leading, readers, device) +
-                    double(hops) * device.timing.ringHopCycles + 1; // Cycles are rounded up.
-  return leading < readers && together < loadCycles(bytes, readers, readers, device);
+  return leading < readers && groupLoadCycles(bytes, leading, readers, hops, device) <
+                                  loadCycles(bytes, readers, readers, device);
 }
 
 void addMulticast(program::Phase &phase, const std::vector<program::Buffer> &buffers,

@@ -81,7 +81,7 @@ static TransferRates loadRates(const Candidate &candidate, size_t tensor) {
   rates.together.ringPerByte = 1 / timing.ringBytesPerCycle;
   rates.together.latency += hops;
   double gain = loadCycles(1, candidate.cores, candidate.cores, priced.device) -
-                loadCycles(1, readers, candidate.cores, priced.device);
+                (groupLoadCycles(1, readers, candidate.cores, 0, priced.device) - 1);
   rates.togetherFromBytes = gain > 0 ? (hops + 1) / gain : -1;
   return rates;
 }

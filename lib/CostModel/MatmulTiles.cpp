@@ -111,12 +111,12 @@ std::optional<double> cyclesOfTiles(const MatmulShape &shape, const Tile &tile, 
   loop.computeCycles = matmulCycles(work.macs, rows, loop.iterations, device.timing);
   loop.transferCycles = work.storeCycles;
   if (!shape.aInLx) {
-    double loaded = double(aLoads) * double(bytes.a);
-    loop.transferCycles += loadCycles(loaded, shape.aReaders, shape.cores, device);
+    loop.transferCycles +=
+        double(aLoads) * loadCycles(double(bytes.a), shape.aReaders, shape.cores, device);
   }
   if (!shape.bInLx) {
-    double loaded = double(bLoads) * double(bytes.b);
-    loop.transferCycles += loadCycles(loaded, shape.bReaders, shape.cores, device);
+    loop.transferCycles +=
+        double(bLoads) * loadCycles(double(bytes.b), shape.bReaders, shape.cores, device);
   }
   double stores = sliced ? cTrips * double(tile[shape.nAxis()]) : 0;
   // There is one set of accumulators: the matrix unit stands still while they are taken over.
@@ -288,6 +288,20 @@ int lastIndex(double count, const std::array<double, Sizes::kCount> &sizes) {
   return index;
 }
 
+/// loadCycles() as a function of bytes.
+struct LoadLine {
+  double alone = 0, together = 0, first = 0;
+  LoadLine() = default;
+  LoadLine(int64_t readers, int64_t cores, const arch::DeviceDesc &device)
+      : alone(loadCycles(1, cores, cores, device)), together(alone) {
+    if (readers < cores) {
+      first = groupLoadCycles(0, readers, cores, std::min(cores - 1, device.cores / 2), device);
+      together = groupLoadCycles(1, readers, cores, 0, device) - 1;
+    }
+  }
+  double at(double bytes) const { return std::min(alone * bytes, together * bytes + first); }
+};
+
 /// The cost of chooseMatmulTiles() with everything that does not change taken out of it, for shapes
 /// with at most one row axis and operands that all move along the batch.
 class ShortSearch {
@@ -303,8 +317,8 @@ public:
     macCycles = work.macs / timing.ptMacsPerCycle;
     store = work.storeCycles;
     accCycles = work.accCycles;
-    aPerByte = shape.aInLx ? 0 : loadCycles(1, shape.aReaders, shape.cores, device);
-    bPerByte = shape.bInLx ? 0 : loadCycles(1, shape.bReaders, shape.cores, device);
+    aLoad = LoadLine(shape.aReaders, shape.cores, device);
+    bLoad = LoadLine(shape.bReaders, shape.cores, device);
     outStick = shape.cInLx ? 0 : kStickBytes;
     rowStream = double(program::kMatmulBlock * program::kMatmulBlock) / timing.ptMacsPerCycle;
     fill = double(kBlockBytes) / timing.ptFillBytesPerCycle;
@@ -331,7 +345,8 @@ private:
   const arch::Timing &timing;
   double rowCount, nCount, kCount, room;
   double batches = 1, macCycles = 0, store = 0, accCycles = 0;
-  double aPerByte = 0, bPerByte = 0, outStick = 0, rowStream = 0, fill = 0;
+  LoadLine aLoad, bLoad;
+  double outStick = 0, rowStream = 0, fill = 0;
   MatmulTiles best{1, 1, 1, true, 0x1p1000, false};
   int bestR = 0, bestN = 0, bestK = 0;
 };
@@ -344,6 +359,7 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
                kTrips = std::ceil(kCount / k);
   const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
   const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
+  const double aCycles = aLoad.at(aBytes), bCycles = bLoad.at(bBytes);
   const double acc = r * n * program::kMatmulAccBytes;
   const double all = batches * rTrips * nTrips * kTrips;
   const double stream = r * rowStream;
@@ -366,7 +382,7 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
       TileLoop loop;
       loop.iterations = all;
       loop.computeCycles = compute;
-      loop.transferCycles = store + aLoads * aBytes * aPerByte + bLoads * bBytes * bPerByte;
+      loop.transferCycles = store + aLoads * aCycles + bLoads * bCycles;
       loop.doubled = fixed + aBytes * (aLoads > 1 ? 2 : 1) + bBytes * (bLoads > 1 ? 2 : 1) <= room;
       double cycles = cyclesOf(loop, timing) + accCycles;
       if (sliced) {

@@ -16,9 +16,19 @@ static double ddrCycles(double bytes, double readers, double cores,
                    bytes * readers / cores / timing.ddrCoreBytesPerCycle});
 }
 
-double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::DeviceDesc &device) {
+double groupLoadCycles(double bytes, int64_t readers, int64_t cores, int64_t hops,
+                       const arch::DeviceDesc &device) {
+  const arch::Timing &timing = device.timing;
   double ddr = ddrCycles(bytes, double(readers), double(cores), device);
-  return readers < cores ? std::max(ddr, bytes / device.timing.ringBytesPerCycle) : ddr;
+  // Cycles are rounded up.
+  return std::max(ddr, bytes / timing.ringBytesPerCycle) + double(hops) * timing.ringHopCycles + 1;
+}
+
+double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::DeviceDesc &device) {
+  double alone = ddrCycles(bytes, double(cores), double(cores), device);
+  int64_t hops = std::min(cores - 1, device.cores / 2);
+  return readers == cores ? alone
+                          : std::min(alone, groupLoadCycles(bytes, readers, cores, hops, device));
 }
 
 double storeCycles(double bytes, int64_t cores, const arch::DeviceDesc &device) {

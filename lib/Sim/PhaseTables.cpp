@@ -53,8 +53,15 @@ DdrUse PhaseTables::findDdrUse(int32_t peers, int32_t only) const {
   return use;
 }
 
-RingUse PhaseTables::ringUse(const Instruction &exchange) const {
-  const std::vector<int64_t> &peers = phase.coreTables[size_t(exchange.peerTable)];
+const RingUse &PhaseTables::ringUse(const Instruction &exchange) const {
+  auto [found, isNew] = ringUses.try_emplace(exchange.peerTable);
+  if (isNew) {
+    found->second = findRingUse(phase.coreTables[size_t(exchange.peerTable)]);
+  }
+  return found->second;
+}
+
+RingUse PhaseTables::findRingUse(const std::vector<int64_t> &peers) const {
   // Transfers over the link from a core to the next one, and from the next one to the core.
   std::vector<int64_t> up(size_t(ringCores), 0), down(size_t(ringCores), 0);
   RingUse use;

@@ -38,16 +38,19 @@ public:
       : phase(phase), coresPerPort(size_t(device.ddrCoresPerPort)), ringCores(device.cores) {}
 
   const DdrUse &ddrUse(const program::Instruction &source) const;
-  RingUse ringUse(const program::Instruction &exchange) const;
+  const RingUse &ringUse(const program::Instruction &exchange) const;
 
 private:
   DdrUse findDdrUse(int32_t peers, int32_t only) const;
+  RingUse findRingUse(const std::vector<int64_t> &peers) const;
 
   const program::Phase &phase;
   size_t coresPerPort;
   int64_t ringCores;
   /// By peer and only table.
   mutable std::map<std::pair<int32_t, int32_t>, DdrUse> uses;
+  /// By peer table.
+  mutable std::map<int32_t, RingUse> ringUses;
 };
 
 } // namespace spyre::sim

@@ -294,7 +294,7 @@ static void planExchange(PlannedInstruction &planned, const PhaseTables &tables,
                          const arch::Timing &timing) {
   uint64_t bytes = points * kStickBytes;
   planned.cost.ringBytes = bytes;
-  RingUse use = tables.ringUse(*planned.source);
+  const RingUse &use = tables.ringUse(*planned.source);
   int64_t run = std::min(runBytes(planned.nest, 0), runBytes(planned.nest, 1));
   double runs = double(bytes) / double(run);
   double transfer = double(bytes) * double(use.linkTransfers) / timing.ringBytesPerCycle;

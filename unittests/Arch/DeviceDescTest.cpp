@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <unistd.h>
 
 namespace spyre::arch {
@@ -101,6 +102,11 @@ TEST(DeviceDesc, ReaderRefusesEachFieldOutOfRange) {
       {"/timing/clockGhz", 0},
       {"/timing/clockGhz", "fast"},
       {"/timing/clockGhz", -1},
+      {"/timing/clockGhz", 101},
+      {"/timing/ddrBytesPerCycle", 137}, // above the peak
+      {"/timing/ddrCoreBytesPerCycle", 137},
+      {"/timing/ddrStreamLoss", -0.1},
+      {"/ddrCoresPerPort", 0},
       {"/timing/ddrBytesPerCycle", 1e13},
       {"/timing/typo", 1},
       {"/timing/barrierCycles", -1},
@@ -131,6 +137,26 @@ TEST(DeviceDesc, ReaderRefusesEachMissingField) {
     EXPECT_EQ(status.code(), 9201) << key;
     EXPECT_NE(status.text().find(key), std::string::npos) << status.text();
   }
+}
+
+TEST(DeviceDesc, ErrorsNameTheLine) {
+  std::string text = preset("tiny").toJson();
+  auto lineWith = [&](const std::string &part) {
+    return fmt::format(
+        "line {}: ", 1 + std::count(text.begin(), text.begin() + ptrdiff_t(text.find(part)), '\n'));
+  };
+  auto expectLine = [&](const std::string &old, const std::string &replaced) {
+    std::string expected = lineWith(old);
+    std::string changed = text;
+    changed.replace(changed.find(old), old.size(), replaced);
+    Status status = DeviceDesc::fromJson(changed).status();
+    EXPECT_EQ(status.code(), 9201);
+    EXPECT_NE(status.text().find(expected), std::string::npos) << expected << status.text();
+  };
+  expectLine("\"barrierCycles\"", "\"barierCycles\"");
+  expectLine("\"clockGhz\": 1.5", "\"clockGhz\": -1.5");
+  expectLine("\"clockGhz\": 1.5", "\"clockGhz\": 1500");
+  expectLine("\"cores\": 4", "\"cores\": 0");
 }
 
 TEST(DeviceDesc, LoadTakesAPresetOrAFile) {

@@ -213,11 +213,11 @@ TEST(RingClock, HopsAndRunsTakeTime) {
 
 //===- Units --------------------------------------------------------------------------------===//
 
-/// 4 blocks of weights for \p rows rows each.
+/// 2 blocks of weights for \p rows rows each.
 PhaseBuilder product(int64_t rows) {
   PhaseBuilder phase("0_matmul");
   phase.fill({512}, at(0, {128}), 0)
-      .matmul({4, rows}, at(0x8000, {0, 128}), at(0, {0x2000, 0}), at(0x10000, {rows * 256, 256}),
+      .matmul({2, rows}, at(0x4000, {0, 128}), at(0, {0x2000, 0}), at(0x8000, {rows * 256, 256}),
               64);
   return phase;
 }
@@ -227,11 +227,11 @@ TEST(UnitClock, FewRowsWaitForTheArrayToFill) {
   arch::DeviceDesc device = plainDevice();
   device.timing.ptMacsPerCycle = 1024;
   uint64_t fill = 1;
-  EXPECT_NEAR(double(cyclesOf(device, product(16))), double(fill + 4 * 64), 1);
-  device.timing.ptFillBytesPerCycle = 32; // 256 cycles
-  EXPECT_EQ(cyclesOf(device, product(16)), fill + 256 + 3 * 256 + 64);
-  EXPECT_EQ(cyclesOf(device, product(64)), fill + 256 + 3 * 256 + 256);
-  EXPECT_EQ(cyclesOf(device, product(128)), fill + 256 + 3 * 512 + 512);
+  EXPECT_NEAR(double(cyclesOf(device, product(16))), double(fill + 2 * 64), 1);
+  device.timing.ptFillBytesPerCycle = 64; // 128 cycles
+  EXPECT_EQ(cyclesOf(device, product(16)), fill + 128 + 128 + 64);
+  EXPECT_EQ(cyclesOf(device, product(32)), fill + 128 + 128 + 128);
+  EXPECT_EQ(cyclesOf(device, product(64)), fill + 128 + 256 + 256);
 }
 
 TEST(UnitClock, OperandsComeFromLxAtItsRate) {

@@ -9,7 +9,11 @@
 
 namespace spyre::costmodel {
 
-/// Cycles one core is busy with loading \p bytes that \p readers of \p cores cores read.
+/// Cycles one core is busy with a load of \p bytes that \p readers of \p cores cores read and the
+/// ring brings to the others, at most \p hops away.
+double groupLoadCycles(double bytes, int64_t readers, int64_t cores, int64_t hops,
+                       const arch::DeviceDesc &device);
+/// The same, or every core for itself where that is faster.
 double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::DeviceDesc &device);
 /// The same for storing what was computed from loads: each core stores its own.
 double storeCycles(double bytes, int64_t cores, const arch::DeviceDesc &device);
