@@ -2,6 +2,7 @@
 #include "spyre/BackEnd/KernelPrices.h"
 
 #include "Geometry.h"
+#include "Indirect.h"
 
 #include <algorithm>
 #include <bit>
@@ -55,7 +56,7 @@ static KernelTensor tensorOf(const Kernel &kernel, const TensorMap &map) {
   tensor.format = source.format;
   tensor.inLx = map.inLx;
   tensor.arrives = map.arrival != nullptr;
-  tensor.gathered = map.indices >= 0;
+  tensor.indices = map.indices;
   tensor.sparse = map.sparse;
   const bool isRestickify = kernel.op.opClass == OpClass::Restickify;
   for (const TensorMap::Dim &dim : map.dims) {
@@ -161,6 +162,9 @@ Expected<PricedDsc> pricedKernelOf(const spec::SuperDsc &dsc, const arch::Device
     priced.inputs.push_back(tensorOf(kernel, input));
   }
   priced.output = tensorOf(kernel, kernel.output);
+  for (const std::shared_ptr<const IndexMap> &index : kernel.indices) {
+    priced.indices.push_back(tensorOf(kernel, index->map));
+  }
   priced.coreOrder = coreOrderOf(dsc);
   priced.stickDim = dimIndex(dsc, kernel.output.stickDim);
   priced.inputStickDim = dimIndex(dsc, kernel.inputs[0].stickDim);

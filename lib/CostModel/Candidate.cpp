@@ -16,7 +16,7 @@ PricedKernel prepare(const Kernel &kernel, const arch::DeviceDesc &device) {
   priced.kernel = kernel;
   priced.device = device;
   priced.tensors = kernel.inputs.size() + 1;
-  for (size_t t = 0; t < priced.tensors; ++t) {
+  for (size_t t = 0; t < priced.allTensors(); ++t) {
     priced.perStick[t].fill(1);
     int64_t stride = kStickBytes;
     for (const HeldDim &held : priced.tensor(t).dims) {
@@ -139,10 +139,12 @@ bool Candidate::set(const PricedKernel &kernel, std::span<const int32_t> splits)
     step *= split[d];
   }
   roots = cores / reducedSlices();
-  for (size_t t = 0; t < kernel.tensors; ++t) {
+  for (size_t t = 0; t < kernel.allTensors(); ++t) {
     const KernelTensor &tensor = kernel.tensor(t);
     for (const HeldDim &held : tensor.dims) {
-      if (held.perStick > 1 && perCore[size_t(held.dim)] % held.perStick != 0) {
+      // Cores may share a stick of indices.
+      if (t < kernel.tensors && held.perStick > 1 &&
+          perCore[size_t(held.dim)] % held.perStick != 0) {
         return false;
       }
     }
@@ -168,7 +170,7 @@ SketchStep &addLoad(const Candidate &candidate, Sketch &sketch, size_t tensor, s
                     size_t depth, uint16_t buffer) {
   SketchStep &load = sketch.add(Work::Transfer, Unit::Load, depth);
   load.rates = &candidate.rates[tensor];
-  load.scattered = candidate.priced->tensor(tensor).gathered;
+  load.scattered = candidate.priced->tensor(tensor).indices >= 0;
   load.writes = buffer;
   sketch.addLevels(load, place, true);
   return load;
@@ -227,11 +229,12 @@ static double linkTransfers(const Candidate &candidate, int64_t slice, int64_t &
 void addCombine(const Candidate &candidate, Sketch &sketch, size_t place, size_t depth,
                 int64_t accBytes, uint16_t buffer) {
   int64_t slices = candidate.reducedSlices();
-  double ways = 0, hopSum = 0;
+  double ways = 0, hopSum = 0, lastHops = 0;
   for (int64_t slice = 1; slice < slices; ++slice) {
     int64_t hops = 0;
     ways += linkTransfers(candidate, slice, hops);
-    hopSum += double(hops);
+    lastHops = double(hops);
+    hopSum += lastHops;
   }
   if (slices > 1) {
     // They follow each other on one unit: one step with the sum of their times.
@@ -240,6 +243,7 @@ void addCombine(const Candidate &candidate, Sketch &sketch, size_t place, size_t
     exchange.reads = exchange.writes = buffer;
     exchange.linkTransfers = ways;
     exchange.hops = hopSum;
+    exchange.lastHops = lastHops;
     sketch.addLevels(exchange, place, false);
     exchange.addLevel(-1, 0, accBytes / kStickBytes);
   }

@@ -20,6 +20,7 @@ using Strides = std::array<int64_t, kMaxKernelDims>;
 struct PricedKernel {
   Kernel kernel;
   arch::DeviceDesc device;
+  /// Inputs and the output; index tensors have the numbers behind.
   size_t tensors = 0;
   /// In DDR: bytes per step, 0 where the tensor does not hold the dim.
   std::array<Strides, kMaxKernelTensors> ddrStride{};
@@ -29,8 +30,11 @@ struct PricedKernel {
   std::array<uint8_t, kMaxKernelDims> coreOrder{};
 
   const KernelTensor &tensor(size_t t) const {
-    return t + 1 == tensors ? kernel.output : kernel.inputs[t];
+    return t + 1 < tensors ? kernel.inputs[t]
+           : t < tensors   ? kernel.output
+                           : kernel.indices[t - tensors];
   }
+  size_t allTensors() const { return tensors + kernel.indices.size(); }
   size_t output() const { return tensors - 1; }
   int64_t lanes() const { return numerics::elemsPerStick(kernel.format); }
 };

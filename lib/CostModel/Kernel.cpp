@@ -17,6 +17,7 @@ const char *kernelClassName(KernelClass kernelClass) {
 /// Products of a few of these stay inside 64 bits.
 static constexpr int64_t kMostElements = int64_t(1) << 40;
 static constexpr double kMostPoints = 0x1p52;
+static constexpr size_t kMostInputs = 5;
 
 static Status checkDim(const Kernel &kernel, int dim, const char *what) {
   if (dim < -1 || dim >= int(kernel.dims.size())) {
@@ -78,8 +79,15 @@ Status checkKernel(const Kernel &kernel) {
   if (kernel.dims.empty() || kernel.dims.size() > kMaxKernelDims) {
     return error<3090>("{} dims; give 1..{}", kernel.dims.size(), kMaxKernelDims);
   }
-  if (kernel.inputs.size() + 1 > kMaxKernelTensors) {
-    return error<3090>("{} inputs; give at most {}", kernel.inputs.size(), kMaxKernelTensors - 1);
+  if (kernel.inputs.size() > kMostInputs || kernel.indices.size() > kernel.inputs.size()) {
+    return error<3090>("{} inputs and {} index tensors; give at most {}, and no more indices",
+                       kernel.inputs.size(), kernel.indices.size(), kMostInputs);
+  }
+  for (const KernelTensor &input : kernel.inputs) {
+    if (input.indices < -1 || input.indices >= int(kernel.indices.size())) {
+      return error<3090>("an input's rows are chosen by index tensor {} of {}", input.indices,
+                         kernel.indices.size());
+    }
   }
   double points = 1;
   for (int64_t size : kernel.dims) {
@@ -91,6 +99,9 @@ Status checkKernel(const Kernel &kernel) {
   }
   if (numerics::elemsPerStick(kernel.format) <= 0) {
     return error<3090>("the kernel's format has no known number of lanes");
+  }
+  for (const KernelTensor &index : kernel.indices) {
+    SPYRE_RETURN_IF_ERROR(checkTensor(kernel, index, kernel.inputs.size() + 1));
   }
   for (size_t t = 0; t <= kernel.inputs.size(); ++t) {
     const KernelTensor &tensor = t < kernel.inputs.size() ? kernel.inputs[t] : kernel.output;

@@ -16,7 +16,7 @@
 namespace spyre::costmodel {
 
 constexpr size_t kMaxAxes = 14;
-constexpr size_t kMaxPlaces = 8;
+constexpr size_t kMaxPlaces = 12;
 constexpr size_t kMaxSteps = 28;
 constexpr size_t kMaxBuffers = 14;
 
@@ -110,8 +110,9 @@ struct SketchStep {
   std::array<int8_t, 2> repeats = {-1, -1};
   /// Leading levels along which the matrix unit's block changes.
   uint8_t blockLevels = 0;
-  /// Transfers over the fullest link, and the longest way.
-  double linkTransfers = 1, hops = 0;
+  /// Exchanges one behind the other: transfers over the fullest link and ways of all of them, and
+  /// the way of the last.
+  double linkTransfers = 1, hops = 0, lastHops = 0;
 
   void addLevel(int axis, int64_t stride = 0, int64_t perStep = 1, int64_t tailLess = 0) {
     level[levels++] = {int8_t(axis), -1, perStep, tailLess, 0, stride};

@@ -1,5 +1,5 @@
 //===- SketchConversion.cpp - other formats, running sums (BackEnd/LowerConversion.cpp,
-//LowerScan.cpp) ===//
+// LowerScan.cpp) ===//
 #include "Candidate.h"
 
 #include <algorithm>

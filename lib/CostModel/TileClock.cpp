@@ -45,6 +45,7 @@ public:
     }
     lastUnit.fill(kNobody);
     times.free.fill(0);
+    std::fill_n(times.touched.begin(), 2 * sketch.buffers, 0.0);
     times.done.fill(0);
     times.ddrEnd = times.unmatchedReads = times.unmatchedWrites = 0;
   }
@@ -378,9 +379,10 @@ Cost Run::computeCost(const SketchStep &step) const {
   switch (step.work) {
   case Work::Transfer: {
     const TransferRates &rates = *step.rates;
-    const TransferRates::Way &way = rates.togetherFromBytes >= 0 && bytes > rates.togetherFromBytes
-                                        ? rates.together
-                                        : rates.alone;
+    const TransferRates::Way &way =
+        !step.scattered && rates.togetherFromBytes >= 0 && bytes > rates.togetherFromBytes
+            ? rates.together
+            : rates.alone;
     double run = step.scattered ? 128 : runBytes(step, counts);
     double requests = bytes / std::min(run, arch::kDdrRequestBytes) * timing.ddrRequestCycles;
     double chip = std::max(bytes * way.chipPerByte, way.reads * requests);
@@ -415,7 +417,7 @@ Cost Run::computeCost(const SketchStep &step) const {
     // Accumulators are compact in LX: one run.
     cost.busy = whole(bytes * step.linkTransfers / timing.ringBytesPerCycle +
                       step.hops * timing.ringRunCycles);
-    cost.latency = whole(step.hops * timing.ringHopCycles);
+    cost.latency = whole(step.lastHops * timing.ringHopCycles);
     break;
   }
   }

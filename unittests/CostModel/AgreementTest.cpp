@@ -66,18 +66,21 @@ struct Distribution {
 
 class Agreement {
 public:
-  /// One kernel and the division it was drawn with.
-  void add(const std::string &op, uint64_t seed, const arch::DeviceDesc &device, bool large) {
+  /// One kernel and the division it was drawn with; false when the machine is too small for it.
+  bool add(const std::string &op, uint64_t seed, const arch::DeviceDesc &device, bool large) {
     Random random(seed * 7919 + 3);
     backend::test::RandomCase drawn = backend::test::randomSpec(op, random, device, large);
     Expected<spec::SuperDsc> dsc = spec::emitSuperDsc(drawn.spec, 0);
-    ASSERT_TRUE(dsc.ok()) << dsc.status().message();
+    EXPECT_TRUE(dsc.ok()) << dsc.status().message();
     Expected<program::Program> program = backend::lowerSuperDscs({*dsc}, device);
-    ASSERT_TRUE(program.ok()) << program.status().message();
+    if (!program.ok()) {
+      EXPECT_EQ(program.status().code(), 5304) << program.status().message();
+      return false;
+    }
     Expected<backend::PricedDsc> priced = backend::pricedKernelOf(*dsc, device);
-    ASSERT_TRUE(priced.ok()) << priced.status().message();
+    EXPECT_TRUE(priced.ok()) << priced.status().message();
     Expected<KernelPricer> pricer = KernelPricer::create(priced->kernel, device);
-    ASSERT_TRUE(pricer.ok()) << pricer.status().message();
+    EXPECT_TRUE(pricer.ok()) << pricer.status().message();
     double timed = timedCycles(*program, device);
     double price = 0;
     pricer->price(priced->splits, std::span(&price, 1));
@@ -85,19 +88,19 @@ public:
     Sample sample{cycles / timed - 1,
                   fmt::format("{} seed {} {}{} timed {:.0f} priced {:.0f}", op, seed, device.name,
                               large ? " large" : "", timed, cycles)};
-    const KernelClass kind = priced->kernel.kernelClass;
-    bool gathers = std::any_of(priced->kernel.inputs.begin(), priced->kernel.inputs.end(),
-                               [](const KernelTensor &tensor) { return tensor.gathered; });
-    classes[gathers ? "gather" : kernelClassName(kind)].samples.push_back(sample);
+    bool gathers = !priced->kernel.indices.empty();
+    classes[gathers ? "gather" : kernelClassName(priced->kernel.kernelClass)].samples.push_back(
+        sample);
     all.samples.push_back(std::move(sample));
-    if (const char *shown = std::getenv("SPYRE_SHOW");
-        shown && shown == fmt::format("{}:{}", op, seed)) {
-      fmt::print("{}\n{}\n", classes.begin()->first, program::disassemble(*program));
+    // For whoever looks into a bad price: SPYRE_SHOW=matmul:17 prints the program.
+    const char *shown = std::getenv("SPYRE_SHOW");
+    if (shown != nullptr && shown == fmt::format("{}:{}", op, seed)) {
       Breakdown parts = pricer->explain(priced->splits);
-      fmt::print("ddr {} lx {} ring {} fill {} pt {} sfp {} tiles {}\n", parts.ddrCycles,
-                 parts.lxCycles, parts.ringCycles, parts.ptFillCycles, parts.ptCycles,
-                 parts.sfpCycles, parts.tiles);
+      fmt::print("{}ddr {} lx {} ring {} fill {} pt {} sfp {} tiles {}\n",
+                 program::disassemble(*program), parts.ddrCycles, parts.lxCycles, parts.ringCycles,
+                 parts.ptFillCycles, parts.ptCycles, parts.sfpCycles, parts.tiles);
     }
+    return true;
   }
 
   std::map<std::string, Distribution> classes;
@@ -114,9 +117,10 @@ TEST(Agreement, PricesAreNearTheClock) {
     devices.push_back(*arch::DeviceDesc::preset(name));
   }
   const std::vector<std::string> &ops = backend::test::generatedOps();
-  for (uint64_t seed = 0; seed < count && !testing::Test::HasFailure(); ++seed) {
+  uint64_t added = 0;
+  for (uint64_t seed = 0; added < count && !testing::Test::HasFailure(); ++seed) {
     const std::string &op = ops[seed % ops.size()];
-    agreement.add(op, seed, devices[seed / ops.size() % devices.size()], seed % 3 == 0);
+    added += agreement.add(op, seed, devices[seed / ops.size() % devices.size()], seed % 3 == 0);
   }
   ASSERT_FALSE(testing::Test::HasFailure());
   for (auto &[name, distribution] : agreement.classes) {

@@ -37,7 +37,7 @@ constexpr size_t kKernelClasses = 11;
 const char *kernelClassName(KernelClass kernelClass);
 
 constexpr size_t kMaxKernelDims = 12;
-constexpr size_t kMaxKernelTensors = 7;
+constexpr size_t kMaxKernelTensors = 12;
 constexpr int64_t kStickBytes = 128;
 
 /// One dimension of a tensor.
@@ -58,8 +58,8 @@ struct KernelTensor {
   bool inLx = false;
   /// In the LX of other cores, from where it comes over the ring.
   bool arrives = false;
-  /// Rows are chosen by indices.
-  bool gathered = false;
+  /// Rows are chosen by this one of Kernel::indices; -1: they are not.
+  int indices = -1;
   /// One value per stick.
   bool sparse = false;
 };
@@ -82,6 +82,8 @@ struct Kernel {
   std::vector<int64_t> dims = {};
   std::vector<KernelTensor> inputs = {};
   KernelTensor output;
+  /// Of inputs whose rows they choose: 32-bit numbers.
+  std::vector<KernelTensor> indices = {};
   /// Dims in the order in which their slices change from core to core, fastest first; empty: as
   /// they are.
   std::vector<int> coreOrder = {};
