@@ -163,7 +163,12 @@ Expected<PricedDsc> pricedKernelOf(const spec::SuperDsc &dsc, const arch::Device
   }
   priced.output = tensorOf(kernel, kernel.output);
   for (const std::shared_ptr<const IndexMap> &index : kernel.indices) {
-    priced.indices.push_back(tensorOf(kernel, index->map));
+    KernelTensor &indices = priced.indices.emplace_back(tensorOf(kernel, index->map));
+    // Their positions are counted in elements: cores may share a stick of them.
+    for (HeldDim &held : indices.dims) {
+      bool isStick = held.dim == dimIndex(dsc, index->map.stickDim) && !indices.sparse;
+      held.perStick = isStick ? kIndexLanes : 1;
+    }
   }
   priced.coreOrder = coreOrderOf(dsc);
   priced.stickDim = dimIndex(dsc, kernel.output.stickDim);

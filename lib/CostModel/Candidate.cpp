@@ -59,11 +59,22 @@ static TransferRates::Way wayOf(double reads, double port, double core,
   return way;
 }
 
-static TransferRates loadRates(const Candidate &candidate, size_t tensor) {
+/// \p withoutLast: only cores without the last slice of the reduced dim load.
+static TransferRates loadRates(const Candidate &candidate, size_t tensor,
+                               bool withoutLast = false) {
   const PricedKernel &priced = *candidate.priced;
   const arch::Timing &timing = priced.device.timing;
-  auto cores = double(candidate.cores);
-  double port = std::min(double(priced.device.ddrCoresPerPort), cores);
+  const int64_t slices = withoutLast ? candidate.reducedSlices() : 1;
+  const int64_t loading = slices > 1 ? candidate.cores / slices * (slices - 1) : candidate.cores;
+  auto cores = double(loading);
+  double port = std::min(double(priced.device.ddrCoresPerPort), double(candidate.cores));
+  if (slices > 1) {
+    int64_t step = candidate.coreStride[size_t(priced.kernel.reducedDim)], last = 0;
+    for (int64_t core = 0; core < int64_t(port); ++core) {
+      last += core / step % slices == slices - 1;
+    }
+    port -= double(last);
+  }
   TransferRates rates;
   rates.cores = cores;
   rates.alone = wayOf(cores, port, 1, timing);
@@ -71,6 +82,7 @@ static TransferRates loadRates(const Candidate &candidate, size_t tensor) {
   if (readers == candidate.cores) {
     return rates;
   }
+  readers = slices > 1 ? readers / slices * (slices - 1) : readers;
   int64_t apart = 0;
   for (size_t d = 0; d < priced.kernel.dims.size(); ++d) {
     apart += candidate.moves(tensor, d) ? 0 : (candidate.split[d] - 1) * candidate.coreStride[d];
@@ -80,8 +92,8 @@ static TransferRates loadRates(const Candidate &candidate, size_t tensor) {
   rates.together = wayOf(double(readers), port * part, part, timing);
   rates.together.ringPerByte = 1 / timing.ringBytesPerCycle;
   rates.together.latency += hops;
-  double gain = loadCycles(1, candidate.cores, candidate.cores, priced.device) -
-                (groupLoadCycles(1, readers, candidate.cores, 0, priced.device) - 1);
+  double gain = loadCycles(1, loading, loading, priced.device) -
+                (groupLoadCycles(1, readers, loading, 0, priced.device) - 1);
   rates.togetherFromBytes = gain > 0 ? (hops + 1) / gain : -1;
   return rates;
 }
@@ -154,6 +166,10 @@ bool Candidate::set(const PricedKernel &kernel, std::span<const int32_t> splits)
       stride[t] = kernel.ddrStride[t];
       rates[t] = t + 1 == kernel.tensors ? storeRates(*this) : loadRates(*this, t);
     }
+  }
+  const bool splitsMask = kernel.kernel.maskedElements > 0 && reducedSlices() > 1;
+  if (splitsMask && kernel.kernel.inputs.size() > 1 && !kernel.tensor(1).inLx) {
+    fewerRates = loadRates(*this, 1, true);
   }
   return true;
 }

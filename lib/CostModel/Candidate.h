@@ -47,6 +47,8 @@ struct Candidate {
   std::array<int64_t, kMaxKernelDims> split, perCore, coreStride;
   std::array<Strides, kMaxKernelTensors> stride;
   std::array<TransferRates, kMaxKernelTensors> rates;
+  /// Of the second input where cores without the masked last slice of a split load for themselves.
+  TransferRates fewerRates;
   /// Cores that differ in everything but the reduced dim.
   int64_t roots = 1;
 

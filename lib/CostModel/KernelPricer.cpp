@@ -28,7 +28,7 @@ Expected<KernelPricer> KernelPricer::create(const Kernel &kernel, const arch::De
 size_t KernelPricer::dims() const { return state->priced.kernel.dims.size(); }
 
 static bool makeSketch(const Candidate &candidate, Sketch &sketch) {
-  sketch.table.axes = sketch.loops = sketch.steps = sketch.buffers = 0;
+  sketch.table.axes = sketch.loops = sketch.steps = sketch.buffers = sketch.layouts = 0;
   sketch.overlaps = candidate.priced->kernel.overlaps;
   switch (candidate.priced->kernel.kernelClass) {
   case KernelClass::StickReduction:

@@ -338,6 +338,7 @@ public:
   MatmulTiles run();
 
 private:
+  void descend();
   /// True when it is the best so far.
   bool tryTiles(int r, int n, int k);
 
@@ -349,6 +350,7 @@ private:
   double outStick = 0, rowStream = 0, fill = 0;
   MatmulTiles best{1, 1, 1, true, 0x1p1000, false};
   int bestR = 0, bestN = 0, bestK = 0;
+  int rLast = 0, nLast = 0, kLast = 0;
 };
 
 bool ShortSearch::tryTiles(int ri, int ni, int ki) {
@@ -398,10 +400,14 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
 }
 
 MatmulTiles ShortSearch::run() {
-  const int rLast = lastIndex(rowCount, kSizes.plain), nLast = lastIndex(nCount, kSizes.finer),
-            kLast = lastIndex(kCount, kSizes.plain);
+  rLast = lastIndex(rowCount, kSizes.plain);
+  nLast = lastIndex(nCount, kSizes.finer);
+  kLast = lastIndex(kCount, kSizes.plain);
   tryTiles(0, 0, 0);
-  // From all rows and all of n, smaller until something fits; then downhill.
+  descend();
+  // From all rows and all of n, smaller until something fits.
+  const MatmulTiles fromBelow = best;
+  best.cycles = 0x1p1000;
   for (int r = rLast, n = nLast, k = kLast; r >= 0 && n >= 0 && k >= 0;) {
     if (tryTiles(r, n, k)) {
       bestR = r;
@@ -411,6 +417,12 @@ MatmulTiles ShortSearch::run() {
     }
     (k > 0 ? k : n > 0 ? n : r) -= 1;
   }
+  descend();
+  return fromBelow.cycles <= best.cycles ? fromBelow : best;
+}
+
+/// Downhill from the best so far.
+void ShortSearch::descend() {
   static constexpr int kMoves[][3] = {{0, 0, 1},  {0, 0, -1}, {0, 1, 0},  {0, -1, 0}, {1, 0, 0},
                                       {-1, 0, 0}, {0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0}};
   for (bool moved = true; moved;) {
@@ -429,7 +441,6 @@ MatmulTiles ShortSearch::run() {
       }
     }
   }
-  return best;
 }
 
 } // namespace

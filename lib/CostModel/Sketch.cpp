@@ -152,6 +152,28 @@ static double tripsTo(const Sketch &sketch, const SketchStep &step) {
                             : trips * double(sketch.table.axis[size_t(step.perStepOf)].tile);
 }
 
+/// A tile whose last, smaller one has gaps is not known to be written whole, and has one copy.
+static bool isCompact(const Sketch &sketch, int layout) {
+  if (layout < 0) {
+    return true;
+  }
+  const AxisTable &table = sketch.table;
+  const std::array<int64_t, kMaxAxes> &stride = table.stride[size_t(layout)];
+  for (size_t i = 0; i < sketch.loops; ++i) {
+    size_t a = sketch.loop[i];
+    const SketchAxis &axis = table.axis[a];
+    if (stride[a] == 0 || axis.tile == 1 || axis.count % axis.tile == 0) {
+      continue;
+    }
+    for (size_t outer = 0; outer < table.axes; ++outer) {
+      if (stride[outer] > stride[a] && table.axis[outer].tile > 1) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 void doubleBuffers(Sketch &sketch, const arch::DeviceDesc &device) {
   std::array<Study, kMaxBuffers> studies;
   size_t count = 0;
@@ -174,7 +196,7 @@ void doubleBuffers(Sketch &sketch, const arch::DeviceDesc &device) {
                    : step.unit == Unit::Store ? std::min(study.rank, 1)
                                               : study.rank;
     }
-    if (study.lives > 1 && std::popcount(units) > 1) {
+    if (study.lives > 1 && std::popcount(units) > 1 && isCompact(sketch, sketch.buffer[b].layout)) {
       studies[count++] = study;
     }
   }

@@ -16,7 +16,7 @@
 namespace spyre::costmodel {
 
 constexpr size_t kMaxAxes = 14;
-constexpr size_t kMaxPlaces = 12;
+constexpr size_t kMaxPlaces = 14;
 constexpr size_t kMaxSteps = 28;
 constexpr size_t kMaxBuffers = 14;
 
@@ -102,8 +102,9 @@ struct SketchStep {
   uint16_t reads = 0, writes = 0;
   /// Of the unit, per point: cycles of work and bytes from and to LX.
   double cycles = 0, lxBytes = 0;
-  /// Transfers.
-  const TransferRates *rates = nullptr;
+  /// Transfers; in tiles with the partial step of `fewerAxis` fewer cores take part.
+  const TransferRates *rates = nullptr, *fewer = nullptr;
+  int8_t fewerAxis = -1;
   /// Single rows are fetched, wherever they are.
   bool scattered = false;
   /// As many instructions as these axes have steps, one behind the other.
@@ -124,6 +125,8 @@ struct SketchStep {
 
 struct SketchBuffer {
   double bytes = 0;
+  /// Place in the order of whose strides a tile is compact; -1: one step at a time.
+  int layout = -1;
   bool doubled = false;
 };
 
@@ -134,7 +137,7 @@ struct Sketch {
   std::array<uint8_t, kMaxAxes> loop;
   size_t steps = 0;
   std::array<SketchStep, kMaxSteps> step;
-  size_t buffers = 0;
+  size_t buffers = 0, layouts = 0;
   std::array<SketchBuffer, kMaxBuffers> buffer;
   bool overlaps = true;
 
@@ -146,9 +149,15 @@ struct Sketch {
     added.depth = uint8_t(depth);
     return added;
   }
-  uint16_t addBuffer(double bytes) {
-    buffer[buffers] = {bytes, false};
+  uint16_t addBuffer(double bytes, int layout) {
+    buffer[buffers] = {bytes, layout, false};
     return uint16_t(1u << buffers++);
+  }
+  /// A place that is only the order of a tile: strides are the caller's to fill in.
+  int addLayout() {
+    size_t place = table.places + layouts++;
+    table.stride[place].fill(0);
+    return int(place);
   }
   /// Loops around everything \p place depends on.
   size_t depthOf(size_t place) const;

@@ -69,8 +69,8 @@ bool sketchConversion(const Candidate &candidate, Sketch &sketch) {
     return false;
   }
   addLoops(sketch, 1);
-  uint16_t in = inLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(0) * inBytes));
-  uint16_t out = outLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(1) * outBytes));
+  uint16_t in = inLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(0) * inBytes), 0);
+  uint16_t out = outLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(1) * outBytes), 1);
   size_t loadDepth = sketch.depthOf(0);
   if (!inLx) {
     addShares(candidate, shares, 0, addLoad(candidate, sketch, 0, 0, loadDepth, in));
@@ -78,7 +78,7 @@ bool sketchConversion(const Candidate &candidate, Sketch &sketch) {
   uint16_t source = in;
   int64_t inLanes = numerics::elemsPerStick(kernel.inputs[0].format);
   if (kernel.scaled) {
-    source = sketch.addBuffer(double(table.tileSteps(0) * inBytes));
+    source = sketch.addBuffer(double(table.tileSteps(0) * inBytes), 0);
     SketchStep &scale = addLanes(candidate, sketch, 0, loadDepth, 1, 2 * kStickBytes);
     scale.cycles = double(inLanes) / timing.sfpLanesPerCycle;
     scale.addLevel(-1, 0, inBytes / kStickBytes);
@@ -141,10 +141,11 @@ bool sketchScan(const Candidate &candidate, Sketch &sketch) {
   if (isCut) {
     sketch.loop[sketch.loops++] = uint8_t(axis);
   }
-  uint16_t in = inLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kIn) * kStickBytes));
+  uint16_t in =
+      inLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kIn) * kStickBytes), kIn);
   uint16_t out =
-      outLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kOut) * kStickBytes));
-  uint16_t carry = sketch.addBuffer(double(table.tileSteps(kCarry) * kStickBytes));
+      outLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kOut) * kStickBytes), kOut);
+  uint16_t carry = sketch.addBuffer(double(table.tileSteps(kCarry) * kStickBytes), kCarry);
   addLanes(candidate, sketch, kCarry, kept, 1, kStickBytes).writes = carry;
   if (!inLx) {
     addLoad(candidate, sketch, 0, kIn, sketch.depthOf(kIn), in);

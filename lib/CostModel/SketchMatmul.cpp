@@ -183,14 +183,22 @@ bool sketchMatmul(const Candidate &candidate, Sketch &sketch) {
   size_t accDepth = sketch.loops - table.axis[product.kAxis].tiled();
   auto results = double(table.tileSteps(kC));
   uint16_t a =
-      shape.aInLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kA) * kStickBytes));
-  uint16_t b = shape.bInLx ? uint16_t(0)
-                           : sketch.addBuffer(double(table.tileSteps(kB) * kBlock * kStickBytes));
-  uint16_t acc = sketch.addBuffer(results * program::kMatmulAccBytes);
+      shape.aInLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kA) * kStickBytes), kA);
+  int bLayout = sketch.addLayout();
+  table.stride[size_t(bLayout)][product.kAxis] = 1;
+  table.stride[size_t(bLayout)][product.nAxis] = 2;
+  uint16_t b = shape.bInLx
+                   ? uint16_t(0)
+                   : sketch.addBuffer(double(table.tileSteps(kB) * kBlock * kStickBytes), bLayout);
+  uint16_t acc = sketch.addBuffer(results * program::kMatmulAccBytes, kC);
   uint16_t out = 0;
   if (!shape.cInLx) {
-    out = sketch.addBuffer(results * kStickBytes /
-                           double(tiles->sliced ? table.axis[product.nAxis].tile : 1));
+    int layout = sketch.addLayout();
+    table.stride[size_t(layout)] = table.stride[kC];
+    int64_t &alongN = table.stride[size_t(layout)][product.nAxis];
+    alongN = tiles->sliced ? 0 : alongN;
+    out = sketch.addBuffer(
+        results * kStickBytes / double(tiles->sliced ? table.axis[product.nAxis].tile : 1), layout);
   }
   SketchStep &fill = addLanes(candidate, sketch, kC, accDepth, 1, kStickBytes);
   fill.addLevel(-1, 0, program::kMatmulAccBytes / kStickBytes);
@@ -204,6 +212,10 @@ bool sketchMatmul(const Candidate &candidate, Sketch &sketch) {
     load.writes = b;
     load.addLevel(int(product.nAxis), table.stride[kB][product.nAxis]);
     load.addLevel(int(product.kAxis), product.bRowBytes, kBlock, product.lackingRows);
+    if (product.hasTail && candidate.reducedSlices() > 1) {
+      load.fewer = &candidate.fewerRates;
+      load.fewerAxis = int8_t(product.kAxis);
+    }
   }
   addProducts(candidate, sketch, product, a | b, acc);
   addResults(candidate, sketch, product, accDepth, acc, out, tiles->sliced);

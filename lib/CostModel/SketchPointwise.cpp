@@ -212,7 +212,7 @@ bool sketchPointwise(const Candidate &candidate, Sketch &sketch) {
   std::array<uint16_t, kMaxPlaces> buffer{};
   for (size_t t = 0; t < table.places; ++t) {
     if (bytes.perStep[t] > 0) {
-      buffer[t] = sketch.addBuffer(double(bytes.perStep[t] * table.tileSteps(t)));
+      buffer[t] = sketch.addBuffer(double(bytes.perStep[t] * table.tileSteps(t)), int(t));
       reads |= t < output ? buffer[t] : 0;
       writes |= t == output ? buffer[t] : 0;
     }

@@ -77,12 +77,12 @@ bool sketchReduction(const Candidate &candidate, Sketch &sketch) {
   }
   size_t kept = addReductionLoops(sketch, axis);
   auto steps = double(table.tileSteps(1));
-  uint16_t in = inLx ? 0 : sketch.addBuffer(double(table.tileSteps(0) * kStickBytes));
-  uint16_t out = outLx ? 0 : sketch.addBuffer(steps * kStickBytes);
+  uint16_t in = inLx ? 0 : sketch.addBuffer(double(table.tileSteps(0) * kStickBytes), 0);
+  uint16_t out = outLx ? 0 : sketch.addBuffer(steps * kStickBytes, 1);
   std::array<uint16_t, 2> acc{}, total{};
   for (int64_t v = 0; v < kernel.values; ++v) {
-    acc[size_t(v)] = sketch.addBuffer(steps * double(accBytes));
-    total[size_t(v)] = kernel.pairs ? sketch.addBuffer(steps * kStickBytes) : out;
+    acc[size_t(v)] = sketch.addBuffer(steps * double(accBytes), 1);
+    total[size_t(v)] = kernel.pairs ? sketch.addBuffer(steps * kStickBytes, 1) : out;
     SketchStep &fill = addLanes(candidate, sketch, 1, kept, 1, kStickBytes);
     fill.addLevel(-1, 0, accBytes / kStickBytes);
     fill.writes = acc[size_t(v)];
@@ -160,11 +160,12 @@ bool sketchTopK(const Candidate &candidate, Sketch &sketch) {
   }
   size_t kept = addReductionLoops(sketch, axis);
   auto steps = double(table.tileSteps(1));
-  uint16_t in = bytes.perStep[0] == 0 ? uint16_t(0)
-                                      : sketch.addBuffer(double(table.tileSteps(0) * kStickBytes));
-  uint16_t lists = sketch.addBuffer(steps * 2 * double(listBytes));
+  uint16_t in = bytes.perStep[0] == 0
+                    ? uint16_t(0)
+                    : sketch.addBuffer(double(table.tileSteps(0) * kStickBytes), 0);
+  uint16_t lists = sketch.addBuffer(steps * 2 * double(listBytes), 1);
   uint16_t out =
-      outLx ? uint16_t(0) : sketch.addBuffer(steps * double(kernel.topK * halves * kStickBytes));
+      outLx ? uint16_t(0) : sketch.addBuffer(steps * double(kernel.topK * halves * kStickBytes), 1);
   for (int half = 0; half < 2; ++half) {
     SketchStep &fill = addLanes(candidate, sketch, 1, kept, 1, kStickBytes);
     fill.addLevel(-1, 0, listBytes / kStickBytes);

@@ -3,6 +3,9 @@
 
 #include "Candidate.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace spyre::costmodel {
 
 using program::Unit;
@@ -50,32 +53,61 @@ static void addShuffle(const Candidate &candidate, Sketch &sketch, const Sides &
   move.alsoTail = iPart && jPart ? int8_t(sides.i) : int8_t(-1);
 }
 
+/// Parts along a side, and rows of one on average; a partial block has fewer.
+struct PartRows {
+  int64_t parts = 1;
+  double rows = 1;
+  PartRows(int64_t lanes, int64_t part, int64_t blocks, int64_t tail) : parts(lanes / part) {
+    if (blocks == 1 && tail > 0) {
+      parts = ceilDiv(tail, part);
+    }
+    int64_t all = (blocks - (tail > 0)) * lanes + tail;
+    rows = double(all) / double(blocks * parts);
+  }
+};
+
 /// One block through room for a part of it on each side: for each part of the output rows all input
 /// rows pass by.
-static void sketchParts(const Candidate &candidate, Sketch &sketch, uint16_t in, uint16_t out,
-                        int64_t parts) {
+static void sketchParts(const Candidate &candidate, Sketch &sketch, const Sides &sides, uint16_t in,
+                        uint16_t out, int64_t part) {
   const PricedKernel &priced = *candidate.priced;
-  const int64_t part = priced.lanes() / parts;
-  size_t iParts = sketch.table.add(parts), jParts = sketch.table.add(parts);
-  for (size_t axis : {iParts, jParts}) {
-    sketch.table.stride[0][axis] = sketch.table.stride[1][axis] = 0;
-    sketch.loop[sketch.loops++] = uint8_t(axis);
+  AxisTable &table = sketch.table;
+  const int64_t lanes = priced.lanes();
+  PartRows i(lanes, part, table.axis[sides.i].count, sides.iTail);
+  PartRows j(lanes, part, table.axis[sides.j].count, sides.jTail);
+  for (int64_t parts : {i.parts, j.parts}) {
+    size_t axis = table.add(parts);
+    table.stride[0][axis] = table.stride[1][axis] = 0;
+    if (table.axis[axis].tiled()) {
+      sketch.loop[sketch.loops++] = uint8_t(axis);
+    }
+  }
+  const size_t iDepth = sketch.loops - (j.parts > 1);
+  const auto iRows = std::max<int64_t>(std::llround(i.rows), 1);
+  const auto jRows = std::max<int64_t>(std::llround(j.rows), 1);
+  if (sides.jTail > 0) {
+    SketchStep &fill = sketch.add(Work::Lanes, Unit::Vector, iDepth);
+    fill.cycles = double(lanes) / priced.device.timing.sfpLanesPerCycle;
+    fill.lxBytes = kStickBytes;
+    fill.writes = out;
+    fill.onlyTail = int8_t(sides.j);
+    fill.addLevel(-1, 0, iRows);
   }
   SketchStep &load = sketch.add(Work::Transfer, Unit::Load, sketch.loops);
   load.rates = &candidate.rates[0];
   load.writes = in;
-  load.addLevel(-1, candidate.stride[0][size_t(priced.kernel.stickDim)], part);
+  load.addLevel(-1, candidate.stride[0][size_t(priced.kernel.stickDim)], jRows);
   SketchStep &move = sketch.add(Work::Move, Unit::Vector, sketch.loops);
   move.cycles = 1 / priced.device.timing.moveElementsPerCycle;
   move.lxBytes = double(2 * numerics::elementBytes(priced.kernel.format));
   move.reads = in;
   move.writes = out;
-  move.addLevel(-1, 0, part * part);
-  SketchStep &store = sketch.add(Work::Transfer, Unit::Store, sketch.loops - 1);
+  move.addLevel(-1, 0, iRows * jRows);
+  SketchStep &store = sketch.add(Work::Transfer, Unit::Store, iDepth);
   store.leaving = true;
   store.rates = &candidate.rates[1];
   store.reads = out;
-  store.addLevel(-1, candidate.stride[1][size_t(priced.kernel.inputStickDim)], part);
+  store.addLevel(-1, candidate.stride[1][size_t(priced.kernel.inputStickDim)], iRows);
 }
 
 bool sketchRestickify(const Candidate &candidate, Sketch &sketch) {
@@ -137,10 +169,13 @@ bool sketchRestickify(const Candidate &candidate, Sketch &sketch) {
   }
   addLoops(sketch, 1);
   double tileBytes = double(blocks.axis[0].tile * blocks.axis[1].tile * blockBytes) / double(parts);
-  uint16_t in = inLx ? uint16_t(0) : sketch.addBuffer(tileBytes);
-  uint16_t out = outLx ? uint16_t(0) : sketch.addBuffer(tileBytes);
+  int inLayout = sketch.addLayout(), outLayout = sketch.addLayout();
+  table.stride[size_t(inLayout)][sides.j] = table.stride[size_t(outLayout)][sides.i] = 1;
+  table.stride[size_t(inLayout)][sides.i] = table.stride[size_t(outLayout)][sides.j] = 2;
+  uint16_t in = inLx ? uint16_t(0) : sketch.addBuffer(tileBytes, inLayout);
+  uint16_t out = outLx ? uint16_t(0) : sketch.addBuffer(tileBytes, outLayout);
   if (parts > 1) {
-    sketchParts(candidate, sketch, in, out, parts);
+    sketchParts(candidate, sketch, sides, in, out, lanes / parts);
     return true;
   }
   if (!inLx) {

@@ -64,6 +64,16 @@ private:
     }
     return sticks * (table.depends(kIn, batch) ? table.axis[batch].tile : 1);
   }
+  /// Columns, rows, channels, batch, whatever the tensor's order is.
+  int inputLayout() {
+    int layout = sketch.addLayout();
+    std::array<int64_t, kMaxAxes> &order = table.stride[size_t(layout)];
+    order[pixel[1]] = order[element[1]] = 1;
+    order[pixel[0]] = order[element[0]] = 2;
+    order[channels] = 3;
+    order[batch] = table.depends(kIn, batch) ? 4 : 0;
+    return layout;
+  }
   void addInputLevels(SketchStep &step) const;
   /// As in the back end: binary search, since windows share sticks.
   template <typename Bytes>
@@ -206,19 +216,20 @@ bool WindowSketch::pool() {
   const size_t accDepth = sketch.loops;
   addLoop(element[0]);
   addLoop(element[1]);
-  auto buffer = [&](bool exists, int64_t steps, int64_t bytes) {
-    return exists ? sketch.addBuffer(double(steps * bytes)) : uint16_t(0);
+  auto buffer = [&](bool exists, int64_t steps, int64_t bytes, int layout) {
+    return exists ? sketch.addBuffer(double(steps * bytes), layout) : uint16_t(0);
   };
+  const int inLayout = inputLayout();
   const int64_t weightSteps = table.tileSteps(kWeights), outSteps = table.tileSteps(kOut);
-  uint16_t in = buffer(!kernel.inputs[0].inLx, inputSticks(), kStickBytes);
-  uint16_t inWide = converts ? buffer(true, inputSticks(), kWideBytes) : in;
+  uint16_t in = buffer(!kernel.inputs[0].inLx, inputSticks(), kStickBytes, inLayout);
+  uint16_t inWide = converts ? buffer(true, inputSticks(), kWideBytes, inLayout) : in;
   uint16_t weights = 0, weightsWide = 0;
   if (window.depthwise) {
-    weights = buffer(!kernel.inputs[1].inLx, weightSteps, kStickBytes);
-    weightsWide = converts ? buffer(true, weightSteps, kWideBytes) : weights;
+    weights = buffer(!kernel.inputs[1].inLx, weightSteps, kStickBytes, kWeights);
+    weightsWide = converts ? buffer(true, weightSteps, kWideBytes, kWeights) : weights;
   }
-  uint16_t acc = buffer(true, outSteps, accBytes);
-  uint16_t out = buffer(!kernel.output.inLx, outSteps, kStickBytes);
+  uint16_t acc = buffer(true, outSteps, accBytes, kOut);
+  uint16_t out = buffer(!kernel.output.inLx, outSteps, kStickBytes, kOut);
 
   SketchStep &clear = addLanes(candidate, sketch, kOut, accDepth, 1, kStickBytes);
   clear.addLevel(-1, 0, accBytes / kStickBytes);
@@ -327,13 +338,21 @@ bool WindowSketch::convolution() {
     addLoop(axis);
   }
   const auto outSteps = double(table.tileSteps(kOut));
-  uint16_t a =
-      kernel.inputs[0].inLx ? uint16_t(0) : sketch.addBuffer(double(inputSticks() * kStickBytes));
-  uint16_t b = kernel.inputs[1].inLx
+  const int weightLayout = sketch.addLayout();
+  std::array<int64_t, kMaxAxes> &order = table.stride[size_t(weightLayout)];
+  order[channels] = 1;
+  order[element[1]] = 2;
+  order[element[0]] = 3;
+  order[results] = 4;
+  uint16_t a = kernel.inputs[0].inLx
                    ? uint16_t(0)
-                   : sketch.addBuffer(double(table.tileSteps(kWeights) * kBlockBytes));
-  uint16_t acc = sketch.addBuffer(outSteps * program::kMatmulAccBytes);
-  uint16_t out = kernel.output.inLx ? uint16_t(0) : sketch.addBuffer(outSteps * kStickBytes);
+                   : sketch.addBuffer(double(inputSticks() * kStickBytes), inputLayout());
+  uint16_t b =
+      kernel.inputs[1].inLx
+          ? uint16_t(0)
+          : sketch.addBuffer(double(table.tileSteps(kWeights) * kBlockBytes), weightLayout);
+  uint16_t acc = sketch.addBuffer(outSteps * program::kMatmulAccBytes, kOut);
+  uint16_t out = kernel.output.inLx ? uint16_t(0) : sketch.addBuffer(outSteps * kStickBytes, kOut);
 
   SketchStep &clear = addLanes(candidate, sketch, kOut, accDepth, 1, kStickBytes);
   clear.addLevel(-1, 0, program::kMatmulAccBytes / kStickBytes);
@@ -354,6 +373,10 @@ bool WindowSketch::convolution() {
     // The roots of a split have whole slices.
     bool lacks = hasTail && candidate.reducedSlices() == 1;
     load.addLevel(int(channels), rowBytes, kBlock, lacks ? kernel.maskedElements : 0);
+    if (hasTail && !lacks) {
+      load.fewer = &candidate.fewerRates;
+      load.fewerAxis = int8_t(channels);
+    }
   }
   for (int part = 0; part < (hasTail ? 2 : 1); ++part) {
     SketchStep &multiply = sketch.add(Work::Matmul, Unit::Matrix, sketch.loops);

@@ -378,7 +378,8 @@ Cost Run::computeCost(const SketchStep &step) const {
   cost.bytes = bytes;
   switch (step.work) {
   case Work::Transfer: {
-    const TransferRates &rates = *step.rates;
+    const TransferRates &rates =
+        step.fewerAxis >= 0 && tail[size_t(step.fewerAxis)] ? *step.fewer : *step.rates;
     const TransferRates::Way &way =
         !step.scattered && rates.togetherFromBytes >= 0 && bytes > rates.togetherFromBytes
             ? rates.together
