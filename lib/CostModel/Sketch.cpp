@@ -152,23 +152,76 @@ static double tripsTo(const Sketch &sketch, const SketchStep &step) {
                             : trips * double(sketch.table.axis[size_t(step.perStepOf)].tile);
 }
 
-/// A tile whose last, smaller one has gaps is not known to be written whole, and has one copy.
-static bool isCompact(const Sketch &sketch, int layout) {
-  if (layout < 0) {
-    return true;
-  }
-  const AxisTable &table = sketch.table;
-  const std::array<int64_t, kMaxAxes> &stride = table.stride[size_t(layout)];
-  for (size_t i = 0; i < sketch.loops; ++i) {
-    size_t a = sketch.loop[i];
-    const SketchAxis &axis = table.axis[a];
-    if (stride[a] == 0 || axis.tile == 1 || axis.count % axis.tile == 0) {
+/// Axes of a layout, innermost first; false when two have the same place in it.
+static bool sortLayout(const Sketch &sketch, int layout, std::array<uint8_t, kMaxAxes> &order,
+                       size_t &count) {
+  const std::array<int64_t, kMaxAxes> &stride = sketch.table.stride[size_t(layout)];
+  bool distinct = true;
+  count = 0;
+  for (size_t a = 0; a < sketch.table.axes; ++a) {
+    if (stride[a] == 0) {
       continue;
     }
-    for (size_t outer = 0; outer < table.axes; ++outer) {
-      if (stride[outer] > stride[a] && table.axis[outer].tile > 1) {
-        return false;
+    size_t at = count++;
+    for (; at > 0 && stride[order[at - 1]] >= stride[a]; --at) {
+      distinct &= stride[order[at - 1]] != stride[a];
+      order[at] = order[at - 1];
+    }
+    order[at] = uint8_t(a);
+  }
+  return distinct;
+}
+
+/// The last, smaller tile of an axis may leave gaps in the buffer. The back end gives a second copy
+/// only where as many bytes are written as lie between the first and the last that are read.
+static bool isWritten(const Sketch &sketch, const SketchBuffer &buffer) {
+  if (buffer.layout < 0) {
+    return buffer.layout != kNeverDoubled;
+  }
+  const AxisTable &table = sketch.table;
+  std::array<uint8_t, kMaxAxes> order;
+  size_t count = 0;
+  bool distinct = sortLayout(sketch, buffer.layout, order, count);
+  for (size_t i = 0; i < sketch.loops; ++i) {
+    size_t a = sketch.loop[i];
+    int64_t rest = table.axis[a].count % table.axis[a].tile;
+    if (table.stride[size_t(buffer.layout)][a] == 0 || rest == 0) {
+      continue;
+    }
+    int64_t written = 1, reach = 1, step = 1;
+    bool seen = false, hasOuter = false;
+    for (size_t l = 0; l < count; ++l) {
+      const SketchAxis &axis = table.axis[order[l]];
+      int64_t steps = order[l] == a ? rest : axis.tile;
+      bool apart = int(order[l]) == buffer.readApart && !axis.tiled() && steps > 1;
+      written *= steps;
+      reach += (steps - 1 - apart) * step;
+      step *= axis.tile;
+      hasOuter |= seen && axis.tile > 1;
+      seen |= order[l] == a;
+    }
+    if (distinct ? written < reach : hasOuter) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether no loop is left of the program: short ones in which a second copy takes turns are
+/// written down iteration by iteration.
+static bool unrolls(const Sketch &sketch) {
+  for (size_t i = 0; i < sketch.loops; ++i) {
+    const SketchAxis &axis = sketch.table.axis[sketch.loop[i]];
+    int64_t trips = axis.full / axis.tile;
+    bool turns = false;
+    for (size_t s = 0; s < sketch.steps; ++s) {
+      const SketchStep &step = sketch.step[s];
+      for (unsigned left = unsigned(step.writes & ~step.reads); left != 0; left &= left - 1) {
+        turns |= step.depth > i && sketch.buffer[size_t(__builtin_ctz(left))].doubled;
       }
+    }
+    if (trips > 3 || (trips > 1 && !turns)) {
+      return false;
     }
   }
   return true;
@@ -196,7 +249,7 @@ void doubleBuffers(Sketch &sketch, const arch::DeviceDesc &device) {
                    : step.unit == Unit::Store ? std::min(study.rank, 1)
                                               : study.rank;
     }
-    if (study.lives > 1 && std::popcount(units) > 1 && isCompact(sketch, sketch.buffer[b].layout)) {
+    if (study.lives > 1 && std::popcount(units) > 1 && isWritten(sketch, sketch.buffer[b])) {
       studies[count++] = study;
     }
   }
@@ -211,6 +264,7 @@ void doubleBuffers(Sketch &sketch, const arch::DeviceDesc &device) {
       next += buffer.bytes;
     }
   }
+  sketch.unrolls = unrolls(sketch);
 }
 
 } // namespace spyre::costmodel

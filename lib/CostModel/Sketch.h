@@ -127,8 +127,13 @@ struct SketchBuffer {
   double bytes = 0;
   /// Place in the order of whose strides a tile is compact; -1: one step at a time.
   int layout = -1;
+  /// Axis whose last step other instructions read than the rest.
+  int readApart = -1;
   bool doubled = false;
 };
+
+/// Layout of a buffer that the back end cannot double.
+constexpr int kNeverDoubled = -2;
 
 struct Sketch {
   AxisTable table;
@@ -140,6 +145,8 @@ struct Sketch {
   size_t buffers = 0, layouts = 0;
   std::array<SketchBuffer, kMaxBuffers> buffer;
   bool overlaps = true;
+  /// The program has no loops; then it overlaps only if some instruction waits for no other.
+  bool unrolls = false;
 
   SketchStep &add(Work work, program::Unit unit, size_t depth) {
     SketchStep &added = step[steps++];
@@ -150,7 +157,7 @@ struct Sketch {
     return added;
   }
   uint16_t addBuffer(double bytes, int layout) {
-    buffer[buffers] = {bytes, layout, false};
+    buffer[buffers] = {bytes, layout, -1, false};
     return uint16_t(1u << buffers++);
   }
   /// A place that is only the order of a tile: strides are the caller's to fill in.

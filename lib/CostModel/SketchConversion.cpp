@@ -143,8 +143,10 @@ bool sketchScan(const Candidate &candidate, Sketch &sketch) {
   }
   uint16_t in =
       inLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kIn) * kStickBytes), kIn);
-  uint16_t out =
-      outLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kOut) * kStickBytes), kOut);
+  // A sum reads what the same instruction wrote: its tile is not known to be written first.
+  uint16_t out = outLx ? uint16_t(0)
+                       : sketch.addBuffer(double(table.tileSteps(kOut) * kStickBytes),
+                                          table.axis[axis].tile > 1 ? kNeverDoubled : int(kOut));
   uint16_t carry = sketch.addBuffer(double(table.tileSteps(kCarry) * kStickBytes), kCarry);
   addLanes(candidate, sketch, kCarry, kept, 1, kStickBytes).writes = carry;
   if (!inLx) {

@@ -184,6 +184,9 @@ bool sketchMatmul(const Candidate &candidate, Sketch &sketch) {
   auto results = double(table.tileSteps(kC));
   uint16_t a =
       shape.aInLx ? uint16_t(0) : sketch.addBuffer(double(table.tileSteps(kA) * kStickBytes), kA);
+  if (!shape.aInLx && product.hasTail) {
+    sketch.buffer[0].readApart = int(product.kAxis);
+  }
   int bLayout = sketch.addLayout();
   table.stride[size_t(bLayout)][product.kAxis] = 1;
   table.stride[size_t(bLayout)][product.nAxis] = 2;

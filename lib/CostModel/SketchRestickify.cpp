@@ -4,7 +4,6 @@
 #include "Candidate.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace spyre::costmodel {
 
@@ -53,19 +52,6 @@ static void addShuffle(const Candidate &candidate, Sketch &sketch, const Sides &
   move.alsoTail = iPart && jPart ? int8_t(sides.i) : int8_t(-1);
 }
 
-/// Parts along a side, and rows of one on average; a partial block has fewer.
-struct PartRows {
-  int64_t parts = 1;
-  double rows = 1;
-  PartRows(int64_t lanes, int64_t part, int64_t blocks, int64_t tail) : parts(lanes / part) {
-    if (blocks == 1 && tail > 0) {
-      parts = ceilDiv(tail, part);
-    }
-    int64_t all = (blocks - (tail > 0)) * lanes + tail;
-    rows = double(all) / double(blocks * parts);
-  }
-};
-
 /// One block through room for a part of it on each side: for each part of the output rows all input
 /// rows pass by.
 static void sketchParts(const Candidate &candidate, Sketch &sketch, const Sides &sides, uint16_t in,
@@ -73,18 +59,28 @@ static void sketchParts(const Candidate &candidate, Sketch &sketch, const Sides 
   const PricedKernel &priced = *candidate.priced;
   AxisTable &table = sketch.table;
   const int64_t lanes = priced.lanes();
-  PartRows i(lanes, part, table.axis[sides.i].count, sides.iTail);
-  PartRows j(lanes, part, table.axis[sides.j].count, sides.jTail);
-  for (int64_t parts : {i.parts, j.parts}) {
+  // All parts of all blocks along i, and of one block along j; rows on average.
+  const SketchAxis &iAxis = table.axis[sides.i], &jAxis = table.axis[sides.j];
+  const int64_t iParts = iAxis.full * (lanes / part) + ceilDiv(sides.iTail, part);
+  const int64_t jParts = jAxis.full == 0 ? ceilDiv(sides.jTail, part) : lanes / part;
+  const int64_t iRows = (iAxis.full * lanes + sides.iTail) / iParts;
+  const int64_t jRows = (jAxis.full * lanes + sides.jTail) / (jAxis.count * jParts);
+  size_t kept = 0;
+  for (size_t l = 0; l < sketch.loops; ++l) {
+    if (sketch.loop[l] != sides.i) {
+      sketch.loop[kept++] = sketch.loop[l];
+    }
+  }
+  sketch.loops = kept;
+  table.axis[sides.i] = {1, 1, 1};
+  for (int64_t parts : {iParts, jParts}) {
     size_t axis = table.add(parts);
     table.stride[0][axis] = table.stride[1][axis] = 0;
     if (table.axis[axis].tiled()) {
       sketch.loop[sketch.loops++] = uint8_t(axis);
     }
   }
-  const size_t iDepth = sketch.loops - (j.parts > 1);
-  const auto iRows = std::max<int64_t>(std::llround(i.rows), 1);
-  const auto jRows = std::max<int64_t>(std::llround(j.rows), 1);
+  const size_t iDepth = sketch.loops - (jParts > 1);
   if (sides.jTail > 0) {
     SketchStep &fill = sketch.add(Work::Lanes, Unit::Vector, iDepth);
     fill.cycles = double(lanes) / priced.device.timing.sfpLanesPerCycle;

@@ -54,6 +54,8 @@ public:
     walk(0, 0);
     return *std::max_element(times.done.begin(), times.done.end());
   }
+  /// Every instruction waited for another unit.
+  bool isChain() const { return waits + 1 == executed; }
 
 private:
   static constexpr uint8_t kNobody = 0xFF;
@@ -73,6 +75,7 @@ private:
   const arch::Timing &timing;
   Breakdown *breakdown;
   double weight = 1;
+  size_t executed = 0, waits = 0;
   std::array<int64_t, kMaxAxes> steps;
   std::array<bool, kMaxAxes> tail;
   Times times;
@@ -286,13 +289,17 @@ void Run::run(const SketchStep &step, const Cost &cost) {
   inCopy ^= begins;
   wasRead = uint16_t((wasRead & ~begins) | step.reads);
   const unsigned used = unsigned(step.reads | step.writes);
+  bool waited = false;
   for (unsigned left = used; left != 0; left &= left - 1) {
     auto b = size_t(__builtin_ctz(left));
     size_t at = 2 * b + (sketch.buffer[b].doubled && (inCopy >> b & 1));
-    if (lastUnit[at] != kNobody && lastUnit[at] != unit && times.touched[at] > free) {
-      free = times.touched[at];
+    if (lastUnit[at] != kNobody && lastUnit[at] != unit) {
+      free = std::max(free, times.touched[at]);
+      waited = true;
     }
   }
+  ++executed;
+  waits += waited;
   done = std::max(done, free);
   double ready = sketch.overlaps ? free : *std::max_element(times.done.begin(), times.done.end());
   double end = 0, turn = 0;
@@ -453,7 +460,15 @@ void Run::count(const SketchStep &step, const Cost &cost, double turn) {
 } // namespace
 
 double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown) {
-  return Run(sketch, timing, breakdown).run();
+  Run run(sketch, timing, breakdown);
+  double cycles = run.run();
+  if (!sketch.unrolls || !sketch.overlaps || !run.isChain()) {
+    return cycles;
+  }
+  // Nothing would be gained by tokens, so the back end does without.
+  Sketch oneByOne = sketch;
+  oneByOne.overlaps = false;
+  return Run(oneByOne, timing, nullptr).run();
 }
 
 } // namespace spyre::costmodel
