@@ -338,6 +338,7 @@ public:
   MatmulTiles run();
 
 private:
+  MatmulTiles from(int r, int n, int k);
   void descend();
   /// True when it is the best so far.
   bool tryTiles(int r, int n, int k);
@@ -403,22 +404,29 @@ MatmulTiles ShortSearch::run() {
   rLast = lastIndex(rowCount, kSizes.plain);
   nLast = lastIndex(nCount, kSizes.finer);
   kLast = lastIndex(kCount, kSizes.plain);
-  tryTiles(0, 0, 0);
-  descend();
-  // From all rows and all of n, smaller until something fits.
-  const MatmulTiles fromBelow = best;
-  best.cycles = 0x1p1000;
-  for (int r = rLast, n = nLast, k = kLast; r >= 0 && n >= 0 && k >= 0;) {
-    if (tryTiles(r, n, k)) {
-      bestR = r;
-      bestN = n;
-      bestK = k;
-      break;
+  // From several places downhill; where a tile does not fit, from a smaller one.
+  MatmulTiles cheapest = from(0, 0, 0);
+  for (int n : {0, nLast / 2, nLast}) {
+    for (int r : {rLast, rLast / 2}) {
+      MatmulTiles found = from(r, n, kLast);
+      cheapest = found.cycles < cheapest.cycles ? found : cheapest;
     }
+  }
+  return cheapest;
+}
+
+MatmulTiles ShortSearch::from(int r, int n, int k) {
+  best.cycles = 0x1p1000;
+  while (r >= 0 && n >= 0 && k >= 0 && !tryTiles(r, n, k)) {
     (k > 0 ? k : n > 0 ? n : r) -= 1;
   }
-  descend();
-  return fromBelow.cycles <= best.cycles ? fromBelow : best;
+  bestR = r;
+  bestN = n;
+  bestK = k;
+  if (r >= 0) {
+    descend();
+  }
+  return best;
 }
 
 /// Downhill from the best so far.

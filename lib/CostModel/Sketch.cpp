@@ -207,20 +207,30 @@ static bool isWritten(const Sketch &sketch, const SketchBuffer &buffer) {
   return true;
 }
 
+/// Whether an iteration of loop \p i leaves some buffer in its other copy: an odd number of lives.
+static bool turns(const Sketch &sketch, size_t i) {
+  for (size_t s = 0; s < sketch.steps; ++s) {
+    const SketchStep &step = sketch.step[s];
+    int64_t lives = step.depth > i ? 1 : 0;
+    for (size_t inner = i + 1; inner < step.depth; ++inner) {
+      lives *= sketch.table.axis[sketch.loop[inner]].trips() % 2;
+    }
+    for (unsigned left = unsigned(step.writes & ~step.reads); left != 0; left &= left - 1) {
+      if (lives != 0 && sketch.buffer[size_t(__builtin_ctz(left))].doubled) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// Whether no loop is left of the program: short ones in which a second copy takes turns are
 /// written down iteration by iteration.
 static bool unrolls(const Sketch &sketch) {
   for (size_t i = 0; i < sketch.loops; ++i) {
     const SketchAxis &axis = sketch.table.axis[sketch.loop[i]];
     int64_t trips = axis.full / axis.tile;
-    bool turns = false;
-    for (size_t s = 0; s < sketch.steps; ++s) {
-      const SketchStep &step = sketch.step[s];
-      for (unsigned left = unsigned(step.writes & ~step.reads); left != 0; left &= left - 1) {
-        turns |= step.depth > i && sketch.buffer[size_t(__builtin_ctz(left))].doubled;
-      }
-    }
-    if (trips > 3 || (trips > 1 && !turns)) {
+    if (trips > 3 || (trips > 1 && !turns(sketch, i))) {
       return false;
     }
   }
