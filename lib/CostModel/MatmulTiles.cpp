@@ -5,6 +5,7 @@
 #include "spyre/Program/Program.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 
 namespace spyre::costmodel {
@@ -352,9 +353,19 @@ private:
   MatmulTiles best{1, 1, 1, true, 0x1p1000, false};
   int bestR = 0, bestN = 0, bestK = 0;
   int rLast = 0, nLast = 0, kLast = 0;
+  /// Tilings that were looked at: from another place they are not better.
+  static constexpr size_t kMostSizes = 32;
+  std::bitset<16 * kMostSizes * kMostSizes> visited;
 };
 
 bool ShortSearch::tryTiles(int ri, int ni, int ki) {
+  const size_t number = (size_t(ri) * kMostSizes + size_t(ni)) * kMostSizes + size_t(ki);
+  if (number < visited.size() && visited[number]) {
+    return false;
+  }
+  if (number < visited.size()) {
+    visited[number] = true;
+  }
   const double r = std::min(kSizes.plain[size_t(ri)], rowCount);
   const double n = std::min(kSizes.finer[size_t(ni)], nCount);
   const double k = std::min(kSizes.plain[size_t(ki)], kCount);

@@ -45,16 +45,4 @@ double matmulCycles(double macs, double rows, double instructions, const arch::T
          instructions * std::min(fill, stream);
 }
 
-double cyclesOf(const TileLoop &loop, const arch::Timing &timing) {
-  double transfer = loop.transferCycles / loop.iterations;
-  double compute = loop.computeCycles / loop.iterations;
-  double oneByOne = transfer + timing.ddrLatencyCycles + compute;
-  if (!loop.doubled) {
-    return loop.iterations * oneByOne;
-  }
-  // A tile's next load waits until its arithmetic is over: two tiles in the time of one by one.
-  double period = std::max({transfer, compute, oneByOne / 2});
-  return oneByOne + (loop.iterations - 1) * period;
-}
-
 } // namespace spyre::costmodel

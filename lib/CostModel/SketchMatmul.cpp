@@ -102,6 +102,18 @@ static MatmulShape shapeOf(const Candidate &candidate, const Sketch &sketch,
   return shape;
 }
 
+/// The masked last rows of B are not loaded; with several n the gaps they leave are read over, and
+/// then the back end gives the tile no second copy (DoubleBuffer.h).
+static bool leavesGaps(const AxisTable &table, const Product &product) {
+  const SketchAxis &k = table.axis[product.kAxis];
+  int64_t n = table.axis[product.nAxis].tile;
+  int64_t steps = k.count % k.tile == 0 ? k.tile : k.count % k.tile;
+  int64_t tail = kBlock - product.lackingRows, before = (n - 1) * k.tile * kBlock;
+  int64_t written = n * (steps * kBlock - product.lackingRows);
+  return product.lackingRows > 0 &&
+         (written < before + tail || (steps > 1 && written < before + (steps - 1) * kBlock));
+}
+
 static void addRows(SketchStep &step, const Product &product) {
   for (size_t a = 0; a < product.rowAxes; ++a) {
     if (a < kMaxTileRowAxes) {
@@ -190,9 +202,9 @@ bool sketchMatmul(const Candidate &candidate, Sketch &sketch) {
   int bLayout = sketch.addLayout();
   table.stride[size_t(bLayout)][product.kAxis] = 1;
   table.stride[size_t(bLayout)][product.nAxis] = 2;
-  uint16_t b = shape.bInLx
-                   ? uint16_t(0)
-                   : sketch.addBuffer(double(table.tileSteps(kB) * kBlock * kStickBytes), bLayout);
+  uint16_t b = shape.bInLx ? uint16_t(0)
+                           : sketch.addBuffer(double(table.tileSteps(kB) * kBlock * kStickBytes),
+                                              leavesGaps(table, product) ? kNeverDoubled : bLayout);
   uint16_t acc = sketch.addBuffer(results * program::kMatmulAccBytes, kC);
   uint16_t out = 0;
   if (!shape.cInLx) {

@@ -7,6 +7,8 @@
 
 #include "spyre/Arch/DeviceDesc.h"
 
+#include <algorithm>
+
 namespace spyre::costmodel {
 
 /// Cycles one core is busy with a load of \p bytes that \p readers of \p cores cores read and the
@@ -30,6 +32,16 @@ struct TileLoop {
   /// The next tile is loaded while this one is worked on.
   bool doubled = false;
 };
-double cyclesOf(const TileLoop &loop, const arch::Timing &timing);
+inline double cyclesOf(const TileLoop &loop, const arch::Timing &timing) {
+  double transfer = loop.transferCycles / loop.iterations;
+  double compute = loop.computeCycles / loop.iterations;
+  double oneByOne = transfer + timing.ddrLatencyCycles + compute;
+  if (!loop.doubled) {
+    return loop.iterations * oneByOne;
+  }
+  // A tile's next load waits until its arithmetic is over: two tiles in the time of one by one.
+  double period = std::max({transfer, compute, oneByOne / 2});
+  return oneByOne + (loop.iterations - 1) * period;
+}
 
 } // namespace spyre::costmodel
