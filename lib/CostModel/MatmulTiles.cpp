@@ -443,7 +443,9 @@ MatmulTiles ShortSearch::from(int r, int n, int k) {
 /// Downhill from the best so far.
 void ShortSearch::descend() {
   static constexpr int kMoves[][3] = {{0, 0, 1},  {0, 0, -1}, {0, 1, 0},  {0, -1, 0}, {1, 0, 0},
-                                      {-1, 0, 0}, {0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0}};
+                                      {-1, 0, 0}, {0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0},
+                                      {1, 0, -1}, {-1, 0, 1}, {0, 2, 0},  {0, -2, 0}, {2, 0, 0},
+                                      {-2, 0, 0}, {0, 0, 2},  {0, 0, -2}};
   for (bool moved = true; moved;) {
     moved = false;
     int r = bestR, n = bestN, k = bestK;
