@@ -355,16 +355,17 @@ private:
   int rLast = 0, nLast = 0, kLast = 0;
   /// Tilings that were looked at: from another place they are not better.
   static constexpr size_t kMostSizes = 32;
-  std::bitset<16 * kMostSizes * kMostSizes> visited;
+  std::bitset<kMostSizes * kMostSizes * kMostSizes> visited;
 };
 
 bool ShortSearch::tryTiles(int ri, int ni, int ki) {
-  const size_t number = (size_t(ri) * kMostSizes + size_t(ni)) * kMostSizes + size_t(ki);
-  if (number < visited.size() && visited[number]) {
-    return false;
-  }
-  if (number < visited.size()) {
-    visited[number] = true;
+  const auto most = int(kMostSizes);
+  if (ri < most && ni < most && ki < most) {
+    auto seen = visited[(size_t(ri) * kMostSizes + size_t(ni)) * kMostSizes + size_t(ki)];
+    if (seen) {
+      return false;
+    }
+    seen = true;
   }
   const double r = std::min(kSizes.plain[size_t(ri)], rowCount);
   const double n = std::min(kSizes.finer[size_t(ni)], nCount);

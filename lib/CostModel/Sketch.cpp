@@ -127,7 +127,8 @@ size_t Sketch::depthOf(size_t place) const {
 
 void Sketch::addLevels(SketchStep &to, size_t place, bool inDdr) const {
   for (size_t a = 0; a < table.axes; ++a) {
-    if (table.depends(place, a)) {
+    // Few axes have more than one step in a tile, as an instruction has few levels.
+    if (table.depends(place, a) && table.axis[a].tile > 1) {
       to.addLevel(int(a), inDdr ? table.stride[place][a] : 0);
     }
   }

@@ -245,6 +245,9 @@ void Run::runSliced(size_t first, size_t end, unsigned variant) {
 //===- Steps --------------------------------------------------------------------------------===//
 
 double Run::reserve(double earliest, double busy) {
+  if (gaps == 0 && earliest <= times.ddrEnd) {
+    return times.ddrEnd += busy;
+  }
   // Gaps that nobody can use any more are forgotten.
   double horizon = std::min(times.free[size_t(Unit::Load)], times.free[size_t(Unit::Store)]);
   size_t keptGaps = 0;
