@@ -1,4 +1,7 @@
-//===- SketchConversion.cpp - other formats, running sums (BackEnd/LowerConversion.cpp,
+//===- SketchConversion.cpp - other formats, running sums ------------------------------------===//
+//
+// As BackEnd/LowerConversion.cpp and LowerScan.cpp lower them.
+//===--------------------------------------------------------------------------------------------===//
 // LowerScan.cpp) ===//
 #include "Candidate.h"
 

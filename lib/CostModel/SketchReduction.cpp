@@ -1,4 +1,7 @@
-//===- SketchReduction.cpp - accumulators over tiles (BackEnd/LowerReduction.cpp, LowerTopK.cpp)
+//===- SketchReduction.cpp - accumulators over tiles -----------------------------------------===//
+//
+// As BackEnd/LowerReduction.cpp and LowerTopK.cpp lower them.
+//===--------------------------------------------------------------------------------------------===//
 //===//
 #include "spyre/Base/Math.h"
 

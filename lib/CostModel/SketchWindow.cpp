@@ -1,4 +1,7 @@
-//===- SketchWindow.cpp - windows over images (BackEnd/LowerPool.cpp, LowerConv.cpp, WindowTile.cpp)
+//===- SketchWindow.cpp - windows over images ------------------------------------------------===//
+//
+// As BackEnd/LowerPool.cpp, LowerConv.cpp and WindowTile.cpp lower them.
+//===--------------------------------------------------------------------------------------------===//
 //===//
 #include "spyre/Base/Math.h"
 

@@ -10,6 +10,7 @@
 #include "spyre/Sim/SpyreSim.h"
 
 #include "BackEnd/Generator.h"
+#include "BackEnd/Specs.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -70,7 +71,11 @@ public:
   bool add(const std::string &op, uint64_t seed, const arch::DeviceDesc &device, bool large) {
     Random random(seed * 7919 + 3);
     backend::test::RandomCase drawn = backend::test::randomSpec(op, random, device, large);
-    Expected<spec::SuperDsc> dsc = spec::emitSuperDsc(drawn.spec, 0);
+    return add(fmt::format("{} seed {}{}", op, seed, large ? " large" : ""), drawn.spec, device);
+  }
+
+  bool add(const std::string &what, const spec::OpSpec &spec, const arch::DeviceDesc &device) {
+    Expected<spec::SuperDsc> dsc = spec::emitSuperDsc(spec, 0);
     EXPECT_TRUE(dsc.ok()) << dsc.status().message();
     Expected<program::Program> program = backend::lowerSuperDscs({*dsc}, device);
     if (!program.ok()) {
@@ -85,16 +90,14 @@ public:
     double price = 0;
     pricer->price(priced->splits, std::span(&price, 1));
     double cycles = price * device.timing.clockGhz;
-    Sample sample{cycles / timed - 1,
-                  fmt::format("{} seed {} {}{} timed {:.0f} priced {:.0f}", op, seed, device.name,
-                              large ? " large" : "", timed, cycles)};
+    Sample sample{cycles / timed - 1, fmt::format("{} {} timed {:.0f} priced {:.0f}", what,
+                                                  device.name, timed, cycles)};
     bool gathers = !priced->kernel.indices.empty();
     classes[gathers ? "gather" : kernelClassName(priced->kernel.kernelClass)].samples.push_back(
         sample);
     all.samples.push_back(std::move(sample));
-    // For whoever looks into a bad price: SPYRE_SHOW=matmul:17 prints the program.
-    const char *shown = std::getenv("SPYRE_SHOW");
-    if (shown != nullptr && shown == fmt::format("{}:{}", op, seed)) {
+    // For whoever looks into a bad price: SPYRE_SHOW="sum seed 17" prints the program.
+    if (const char *shown = std::getenv("SPYRE_SHOW"); shown != nullptr && what == shown) {
       Breakdown parts = pricer->explain(priced->splits);
       fmt::print("{}ddr {} lx {} ring {} fill {} pt {} sfp {} tiles {}\n",
                  program::disassemble(*program), parts.ddrCycles, parts.lxCycles, parts.ringCycles,
@@ -123,6 +126,47 @@ TEST(Agreement, PricesAreNearTheClock) {
     added += agreement.add(op, seed, devices[seed / ops.size() % devices.size()], seed % 3 == 0);
   }
   ASSERT_FALSE(testing::Test::HasFailure());
+  for (auto &[name, distribution] : agreement.classes) {
+    distribution.print(name);
+  }
+  agreement.all.print("all");
+  EXPECT_LE(agreement.all.quantile(0.5), 0.05);
+  EXPECT_LE(agreement.all.quantile(1), 0.15);
+}
+
+// What planners divide: layers of large models, in many ways.
+TEST(Agreement, PricesOfLargeKernelsAreNearTheClock) {
+  const arch::DeviceDesc device = *arch::DeviceDesc::preset("openspyre");
+  const backend::test::Shape full{{"c1", "c0"}, "c1"};
+  using backend::test::opOf;
+  Agreement agreement;
+  const std::vector<int64_t> kSizes[] = {
+      {1, 26624, 4096}, {512, 4096, 12800}, {2048, 4096, 4096}, {64, 1024, 8192}};
+  const std::vector<int64_t> kSplits[] = {{1, 32, 1}, {1, 8, 4},  {1, 16, 2}, {1, 1, 32},
+                                          {4, 8, 1},  {32, 1, 1}, {2, 4, 4},  {8, 4, 1}};
+  for (const std::vector<int64_t> &size : kSizes) {
+    for (const std::vector<int64_t> &split : kSplits) {
+      if (size[0] % split[0] == 0 && size[1] / 64 % split[1] == 0 && size[2] / 64 % split[2] == 0) {
+        agreement.add(
+            fmt::format("matmul {} over {}", fmt::join(size, "x"), fmt::join(split, "x")),
+            opOf("batchmatmul",
+                 {{"c0", size[0], split[0]}, {"c1", size[1], split[1]}, {"c2", size[2], split[2]}},
+                 {{{"c2", "c0"}, "c2"}, {{"c1", "c2"}, "c1"}, {{"c1", "c0"}, "c1"}}),
+            device);
+      }
+    }
+  }
+  for (int64_t cores : {1, 4, 16, 32}) {
+    for (const char *op : {"add", "exp", "sum"}) {
+      std::vector<backend::test::Shape> shapes(std::string(op) == "add" ? 3 : 2, full);
+      if (std::string(op) == "sum") {
+        shapes.back() = {{"c0"}, ""};
+      }
+      agreement.add(fmt::format("{} 2048x4096 over {}", op, cores),
+                    opOf(op, {{"c0", 2048, cores}, {"c1", 4096, 1}}, shapes), device);
+    }
+  }
+  ASSERT_GT(agreement.all.samples.size(), 30u);
   for (auto &[name, distribution] : agreement.classes) {
     distribution.print(name);
   }
