@@ -163,16 +163,26 @@ int64_t tileableRows(const MatmulShape &shape) {
   return rows;
 }
 
+/// Where all results fit beside two copies of the operands there is no room to save.
+bool isScarce(const MatmulShape &shape) {
+  Tile tile;
+  setMatmulTiles(shape, {tileableRows(shape), shape.count[shape.nAxis()], 1, false, 0, false},
+                 tile);
+  return bytesOf(shape, tile, false).with(2, 2) > shape.stagingBytes;
+}
+
 class Search {
 public:
   Search(const MatmulShape &shape, const arch::DeviceDesc &device)
-      : shape(shape), device(device), work(workOf(shape, device)),
-        rows(tileCandidates(tileableRows(shape))), n(finerCandidates(shape.count[shape.nAxis()])),
+      : shape(shape), device(device), scarce(isScarce(shape)), work(workOf(shape, device)),
+        rows(tileCandidates(tileableRows(shape))),
+        n(scarce ? finerCandidates(shape.count[shape.nAxis()])
+                 : tileCandidates(shape.count[shape.nAxis()])),
         k(tileCandidates(shape.count[shape.kAxis()])) {}
 
   /// All orders of one size of tiles; false when a larger k fits no better.
   bool tryTiles(size_t r, size_t c, size_t d) {
-    const bool mayBeSliced = !shape.cInLx && n.tile[c] > 1;
+    const bool mayBeSliced = scarce && !shape.cInLx && n.tile[c] > 1;
     Tile tile;
     setMatmulTiles(shape, {rows.tile[r], n.tile[c], k.tile[d], false, 0, false}, tile);
     if (bytesOf(shape, tile, mayBeSliced).with(1, 1) > shape.stagingBytes) {
@@ -195,6 +205,7 @@ public:
 
   const MatmulShape &shape;
   const arch::DeviceDesc &device;
+  const bool scarce;
   const Work work;
   const Choices rows, n, k;
   std::optional<MatmulTiles> best;
@@ -348,6 +359,8 @@ private:
   const arch::Timing &timing;
   double rowCount, nCount, kCount, room;
   double batches = 1, macCycles = 0, store = 0, accCycles = 0;
+  const bool scarce = isScarce(shape);
+  const std::array<double, Sizes::kCount> &nSizes = scarce ? kSizes.finer : kSizes.plain;
   LoadLine aLoad, bLoad;
   double outStick = 0, rowStream = 0, fill = 0;
   MatmulTiles best{1, 1, 1, true, 0x1p1000, false};
@@ -368,7 +381,7 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
     seen = true;
   }
   const double r = std::min(kSizes.plain[size_t(ri)], rowCount);
-  const double n = std::min(kSizes.finer[size_t(ni)], nCount);
+  const double n = std::min(nSizes[size_t(ni)], nCount);
   const double k = std::min(kSizes.plain[size_t(ki)], kCount);
   const double rTrips = std::ceil(rowCount / r), nTrips = std::ceil(nCount / n),
                kTrips = std::ceil(kCount / k);
@@ -381,7 +394,7 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
   const double compute = macCycles * std::max(fill / stream, 1.0) + all * std::min(fill, stream);
   bool better = false;
   for (bool sliced : {false, true}) {
-    if (sliced && (shape.cInLx || n == 1)) {
+    if (sliced && (!scarce || shape.cInLx || n == 1)) {
       break;
     }
     const double fixed = acc + outStick * (sliced ? r : r * n);
@@ -414,7 +427,7 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
 
 MatmulTiles ShortSearch::run() {
   rLast = lastIndex(rowCount, kSizes.plain);
-  nLast = lastIndex(nCount, kSizes.finer);
+  nLast = lastIndex(nCount, nSizes);
   kLast = lastIndex(kCount, kSizes.plain);
   // From several places downhill; where a tile does not fit, from a smaller one.
   MatmulTiles cheapest = from(0, 0, 0);

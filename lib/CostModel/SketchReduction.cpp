@@ -2,7 +2,6 @@
 //
 // As BackEnd/LowerReduction.cpp and LowerTopK.cpp lower them.
 //===--------------------------------------------------------------------------------------------===//
-//===//
 #include "spyre/Base/Math.h"
 
 #include "Candidate.h"

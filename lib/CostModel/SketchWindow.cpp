@@ -2,7 +2,6 @@
 //
 // As BackEnd/LowerPool.cpp, LowerConv.cpp and WindowTile.cpp lower them.
 //===--------------------------------------------------------------------------------------------===//
-//===//
 #include "spyre/Base/Math.h"
 
 #include "Candidate.h"
