@@ -161,15 +161,19 @@ static void planOperands(PlannedInstruction &planned) {
 
 //===- Cost ---------------------------------------------------------------------------------===//
 
-/// Contiguous bytes of one operand over the whole nest, in whichever order it is walked.
+/// Contiguous bytes of one operand over the whole nest, in whichever order it is walked. Counts of
+/// instructions that no core executes may be anything: longer runs than any memory are cut.
 static int64_t runBytes(const Nest &nest, size_t op) {
+  constexpr int64_t kLongest = int64_t(1) << 40;
   int64_t run = kStickBytes;
   std::array<bool, kMaxLevels> used{};
   for (bool grows = true; grows;) {
     grows = false;
     for (size_t level = nest.firstLevel; level < kMaxLevels; ++level) {
-      if (!used[level] && nest.counts[level] > 1 && std::abs(nest.strides[op][level]) == run) {
-        run *= nest.counts[level];
+      int64_t count = nest.counts[level], stride = nest.strides[op][level];
+      bool continues = stride == run || stride == -run;
+      if (!used[level] && count > 1 && continues && count <= kLongest / run) {
+        run *= count;
         used[level] = grows = true;
       }
     }
