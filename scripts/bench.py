@@ -111,6 +111,17 @@ def fitted_exponent(points: list) -> float:
     return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
 
 
+def print_price_table(results: pathlib.Path) -> int:
+    """Candidate divisions priced by the cost model, CPU time on one thread."""
+    rows = json.loads((results / "PriceTime.json").read_text())["benchmarks"]
+    print("\nCost model, one candidate division in a batch")
+    for row in rows:
+        time = row["per_candidate"]
+        name = row["name"].removeprefix("price/")
+        print(f"  {name:<10} {1e6 * time:6.2f} us of {row['candidates']:.0f} candidates; target 0.3 us{mark(time <= 0.3e-6)}")
+    return 0
+
+
 def print_back_end_table(results: pathlib.Path) -> int:
     """Bundle bytes to SpyreCode bytes, in CPU time."""
     rows = {row["name"]: row for row in json.loads((results / "BackEndTime.json").read_text())["benchmarks"]}
@@ -221,6 +232,15 @@ def print_timing_table(bin_directory: pathlib.Path, results: pathlib.Path) -> in
     return done.returncode
 
 
+TABLES = {
+    "CompileTime": print_compile_table,
+    "PlacementSpeed": print_placement_table,
+    "BackEndTime": print_back_end_table,
+    "DivisionTime": print_division_table,
+    "PriceTime": print_price_table,
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path)
@@ -239,14 +259,9 @@ def main() -> int:
     codes = [0]
     if args.only != "device":
         codes += [run_one(program, args.results / f"{program.name}.json", args.filter) for program in programs]
-        if not args.filter and any(program.name == "CompileTime" for program in programs) and max(codes) == 0:
-            codes.append(print_compile_table(args.results))
-        if not args.filter and any(program.name == "PlacementSpeed" for program in programs) and max(codes) == 0:
-            codes.append(print_placement_table(args.results))
-        if not args.filter and any(program.name == "BackEndTime" for program in programs) and max(codes) == 0:
-            codes.append(print_back_end_table(args.results))
-        if not args.filter and any(program.name == "DivisionTime" for program in programs) and max(codes) == 0:
-            codes.append(print_division_table(args.results))
+        if not args.filter and max(codes) == 0:
+            built = {program.name for program in programs}
+            codes += [table(args.results) for name, table in TABLES.items() if name in built]
     if args.only != "programs":
         codes.append(run_device_table(args.bin, args.results))
         codes.append(print_timing_table(args.bin, args.results))

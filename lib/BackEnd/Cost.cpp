@@ -1,4 +1,4 @@
-//===- Cost.cpp - rates of the machine applied to tiles -------------------------------------===//
+//===- Cost.cpp - cores that read for themselves -------------------------------------------===//
 #include "Cost.h"
 
 #include <algorithm>
@@ -9,58 +9,6 @@ int64_t readersOf(const TensorMap &map) {
   std::vector<int64_t> starts = map.startAddress;
   std::sort(starts.begin(), starts.end());
   return std::max<int64_t>(std::unique(starts.begin(), starts.end()) - starts.begin(), 1);
-}
-
-/// The chip's border, a port of it, a core: what is narrowest, when the readers are spread evenly.
-static double ddrCycles(double bytes, double readers, double cores,
-                        const arch::DeviceDesc &device) {
-  const arch::Timing &timing = device.timing;
-  double streams = 1 + (readers - 1) * timing.ddrStreamLoss;
-  double perPort = std::min(double(device.ddrCoresPerPort), cores) / cores;
-  return std::max({bytes * readers * streams / timing.ddrBytesPerCycle,
-                   bytes * readers * perPort / timing.ddrPortBytesPerCycle,
-                   bytes * readers / cores / timing.ddrCoreBytesPerCycle});
-}
-
-double groupLoadCycles(double bytes, int64_t readers, int64_t cores, int64_t hops,
-                       const arch::DeviceDesc &device) {
-  const arch::Timing &timing = device.timing;
-  double ddr = ddrCycles(bytes, double(readers), double(cores), device);
-  // Cycles are rounded up.
-  return std::max(ddr, bytes / timing.ringBytesPerCycle) + double(hops) * timing.ringHopCycles + 1;
-}
-
-double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::DeviceDesc &device) {
-  double alone = ddrCycles(bytes, double(cores), double(cores), device);
-  int64_t hops = std::min(cores - 1, device.cores / 2);
-  return readers == cores ? alone
-                          : std::min(alone, groupLoadCycles(bytes, readers, cores, hops, device));
-}
-
-double storeCycles(double bytes, int64_t cores, const arch::DeviceDesc &device) {
-  double turns = bytes * double(cores) / arch::kDdrWriteBatchBytes;
-  return ddrCycles(bytes, double(cores), double(cores), device) +
-         turns * device.timing.ddrTurnaroundCycles;
-}
-
-double matmulCycles(double macs, double rows, double instructions, const arch::Timing &timing) {
-  constexpr double kBlock = 64, kBlockBytes = kBlock * 128;
-  double stream = rows * kBlock * kBlock / timing.ptMacsPerCycle;
-  double fill = kBlockBytes / timing.ptFillBytesPerCycle;
-  return macs / timing.ptMacsPerCycle * std::max(fill / stream, 1.0) +
-         instructions * std::min(fill, stream);
-}
-
-double cyclesOf(const TileLoop &loop, const arch::Timing &timing) {
-  double transfer = loop.transferCycles / loop.iterations;
-  double compute = loop.computeCycles / loop.iterations;
-  double oneByOne = transfer + timing.ddrLatencyCycles + compute;
-  if (!loop.doubled) {
-    return loop.iterations * oneByOne;
-  }
-  // A tile's next load waits until its arithmetic is over: two tiles in the time of one by one.
-  double period = std::max({transfer, compute, oneByOne / 2});
-  return oneByOne + (loop.iterations - 1) * period;
 }
 
 } // namespace spyre::backend

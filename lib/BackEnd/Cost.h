@@ -1,11 +1,11 @@
 //===- Cost.h - what tiles cost in cycles ---------------------------------------------------===//
 //
-// The device's clock in first order (docs/device.md), for lowerings that choose between tilings
-// before any instruction exists.
+// The device's clock in first order, for lowerings that choose between tilings before any
+// instruction exists. The formulas are those planners price with (CostModel/Rates.h).
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/CostModel/Rates.h"
 
 #include "Geometry.h"
 
@@ -15,27 +15,11 @@ namespace spyre::backend {
 /// share a read (Multicast.h).
 int64_t readersOf(const TensorMap &map);
 
-/// Cycles one core is busy with a load of \p bytes that \p readers of \p cores cores read and the
-/// ring brings to the others, at most \p hops away.
-double groupLoadCycles(double bytes, int64_t readers, int64_t cores, int64_t hops,
-                       const arch::DeviceDesc &device);
-/// The same, or every core for itself where that is faster (Multicast.h).
-double loadCycles(double bytes, int64_t readers, int64_t cores, const arch::DeviceDesc &device);
-/// The same for storing what was computed from loads: each core stores its own.
-double storeCycles(double bytes, int64_t cores, const arch::DeviceDesc &device);
-
-/// Cycles of the matrix unit for \p macs multiplications when blocks of 64 x 64 weights stay for
-/// \p rows rows each, in \p instructions that wait for their first block.
-double matmulCycles(double macs, double rows, double instructions, const arch::Timing &timing);
-
-/// A loop over tiles; transfers and arithmetic in all, not per tile.
-struct TileLoop {
-  double iterations = 1;
-  double transferCycles = 0;
-  double computeCycles = 0;
-  /// The next tile is loaded while this one is worked on.
-  bool doubled = false;
-};
-double cyclesOf(const TileLoop &loop, const arch::Timing &timing);
+using costmodel::cyclesOf;
+using costmodel::groupLoadCycles;
+using costmodel::loadCycles;
+using costmodel::matmulCycles;
+using costmodel::storeCycles;
+using costmodel::TileLoop;
 
 } // namespace spyre::backend

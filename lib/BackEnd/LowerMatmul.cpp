@@ -14,10 +14,11 @@
 // is streamed once for all of them. In 8 bits a K step is 128 elements and a B stick has two rows
 // of it, so a block is 64 sticks all the same (docs/adr/0019). Integers are summed in int32
 // accumulators, which become fp32 when they are finished. Tiles are the cheapest of all that fit
-// the staging area, in cycles (Cost.h), with two copies of the tiles of A and B where there is room
-// for them.
+// the staging area (CostModel/MatmulTiles.h), with two copies of the tiles of A and B where there
+// is room for them.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
+#include "spyre/CostModel/MatmulTiles.h"
 
 #include "Cost.h"
 #include "Lowerings.h"
@@ -29,14 +30,14 @@
 
 namespace spyre::backend {
 
+using costmodel::MatmulShape;
+using costmodel::MatmulTiles;
 using numerics::DataFormat;
 using program::Instruction;
 using program::kMatmulBlock;
 using program::Opcode;
 
 static constexpr int64_t kBlockBytes = kMatmulBlock * kStickBytes;
-/// Matmul walks k, n and at most this many row axes inside one tile.
-static constexpr size_t kMaxRowAxes = program::kMaxLevels - 2;
 
 namespace {
 struct Matmul {
@@ -55,22 +56,8 @@ struct Matmul {
   std::vector<size_t> batchAxes;  ///< outermost first
   std::vector<size_t> rowAxes;    ///< innermost in A first
   size_t nAxis = 0, kAxis = 0;
-  bool rowsOutside = true;
   /// Results are rounded and stored one n step after the other, through room for one.
   bool sliced = false;
-};
-
-struct Tiles {
-  int64_t rows = 1, n = 1, k = 1;
-  bool rowsOutside = true;
-  double cycles = 0;
-  bool sliced = false;
-};
-
-/// What does not change from tiling to tiling.
-struct Work {
-  int64_t aReaders = 1, bReaders = 1;
-  double macs = 0, accCycles = 0, storeCycles = 0;
 };
 } // namespace
 
@@ -177,178 +164,41 @@ static void addAxes(Matmul &mm, PhaseBuilder &builder) {
   mm.c.stride.push_back(0);
 }
 
-static void setTiles(const Matmul &mm, PhaseBuilder &builder, const Tiles &tiles) {
-  int64_t rowsLeft = tiles.rows;
-  for (size_t i = 0; i < mm.rowAxes.size(); ++i) {
-    Axis &axis = builder.axes[mm.rowAxes[i]];
-    axis.tile = i < kMaxRowAxes ? std::min(axis.count, std::max<int64_t>(rowsLeft, 1)) : 1;
-    // Rows of the next axis join only whole runs of this one.
-    rowsLeft = axis.tiled() ? 1 : rowsLeft / axis.tile;
-  }
-  builder.axes[mm.nAxis].tile = tiles.n;
-  builder.axes[mm.kAxis].tile = tiles.k;
-}
-
-/// With \p aCopies and \p bCopies copies of the operands' tiles.
-static int64_t stagingBytes(const Matmul &mm, const PhaseBuilder &builder, int64_t aCopies,
-                            int64_t bCopies) {
+/// What the choice of tiles depends on.
+static MatmulShape shapeOf(const Matmul &mm, const PhaseBuilder &builder) {
   const Kernel &kernel = *mm.kernel;
-  int64_t cSteps = tileSteps(builder.axes, mm.c);
-  int64_t outSteps = mm.sliced ? cSteps / builder.axes[mm.nAxis].tile : cSteps;
-  int64_t bytes = saturatingProduct(cSteps, program::kMatmulAccBytes);
-  bytes += kernel.output.inLx ? 0 : saturatingProduct(outSteps, kStickBytes);
-  if (!kernel.inputs[0].inLx) {
-    bytes += saturatingProduct(tileSteps(builder.axes, mm.a), aCopies * kStickBytes);
+  MatmulShape shape;
+  shape.axes = builder.axes.size();
+  shape.rowAxes = mm.rowAxes.size();
+  for (size_t a = 0; a < shape.axes; ++a) {
+    shape.count[a] = builder.axes[a].count;
+    shape.aAxes |= uint32_t(mm.a.dependsOn(a)) << a;
+    shape.bAxes |= uint32_t(mm.b.dependsOn(a)) << a;
+    shape.cAxes |= uint32_t(mm.c.dependsOn(a)) << a;
   }
-  if (!kernel.inputs[1].inLx) {
-    bytes += saturatingProduct(tileSteps(builder.axes, mm.b), bCopies * kBlockBytes);
-  }
-  return bytes;
+  shape.aInLx = kernel.inputs[0].inLx;
+  shape.bInLx = kernel.inputs[1].inLx;
+  shape.cInLx = kernel.output.inLx;
+  shape.aReaders = readersOf(kernel.inputs[0]);
+  shape.bReaders = readersOf(kernel.inputs[1]);
+  shape.cores = kernel.dsc->cores;
+  shape.stagingBytes = builder.stagingBytesLeft();
+  shape.lanes = kernel.lanes();
+  shape.integers = mm.format == DataFormat::SenInt8;
+  return shape;
 }
 
-/// Tiled axes, outermost first, k last.
-static std::vector<size_t> loopOrder(const Matmul &mm, const PhaseBuilder &builder,
-                                     bool rowsOutside) {
-  std::vector<size_t> order;
-  order.reserve(mm.batchAxes.size() + mm.rowAxes.size() + 2);
-  order.insert(order.end(), mm.batchAxes.begin(), mm.batchAxes.end());
-  if (!rowsOutside) {
-    order.push_back(mm.nAxis);
+/// Sets the tiles; returns the tiled axes, outermost first, k last.
+static std::vector<size_t> setTiles(const MatmulShape &shape, const MatmulTiles &tiles,
+                                    PhaseBuilder &builder) {
+  std::array<int64_t, MatmulShape::kMaxAxes> tile{};
+  std::array<uint8_t, MatmulShape::kMaxAxes> loops{};
+  costmodel::setMatmulTiles(shape, tiles, tile);
+  for (size_t a = 0; a < shape.axes; ++a) {
+    builder.axes[a].tile = tile[a];
   }
-  order.insert(order.end(), mm.rowAxes.rbegin(), mm.rowAxes.rend());
-  if (rowsOutside) {
-    order.push_back(mm.nAxis);
-  }
-  order.push_back(mm.kAxis);
-  std::erase_if(order, [&](size_t axis) { return !builder.axes[axis].tiled(); });
-  return order;
-}
-
-/// How often the first \p depth loops of \p order run their body.
-static int64_t tripsOf(const PhaseBuilder &builder, const std::vector<size_t> &order,
-                       size_t depth) {
-  int64_t trips = 1;
-  for (size_t i = 0; i < depth; ++i) {
-    const Axis &axis = builder.axes[order[i]];
-    trips = saturatingProduct(trips, (axis.count + axis.tile - 1) / axis.tile);
-  }
-  return trips;
-}
-
-static Work workOf(const Matmul &mm, const PhaseBuilder &builder) {
-  const Kernel &kernel = *mm.kernel;
-  const arch::Timing &timing = kernel.device->timing;
-  double cSteps = 1;
-  for (size_t i = 0; i < builder.axes.size(); ++i) {
-    cSteps *= i == mm.kAxis ? 1 : double(builder.axes[i].count);
-  }
-  double macs = cSteps * double(builder.axes[mm.kAxis].count * kMatmulBlock * kMatmulBlock);
-  // An accumulator has two sticks to fill (int8: and to convert) and one result to round.
-  int64_t sticks = mm.format == DataFormat::SenInt8 ? 5 : 3;
-  double lanes = cSteps * double(sticks * kernel.lanes());
-  double cBytes = kernel.output.inLx ? 0 : cSteps * double(kStickBytes);
-  return {readersOf(kernel.inputs[0]), readersOf(kernel.inputs[1]), macs,
-          lanes / timing.sfpLanesPerCycle, storeCycles(cBytes, kernel.dsc->cores, *kernel.device)};
-}
-
-/// Cycles of one core with the tiles that are set, or nothing when they do not fit.
-static std::optional<double> cyclesOfTiles(const Matmul &mm, const PhaseBuilder &builder,
-                                           const Work &work, const std::vector<size_t> &order) {
-  const Kernel &kernel = *mm.kernel;
-  const arch::Timing &timing = kernel.device->timing;
-  int64_t aLoads = tripsOf(builder, order, PhaseBuilder::depthOf(order, mm.a));
-  int64_t bLoads = tripsOf(builder, order, PhaseBuilder::depthOf(order, mm.b));
-  if (stagingBytes(mm, builder, 1, 1) > builder.stagingBytesLeft()) {
-    return std::nullopt;
-  }
-  double cTrips = double(tripsOf(builder, order, PhaseBuilder::depthOf(order, mm.c)));
-  TileLoop loop;
-  loop.doubled = stagingBytes(mm, builder, aLoads > 1 ? 2 : 1, bLoads > 1 ? 2 : 1) <=
-                 builder.stagingBytesLeft();
-  loop.iterations = double(tripsOf(builder, order, order.size()));
-  double rows = 1;
-  for (size_t axis : mm.rowAxes) {
-    rows *= double(builder.axes[axis].tile);
-  }
-  loop.computeCycles = matmulCycles(work.macs, rows, loop.iterations, timing);
-  loop.transferCycles = work.storeCycles;
-  if (!kernel.inputs[0].inLx) {
-    double bytes = double(tileSteps(builder.axes, mm.a) * kStickBytes);
-    loop.transferCycles +=
-        double(aLoads) * loadCycles(bytes, work.aReaders, kernel.dsc->cores, *kernel.device);
-  }
-  if (!kernel.inputs[1].inLx) {
-    double bytes = double(tileSteps(builder.axes, mm.b) * kBlockBytes);
-    loop.transferCycles +=
-        double(bLoads) * loadCycles(bytes, work.bReaders, kernel.dsc->cores, *kernel.device);
-  }
-  double stores = mm.sliced ? cTrips * double(builder.axes[mm.nAxis].tile) : 0;
-  // There is one set of accumulators: the matrix unit stands still while they are taken over.
-  return cyclesOf(loop, timing) + work.accCycles + stores * timing.ddrLatencyCycles;
-}
-
-static std::vector<int64_t> tileCandidates(int64_t count) {
-  std::vector<int64_t> candidates;
-  for (int64_t tile = 1; tile < count; tile *= 2) {
-    candidates.push_back(tile);
-  }
-  candidates.push_back(count);
-  return candidates;
-}
-
-/// Also three and five times powers of two: where LX is scarce, half as much again of the result
-/// per tile saves much of what is read again.
-static std::vector<int64_t> finerCandidates(int64_t count) {
-  std::vector<int64_t> candidates = tileCandidates(count);
-  for (int64_t odd : {3, 5}) {
-    for (int64_t tile = odd; tile < count; tile *= 2) {
-      candidates.push_back(tile);
-    }
-  }
-  std::sort(candidates.begin(), candidates.end());
-  return candidates;
-}
-
-/// The cheapest tiles that fit; none when not even the smallest do.
-static std::optional<Tiles> chooseTiles(Matmul &mm, PhaseBuilder &builder) {
-  Work work = workOf(mm, builder);
-  int64_t rows = 1;
-  for (size_t i = 0; i < std::min(kMaxRowAxes, mm.rowAxes.size()); ++i) {
-    rows *= builder.axes[mm.rowAxes[i]].count;
-  }
-  std::optional<Tiles> best;
-  // Where all results fit beside two copies of the operands there is no room to save.
-  const int64_t nCount = builder.axes[mm.nAxis].count;
-  setTiles(mm, builder, {rows, nCount, 1, false, 0});
-  const bool isScarce = stagingBytes(mm, builder, 2, 2) > builder.stagingBytesLeft();
-  const bool mayBeSliced = isScarce && !mm.kernel->output.inLx;
-  const std::vector<int64_t> nTiles = isScarce ? finerCandidates(nCount) : tileCandidates(nCount);
-  const std::vector<int64_t> kTiles = tileCandidates(builder.axes[mm.kAxis].count);
-  for (int64_t row : tileCandidates(rows)) {
-    for (int64_t n : nTiles) {
-      for (int64_t k : kTiles) {
-        setTiles(mm, builder, {row, n, k, false, 0});
-        mm.sliced = mayBeSliced && n > 1;
-        if (stagingBytes(mm, builder, 1, 1) > builder.stagingBytesLeft()) {
-          break; // A larger k needs no less.
-        }
-        for (bool sliced : {false, true}) {
-          mm.sliced = sliced;
-          if (sliced && (!mayBeSliced || n == 1)) {
-            break;
-          }
-          for (bool rowsOutside : {false, true}) {
-            std::optional<double> cycles =
-                cyclesOfTiles(mm, builder, work, loopOrder(mm, builder, rowsOutside));
-            if (cycles && (!best || *cycles < best->cycles)) {
-              best = Tiles{row, n, k, rowsOutside, *cycles, sliced};
-            }
-          }
-        }
-      }
-    }
-  }
-  return best;
+  size_t count = costmodel::matmulLoops(shape, tile, tiles.rowsOutside, loops);
+  return {loops.begin(), loops.begin() + ptrdiff_t(count)};
 }
 
 static void stageOperands(Matmul &mm, PhaseBuilder &builder) {
@@ -501,18 +351,21 @@ Expected<program::Phase> lowerMatmul(const Kernel &kernel, BufferTable &buffers)
   PhaseBuilder builder(kernel, buffers);
   addAxes(mm, builder);
   SPYRE_ASSIGN_OR_RETURN(mm.split, planSplit(kernel, mm.kDim, mm.kSteps.tailLanes > 0, builder));
-  std::optional<Tiles> tiles = chooseTiles(mm, builder);
+  if (builder.axes.size() > MatmulShape::kMaxAxes) {
+    return error<5302>("{}: {} dimensions are more than a matmul has; join some", kernel.name,
+                       builder.axes.size());
+  }
+  const MatmulShape shape = shapeOf(mm, builder);
+  std::optional<MatmulTiles> tiles = costmodel::chooseMatmulTiles(shape, *kernel.device);
   if (!tiles) {
-    setTiles(mm, builder, {});
-    mm.sliced = false;
     return error<5303>("{}: one row and one block of 64 sticks need {} bytes of staging area, the "
                        "machine has {}; leave more of LX to the back end",
-                       kernel.name, stagingBytes(mm, builder, 1, 1), builder.stagingBytesLeft());
+                       kernel.name, costmodel::matmulStagingBytes(shape, {}),
+                       builder.stagingBytesLeft());
   }
-  setTiles(mm, builder, *tiles);
+  std::vector<size_t> order = setTiles(shape, *tiles, builder);
   mm.sliced = tiles->sliced;
   stageOperands(mm, builder);
-  std::vector<size_t> order = loopOrder(mm, builder, tiles->rowsOutside);
   size_t accDepth = order.size() - builder.axes[mm.kAxis].tiled();
   auto enter = [&](size_t depth) {
     if (depth == accDepth) {

@@ -1,0 +1,20 @@
+//===- TileClock.h - the time of a sketch ---------------------------------------------------===//
+//
+// Five units, each busy until it is free again, as on the device (docs/timing.md): a unit waits for
+// its own queue, and for the unit that touched its buffer before it. Loads and stores share the
+// core's part of DDR, whose gaps later requests may fill; bytes that cross the border the other way
+// turn the bus. Loops run until two iterations in a row take what the two before them took; the
+// rest is multiplied.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/CostModel/KernelPricer.h"
+
+#include "Sketch.h"
+
+namespace spyre::costmodel {
+
+/// Cycles from the first instruction to the last result. \p breakdown may be null.
+double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown);
+
+} // namespace spyre::costmodel

@@ -1,0 +1,192 @@
+//===- KernelPricerTest.cpp - what a price promises -----------------------------------------===//
+#include "spyre/CostModel/KernelPricer.h"
+
+#include "spyre/Base/Random.h"
+#include "spyre/CostModel/MatmulTiles.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+namespace spyre::costmodel {
+namespace {
+
+const arch::DeviceDesc &device() {
+  static const arch::DeviceDesc desc = *arch::DeviceDesc::preset("openspyre");
+  return desc;
+}
+
+KernelTensor tensor(std::vector<HeldDim> dims) {
+  KernelTensor result;
+  result.dims = std::move(dims);
+  return result;
+}
+
+/// [rows, columns], sticks along the columns, stick columns outermost.
+Kernel addOf(int64_t rows, int64_t columns) {
+  Kernel kernel;
+  kernel.dims = {rows, columns};
+  kernel.inputs = {tensor({{0}, {1, 64}}), tensor({{0}, {1, 64}})};
+  kernel.output = tensor({{0}, {1, 64}});
+  kernel.stickDim = kernel.inputStickDim = 1;
+  return kernel;
+}
+
+/// Dims m, n, k.
+Kernel matmulOf(int64_t m, int64_t n, int64_t k) {
+  Kernel kernel;
+  kernel.kernelClass = KernelClass::Matmul;
+  kernel.dims = {m, n, k};
+  kernel.inputs = {tensor({{0}, {2, 64}}), tensor({{2}, {1, 64}})};
+  kernel.output = tensor({{0}, {1, 64}});
+  kernel.stickDim = 1;
+  kernel.inputStickDim = kernel.reducedDim = 2;
+  return kernel;
+}
+
+double priceOf(const Kernel &kernel, std::vector<int32_t> splits) {
+  Expected<KernelPricer> pricer = KernelPricer::create(kernel, device());
+  EXPECT_TRUE(pricer.ok()) << pricer.status().message();
+  double price = 0;
+  pricer->price(splits, std::span(&price, 1));
+  return price;
+}
+
+TEST(KernelPricer, APriceIsTheSameInAnyBatchAndInItsExplanation) {
+  Expected<KernelPricer> pricer = KernelPricer::create(matmulOf(512, 4096, 1024), device());
+  ASSERT_TRUE(pricer.ok());
+  std::vector<int32_t> splits{1, 1, 1, 32, 1, 1, 4, 8, 1, 1, 32, 1, 2, 4, 4, 1, 1, 16};
+  std::vector<double> together(splits.size() / 3);
+  pricer->price(splits, together);
+  for (size_t i = 0; i < together.size(); ++i) {
+    std::span<const int32_t> one = std::span(splits).subspan(3 * i, 3);
+    double alone = 0;
+    pricer->price(one, std::span(&alone, 1));
+    EXPECT_EQ(alone, together[i]);
+    EXPECT_EQ(pricer->explain(one).totalCycles / device().timing.clockGhz, alone);
+    EXPECT_GT(alone, 0);
+  }
+}
+
+TEST(KernelPricer, RefusedDivisionsCostInfinity) {
+  EXPECT_TRUE(std::isinf(priceOf(addOf(96, 192), {5, 1})));
+  EXPECT_TRUE(std::isinf(priceOf(addOf(96, 192), {1, 2})));
+  EXPECT_TRUE(std::isinf(priceOf(addOf(96, 192), {96, 1})));
+  EXPECT_TRUE(std::isinf(priceOf(addOf(96, 192), {0, 1})));
+  EXPECT_TRUE(std::isfinite(priceOf(addOf(96, 192), {32, 1})));
+}
+
+TEST(KernelPricer, NothingIsRoundedToZeroAndMoreWorkCostsMore) {
+  double one = priceOf(addOf(1, 64), {1, 1}), two = priceOf(addOf(2, 64), {1, 1});
+  EXPECT_GT(one, 0);
+  EXPECT_GT(two, one);
+  EXPECT_LT(priceOf(addOf(4096, 4096), {32, 1}), priceOf(addOf(4096, 4096), {4, 1}));
+}
+
+// Operands in LX are not loaded; a shared operand is read once for all cores.
+TEST(KernelPricer, CountsWhatMoves) {
+  Kernel kernel = addOf(4096, 4096);
+  Expected<KernelPricer> pricer = KernelPricer::create(kernel, device());
+  std::vector<int32_t> splits{32, 1};
+  Breakdown parts = pricer->explain(splits);
+  const double bytes = 4096.0 * 4096 * 2;
+  EXPECT_DOUBLE_EQ(parts.ddrReadBytes, 2 * bytes);
+  EXPECT_DOUBLE_EQ(parts.ddrWriteBytes, bytes);
+  EXPECT_STREQ(parts.bound, "ddr");
+  kernel.inputs[1].dims = {{1, 64}};
+  Breakdown shared = KernelPricer::create(kernel, device())->explain(splits);
+  EXPECT_DOUBLE_EQ(shared.ddrReadBytes, bytes + 4096 * 2);
+  kernel = addOf(512, 512);
+  for (KernelTensor *in : {&kernel.inputs[0], &kernel.inputs[1], &kernel.output}) {
+    in->inLx = true;
+  }
+  Breakdown local = KernelPricer::create(kernel, device())->explain(splits);
+  EXPECT_EQ(local.ddrReadBytes + local.ddrWriteBytes, 0);
+}
+
+TEST(KernelPricer, SplitReductionsUseTheRing) {
+  Kernel kernel = matmulOf(64, 512, 4096);
+  Expected<KernelPricer> pricer = KernelPricer::create(kernel, device());
+  EXPECT_EQ(pricer->explain(std::vector<int32_t>{1, 8, 1}).ringCycles, 0);
+  Breakdown split = pricer->explain(std::vector<int32_t>{1, 8, 4});
+  EXPECT_GT(split.ringCycles, 0);
+  // Partners one hop apart share no link.
+  kernel.coreOrder = {2, 0, 1};
+  Breakdown near = KernelPricer::create(kernel, device())->explain(std::vector<int32_t>{1, 8, 4});
+  EXPECT_LT(near.ringCycles, split.ringCycles);
+}
+
+TEST(KernelPricer, RefusesWhatContradictsItself) {
+  auto refused = [](const Kernel &kernel) {
+    Expected<KernelPricer> pricer = KernelPricer::create(kernel, device());
+    return !pricer.ok() && pricer.status().code() == 3090;
+  };
+  Kernel kernel = addOf(96, 192);
+  kernel.dims[0] = 0;
+  EXPECT_TRUE(refused(kernel));
+  kernel = addOf(96, 192);
+  kernel.inputs[0].dims[0].dim = 7;
+  EXPECT_TRUE(refused(kernel));
+  kernel = addOf(96, 192);
+  kernel.inputs[0].dims[1].dim = 0;
+  EXPECT_TRUE(refused(kernel));
+  kernel = addOf(96, 192);
+  kernel.coreOrder = {0, 0};
+  EXPECT_TRUE(refused(kernel));
+  kernel = matmulOf(64, 64, 64);
+  kernel.inputs.pop_back();
+  EXPECT_TRUE(refused(kernel));
+  kernel = addOf(int64_t(1) << 40, int64_t(1) << 40);
+  EXPECT_TRUE(refused(kernel));
+  EXPECT_TRUE(refused(Kernel()));
+}
+
+/// One row axis, n and k, perhaps a batch.
+MatmulShape randomShape(Random &random) {
+  MatmulShape shape;
+  auto size = [&](uint64_t most) { return int64_t(1 + random.below(most)); };
+  bool batched = random.below(3) == 0;
+  shape.rowAxes = 1;
+  shape.axes = batched ? 4 : 3;
+  shape.count[0] = size(600);
+  if (batched) {
+    shape.count[1] = size(8);
+  }
+  shape.count[shape.nAxis()] = size(64);
+  shape.count[shape.kAxis()] = size(200);
+  uint32_t batch = batched ? 2 : 0, n = 1u << shape.nAxis(), k = 1u << shape.kAxis();
+  shape.aAxes = 1 | batch | k;
+  shape.bAxes = batch | n | k;
+  shape.cAxes = 1 | batch | n;
+  shape.cores = int64_t(1) << random.below(6);
+  shape.aReaders = std::max<int64_t>(shape.cores >> random.below(6), 1);
+  shape.bReaders = std::max<int64_t>(shape.cores >> random.below(6), 1);
+  shape.aInLx = random.below(6) == 0;
+  shape.cInLx = random.below(6) == 0;
+  shape.stagingBytes = device().lxStagingBytes();
+  return shape;
+}
+
+// Prices do not look at all tilings; what they find is as good but for a few percent.
+TEST(MatmulTiles, TheShortSearchFindsNearlyTheBest) {
+  Random random(7);
+  double worst = 0, sum = 0;
+  constexpr int kShapes = 400;
+  for (int i = 0; i < kShapes; ++i) {
+    MatmulShape shape = randomShape(random);
+    std::optional<MatmulTiles> best = chooseMatmulTiles(shape, device());
+    std::optional<MatmulTiles> found = findMatmulTiles(shape, device());
+    ASSERT_TRUE(best && found);
+    double over = found->cycles / best->cycles - 1;
+    EXPECT_GE(over, -1e-9);
+    worst = std::max(worst, over);
+    sum += over;
+  }
+  fmt::print("short search: mean {:.2f} %, worst {:.2f} % above the best tiles\n",
+             100 * sum / kShapes, 100 * worst);
+  EXPECT_LT(sum / kShapes, 0.02);
+  EXPECT_LT(worst, 0.15);
+}
+
+} // namespace
+} // namespace spyre::costmodel
