@@ -242,11 +242,15 @@ private:
   bool covers(const State &state, const State &other, size_t index) const {
     int64_t cost = state.cost;
     for (size_t at = 0; at < live.size() && cost <= other.cost; ++at) {
-      const OptionSet there = state.there[at], lacking = other.there[at] & ~there;
+      const OptionSet there = state.there[at];
+      if (there == other.there[at]) {
+        continue; // most are
+      }
       // What is yet to be written into must be as it is.
-      if (lastWrite[size_t(live[at])] > int64_t(index) && there != other.there[at]) {
+      if (lastWrite[size_t(live[at])] > int64_t(index)) {
         return false;
       }
+      const OptionSet lacking = other.there[at] & ~there;
       for (int option = 0; lacking >> option != 0; ++option) {
         if ((lacking >> option & 1) != 0) {
           const int64_t copy = copyCost(problem.tensors[size_t(live[at])], there, option);
