@@ -6,6 +6,7 @@
 #include "StreamTools.h"
 #include "gtest/gtest.h"
 
+#include <future>
 #include <stdexcept>
 #include <thread>
 
@@ -365,6 +366,11 @@ TEST(StreamShutdown, TheLastHandleMayGoWithAnOperation) {
     std::weak_ptr<Device> weak = device;
     Operation last = takes("last", 1);
     last.references.push_back(std::move(device));
+    // Goes after the device, and tells us so: the gate must outlive the worker.
+    auto done = std::make_shared<std::promise<void>>();
+    std::future<void> isDone = done->get_future();
+    last.references.push_back(
+        std::shared_ptr<void>(nullptr, [done](void *) { done->set_value(); }));
     std::shared_ptr<Device> user = weak.lock();
     Streams &streams = user->streams();
     if (isInline) {
@@ -377,9 +383,8 @@ TEST(StreamShutdown, TheLastHandleMayGoWithAnOperation) {
       user.reset();
       gate.open();
     }
-    while (!weak.expired()) {
-      std::this_thread::yield();
-    }
+    isDone.wait();
+    EXPECT_TRUE(weak.expired());
   }
 }
 
