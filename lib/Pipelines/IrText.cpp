@@ -42,23 +42,34 @@ public:
 
   Status check() {
     for (at = 0; at < text.size(); ++at) {
-      SPYRE_RETURN_IF_ERROR(step(text[at]));
+      const char c = text[at];
+      if (c == '%') {
+        SPYRE_RETURN_IF_ERROR(value());
+      } else if (kMatters[uint8_t(c)] || isLineStart || isBlockLabel) {
+        step(c);
+      }
     }
     return Status::success();
   }
 
 private:
-  Status step(char c) {
-    if (c == '%') {
-      return value();
+  /// Characters that begin something anywhere; most do not.
+  static constexpr auto kMatters = [] {
+    std::array<bool, 256> matters{};
+    for (char c : {'"', '/', '\n', 'f', '{', '^'}) {
+      matters[uint8_t(c)] = true;
     }
+    return matters;
+  }();
+
+  void step(char c) {
     if (c == '"') {
       skipString();
     } else if (c == '/' && next() == '/') {
       at = std::min(text.find('\n', at), text.size()) - 1;
     } else if (c == '\n') {
       isLineStart = true;
-      return Status::success();
+      return;
     } else if (c == 'f' && text.compare(at, kFunction.size(), kFunction) == 0) {
       // Names mean something inside one function only.
       defined.clear();
@@ -70,7 +81,6 @@ private:
     }
     isLineStart = isLineStart && (c == ' ' || c == '\t' || c == '^' || c == ',');
     isBlockLabel = isBlockLabel && c != ':';
-    return Status::success();
   }
 
   Status value() {
@@ -129,12 +139,13 @@ Status checkIrText(const std::string &text) {
   if (text.find('\0') != std::string::npos) {
     return error<1001>("the text holds a zero byte");
   }
-  int depth = 0;
+  int depth = 0, deepest = 0;
   for (char c : text) {
     depth = std::max(depth + kNesting[uint8_t(c)], 0);
-    if (depth > kIrNestingLimit) {
-      return error<1001>("brackets are nested deeper than {}", kIrNestingLimit);
-    }
+    deepest = std::max(deepest, depth);
+  }
+  if (deepest > kIrNestingLimit) {
+    return error<1001>("brackets are nested deeper than {}", kIrNestingLimit);
   }
   return ValueOrder(text).check();
 }

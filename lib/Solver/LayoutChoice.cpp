@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 namespace spyre::solver {
 
@@ -36,12 +37,31 @@ struct State {
   std::shared_ptr<const Node> last;
 };
 
-/// One way to serve the inputs of a choice: what it adds to the state it starts from. Most add
-/// nothing.
-struct Serving {
-  int64_t cost = 0;
-  std::vector<int> options;
-  std::vector<Step::Copy> copies;
+/// How an input is read: in an option that is there or was copied to, or, with -1, from a copy of
+/// its own.
+struct Served {
+  int option = -1;
+  bool copied = false;
+};
+
+/// Ways to serve the inputs of a choice, each a row of as many entries as there are inputs.
+struct Servings {
+  std::vector<int64_t> costs;
+  std::vector<Served> rows;
+
+  void clear() {
+    costs.clear();
+    rows.clear();
+  }
+};
+
+/// A state and a choice after it. Hundreds are looked at for one that stays, so they are numbers in
+/// tables of the search.
+struct Candidate {
+  int64_t cost;
+  size_t state, choice;
+  /// Where its rows begin.
+  size_t served, there;
 };
 
 class Search {
@@ -55,16 +75,17 @@ public:
     startStates();
     for (size_t i = 0; i < problem.operations.size(); ++i) {
       enterResult(problem.operations[i].result);
-      std::vector<State> next;
-      for (const State &state : states) {
-        extend(state, i, next);
+      candidates.clear();
+      candidateServed.clear();
+      candidateThere.clear();
+      for (size_t s = 0; s < states.size(); ++s) {
+        extend(s, problem.operations[i]);
       }
-      if (next.empty()) {
+      if (candidates.empty()) {
         return error<3202>("operation {}: no copies of its inputs make it possible", i);
       }
-      states = std::move(next);
-      dropDead(i);
-      reduce(i);
+      const std::vector<size_t> stays = dropDead(i);
+      reduce(i, stays);
     }
     return planOf(states.front());
   }
@@ -112,46 +133,63 @@ private:
     }
   }
 
-  void extend(const State &state, size_t index, std::vector<State> &next) {
-    const Operation &operation = problem.operations[index];
+  void extend(size_t stateIndex, const Operation &operation) {
+    const State &state = states[stateIndex];
+    const size_t inputs = operation.inputs.size();
+    const int result = operation.result < 0 ? -1 : place[size_t(operation.result)];
     for (size_t c = 0; c < operation.choices.size(); ++c) {
       const Choice &choice = operation.choices[c];
-      for (Serving &serving : servingsOf(state, operation, choice)) {
-        State extended;
-        extended.cost = state.cost + choice.cost + serving.cost;
-        extended.there = state.there;
-        for (const Step::Copy &copy : serving.copies) {
-          extended.there[size_t(place[size_t(copy.tensor)])] |= OptionSet(1) << copy.option;
+      findServings(state, operation, choice);
+      for (size_t s = 0; s < servings.costs.size(); ++s) {
+        const Served *row = servings.rows.data() + s * inputs;
+        candidates.push_back({state.cost + choice.cost + servings.costs[s], stateIndex, c,
+                              candidateServed.size(), candidateThere.size()});
+        candidateServed.insert(candidateServed.end(), row, row + inputs);
+        candidateThere.insert(candidateThere.end(), state.there.begin(), state.there.end());
+        OptionSet *there = candidateThere.data() + candidates.back().there;
+        for (size_t i = 0; i < inputs; ++i) {
+          if (row[i].copied) {
+            there[place[size_t(operation.inputs[i])]] |= OptionSet(1) << row[i].option;
+          }
         }
-        if (operation.result >= 0 && place[size_t(operation.result)] >= 0) {
-          extended.there[size_t(place[size_t(operation.result)])] = OptionSet(1)
-                                                                    << choice.resultOption;
+        if (result >= 0) {
+          there[result] = OptionSet(1) << choice.resultOption;
         }
-        extended.last = std::make_shared<Node>(
-            Node{state.last, Step{int(c), std::move(serving.options), std::move(serving.copies)}});
-        next.push_back(std::move(extended));
       }
     }
   }
 
-  std::vector<Serving> servingsOf(const State &state, const Operation &operation,
-                                  const Choice &choice) const {
-    std::vector<Serving> servings(1);
-    servings[0].options.reserve(operation.inputs.size());
-    for (size_t i = 0; i < operation.inputs.size(); ++i) {
-      std::vector<Serving> more;
-      for (const Serving &serving : servings) {
-        serve(state, serving, operation.inputs[i], choice.needs[i], more);
+  /// Fills `servings`.
+  void findServings(const State &state, const Operation &operation, const Choice &choice) {
+    const size_t inputs = operation.inputs.size();
+    servings.costs.assign(1, 0);
+    servings.rows.assign(inputs, Served());
+    for (size_t i = 0; i < inputs; ++i) {
+      more.clear();
+      for (size_t s = 0; s < servings.costs.size(); ++s) {
+        serve(state, operation, s, i, choice.needs[i]);
       }
-      if (more.size() > kMaxServings) {
-        std::stable_sort(more.begin(), more.end(),
-                         [](const Serving &a, const Serving &b) { return a.cost < b.cost; });
-        more.resize(kMaxServings);
-        dropped = true;
+      if (more.costs.size() > kMaxServings) {
+        keepCheapest(inputs);
       }
-      servings = std::move(more);
+      std::swap(servings, more);
     }
-    return servings;
+  }
+
+  /// The first kMaxServings of `more`, cheapest first.
+  void keepCheapest(size_t inputs) {
+    std::vector<size_t> order(more.costs.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return more.costs[a] < more.costs[b]; });
+    Servings kept;
+    for (size_t at = 0; at < kMaxServings; ++at) {
+      const auto row = more.rows.begin() + int64_t(order[at] * inputs);
+      kept.costs.push_back(more.costs[order[at]]);
+      kept.rows.insert(kept.rows.end(), row, row + int64_t(inputs));
+    }
+    more = std::move(kept);
+    dropped = true;
   }
 
   /// Option of what is there that is read for the least, or -1.
@@ -167,30 +205,43 @@ private:
     return best;
   }
 
-  /// What there is of \p tensor with the copies that were made for the inputs before.
-  OptionSet thereOf(const State &state, const Serving &serving, int tensor) const {
+  /// What there is of input \p index with the copies that were made for the inputs before.
+  OptionSet thereOf(const State &state, const Operation &operation, const Served *row,
+                    size_t index) const {
+    const int tensor = operation.inputs[index];
     OptionSet there = state.there[size_t(place[size_t(tensor)])];
-    for (const Step::Copy &copy : serving.copies) {
-      there |= copy.tensor == tensor ? OptionSet(1) << copy.option : OptionSet(0);
+    for (size_t i = 0; i < index; ++i) {
+      if (row[i].copied && operation.inputs[i] == tensor) {
+        there |= OptionSet(1) << row[i].option;
+      }
     }
     return there;
   }
 
-  void serve(const State &state, const Serving &serving, int tensor, const Need &need,
-             std::vector<Serving> &more) const {
-    const OptionSet there = thereOf(state, serving, tensor);
-    const LayoutProblem::Tensor &source = problem.tensors[size_t(tensor)];
-    if (need.inPlace) {
-      writeInto(serving, there, need, more);
-      return;
-    }
+  /// Adds to `more` what row \p serving of `servings` becomes with input \p index.
+  void serve(const State &state, const Operation &operation, size_t serving, size_t index,
+             const Need &need) {
+    const size_t inputs = operation.inputs.size();
+    const Served *row = servings.rows.data() + serving * inputs;
+    const int64_t before = servings.costs[serving];
+    auto add = [&](int64_t cost, Served served) {
+      more.costs.push_back(before + cost);
+      more.rows.insert(more.rows.end(), row, row + inputs);
+      more.rows[more.rows.size() - inputs + index] = served;
+    };
+    const OptionSet there = thereOf(state, operation, row, index);
     const int reading = cheapestReading(need, there);
     const int64_t present = reading < 0 ? -1 : need.readCost[size_t(reading)];
-    if (reading >= 0) {
-      more.push_back(serving);
-      more.back().cost += present;
-      more.back().options.push_back(reading);
+    if (need.inPlace) {
+      if (reading >= 0 && there == OptionSet(1) << reading) {
+        add(present, {reading, false});
+      }
+      return;
     }
+    if (reading >= 0) {
+      add(present, {reading, false});
+    }
+    const LayoutProblem::Tensor &source = problem.tensors[size_t(operation.inputs[index])];
     for (size_t option = 0; option < need.readCost.size(); ++option) {
       const int64_t cost = need.readCost[option];
       // A copy pays only if it is read for less than what is there.
@@ -199,58 +250,48 @@ private:
       }
       const int64_t copied = copyCost(source, there, int(option));
       if (copied >= 0) {
-        more.push_back(serving);
-        more.back().cost += copied + cost;
-        more.back().options.push_back(int(option));
-        more.back().copies.push_back({tensor, int(option)});
+        add(copied + cost, {int(option), true});
       }
     }
     if (need.privateCost >= 0) {
-      more.push_back(serving);
-      more.back().cost += need.privateCost;
-      more.back().options.push_back(-1);
-    }
-  }
-
-  static void writeInto(const Serving &serving, OptionSet there, const Need &need,
-                        std::vector<Serving> &more) {
-    const int reading = cheapestReading(need, there);
-    if (reading >= 0 && there == OptionSet(1) << reading) {
-      more.push_back(serving);
-      more.back().cost += need.readCost[size_t(reading)];
-      more.back().options.push_back(reading);
+      add(need.privateCost, {-1, false});
     }
   }
 
   /// Tensors no later operation reads do not tell states apart.
-  void dropDead(size_t index) {
-    for (size_t at = live.size(); at-- > 0;) {
-      if (lastUse[size_t(live[at])] <= int64_t(index)) {
+  /// \return where those that stay are in a row of `candidateThere`.
+  std::vector<size_t> dropDead(size_t index) {
+    std::vector<size_t> stays;
+    for (size_t at = 0; at < live.size(); ++at) {
+      if (lastUse[size_t(live[at])] > int64_t(index)) {
+        stays.push_back(at);
+      } else {
         place[size_t(live[at])] = -1;
-        live.erase(live.begin() + int64_t(at));
-        for (State &state : states) {
-          state.there.erase(state.there.begin() + int64_t(at));
-        }
       }
     }
-    for (size_t at = 0; at < live.size(); ++at) {
+    for (size_t at = 0; at < stays.size(); ++at) {
+      live[at] = live[stays[at]];
       place[size_t(live[at])] = int(at);
     }
+    live.resize(stays.size());
+    return stays;
   }
 
   /// True when \p other, which costs no less, can do nothing for less than \p state can.
-  bool covers(const State &state, const State &other, size_t index) const {
+  bool covers(const State &state, const Candidate &other, size_t index,
+              const std::vector<size_t> &stays) const {
+    const OptionSet *others = candidateThere.data() + other.there;
     int64_t cost = state.cost;
     for (size_t at = 0; at < live.size() && cost <= other.cost; ++at) {
       const OptionSet there = state.there[at];
-      if (there == other.there[at]) {
+      if (there == others[stays[at]]) {
         continue; // most are
       }
       // What is yet to be written into must be as it is.
       if (lastWrite[size_t(live[at])] > int64_t(index)) {
         return false;
       }
-      const OptionSet lacking = other.there[at] & ~there;
+      const OptionSet lacking = others[stays[at]] & ~there;
       for (int option = 0; lacking >> option != 0; ++option) {
         if ((lacking >> option & 1) != 0) {
           const int64_t copy = copyCost(problem.tensors[size_t(live[at])], there, option);
@@ -264,24 +305,46 @@ private:
     return cost <= other.cost;
   }
 
-  /// Cheapest first, without those that another covers; at most `width`.
-  void reduce(size_t index) {
-    std::stable_sort(states.begin(), states.end(),
-                     [](const State &a, const State &b) { return a.cost < b.cost; });
-    if (merge) {
-      std::vector<State> kept;
-      for (State &state : states) {
-        auto isCovered = [&](const State &better) { return covers(better, state, index); };
-        if (kept.size() <= width && std::none_of(kept.begin(), kept.end(), isCovered)) {
-          kept.push_back(std::move(state));
-        }
+  /// The candidates become the states: cheapest first, without those that another covers; at most
+  /// `width`.
+  void reduce(size_t index, const std::vector<size_t> &stays) {
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate &a, const Candidate &b) { return a.cost < b.cost; });
+    std::vector<State> kept;
+    for (const Candidate &candidate : candidates) {
+      auto isCovered = [&](const State &better) { return covers(better, candidate, index, stays); };
+      if (merge && std::any_of(kept.begin(), kept.end(), isCovered)) {
+        continue;
       }
-      states = std::move(kept);
+      if (kept.size() == width) {
+        dropped = true;
+        break;
+      }
+      kept.push_back(stateOf(candidate, problem.operations[index], stays));
     }
-    if (states.size() > width) {
-      states.resize(width);
-      dropped = true;
+    states = std::move(kept);
+  }
+
+  State stateOf(const Candidate &candidate, const Operation &operation,
+                const std::vector<size_t> &stays) const {
+    State state;
+    state.cost = candidate.cost;
+    state.there.reserve(stays.size() + 1);
+    for (size_t at : stays) {
+      state.there.push_back(candidateThere[candidate.there + at]);
     }
+    Step step;
+    step.choice = int(candidate.choice);
+    step.options.reserve(operation.inputs.size());
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+      const Served &served = candidateServed[candidate.served + i];
+      step.options.push_back(served.option);
+      if (served.copied) {
+        step.copies.push_back({operation.inputs[i], served.option});
+      }
+    }
+    state.last = std::make_shared<Node>(Node{states[candidate.state].last, std::move(step)});
+    return state;
   }
 
   LayoutPlan planOf(const State &state) const {
@@ -302,7 +365,12 @@ private:
   /// Tensors that are told apart, and where each of them is in State::there, or -1.
   std::vector<int> live, place;
   std::vector<State> states;
-  mutable bool dropped = false;
+  std::vector<Candidate> candidates;
+  /// Rows of the candidates: a Served per input, an OptionSet per live tensor.
+  std::vector<Served> candidateServed;
+  std::vector<OptionSet> candidateThere;
+  Servings servings, more;
+  bool dropped = false;
 };
 
 } // namespace

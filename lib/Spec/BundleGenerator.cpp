@@ -6,6 +6,7 @@
 #include "spyre/Spec/Bundle.h"
 
 #include "SuperDscNormalize.h"
+#include "SuperDscWriter.h"
 
 #include <algorithm>
 #include <map>
@@ -127,7 +128,7 @@ private:
     if (options.symbolicArguments) {
       SPYRE_RETURN_IF_ERROR(symbols.name(separateIndices(spec), levels, dsc, execute));
     }
-    files[execute.file] = writeSuperDsc(dsc);
+    files[execute.file] = writeSuperDsc(dsc, writer);
     ++operations;
     return Status::success();
   }
@@ -136,6 +137,7 @@ private:
   Bundle bundle;
   Symbols symbols;
   Artifacts files;
+  JsonWriter writer{kSuperDscInlineChars};
   std::vector<LoopLevel> levels;
   int64_t operations = 0;
 };

@@ -94,6 +94,15 @@ public:
   /// A number in quotes.
   JsonWriter &numberText(int64_t number) { return raw("\"", number, "\""); }
 
+  /// For the next text; the memory stays, so one writer serves all the files of a bundle.
+  void clear() {
+    used = 0;
+    items.clear();
+    open.clear();
+    pendingKey = kNoKey;
+    needsComma = false;
+  }
+
   /// All that was written, as one value; see printJson.
   std::string print(int indentColumns) const;
 

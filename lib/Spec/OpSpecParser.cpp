@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 namespace spyre::spec {
 
@@ -20,7 +21,8 @@ namespace {
 
 class Parser {
 public:
-  explicit Parser(Words words) : words(std::move(words)) {}
+  explicit Parser(std::string_view text, int line = 1, int column = 1)
+      : lexer(text, line, column), current(lexer.next()) {}
 
   Expected<Kernel> parseFile() {
     Kernel kernel;
@@ -76,14 +78,17 @@ public:
   }
 
   Status expectEnd() {
-    return peek().kind == Token::Kind::End ? Status::success() : fault("end of text");
+    const bool isEnd = peek().kind == Token::Kind::End && lexer.status().ok();
+    return isEnd ? Status::success() : fault("end of text");
   }
 
 private:
-  const Token &peek() const { return words.tokens[at]; }
-  const Token &next() { return words.tokens[at + 1 < words.tokens.size() ? at++ : at]; }
+  const Token &peek() const { return current; }
+  Token next() { return std::exchange(current, lexer.next()); }
 
+  /// A byte that starts no word ends the text for the parser; then that is the fault.
   Status fault(const std::string &expected) const {
+    SPYRE_RETURN_IF_ERROR(lexer.status());
     return error<1301>("{}: expected {}, found {}", positionText(peek()), expected,
                        shownToken(peek()));
   }
@@ -218,11 +223,9 @@ private:
       return fault("a quoted string");
     }
     next();
-    SPYRE_RETURN_IF_ERROR(lexOpSpecText(quoted.text, spare, quoted.line, quoted.column + 1));
-    Parser parser(std::move(spare));
+    Parser parser(quoted.text, quoted.line, quoted.column + 1);
     SPYRE_ASSIGN_OR_RETURN(T value, (parser.*read)());
     SPYRE_RETURN_IF_ERROR(parser.expectEnd());
-    spare = std::move(parser.words);
     SPYRE_RETURN_IF_ERROR(expectMark(')'));
     return value;
   }
@@ -514,19 +517,13 @@ private:
   /// Of a TensorArg.
   static constexpr size_t kUsualFields = 10;
 
-  Words words;
-  size_t at = 0;
-  /// Of the expressions in quotes, one after the other.
-  Words spare;
+  OpSpecLexer lexer;
+  Token current;
 };
 
 } // namespace
 
-Expected<Kernel> parseKernel(const std::string &text) {
-  Words words;
-  SPYRE_RETURN_IF_ERROR(lexOpSpecText(text, words));
-  return Parser(std::move(words)).parseFile();
-}
+Expected<Kernel> parseKernel(const std::string &text) { return Parser(text).parseFile(); }
 
 Expected<std::vector<OpSpec>> parseOpSpecs(const std::string &text) {
   SPYRE_ASSIGN_OR_RETURN(Kernel kernel, parseKernel(text));

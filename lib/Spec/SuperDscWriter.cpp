@@ -3,9 +3,8 @@
 // Field names, order and constants are those of codegen-and-backend 2.2-2.7; consumers of the
 // documented interface compare text, so nothing here is free to change.
 //===--------------------------------------------------------------------------------------------===//
-#include "spyre/Spec/SuperDsc.h"
+#include "SuperDscWriter.h"
 
-#include "JsonWriter.h"
 #include "SuperDscSticks.h"
 
 #include <algorithm>
@@ -432,7 +431,12 @@ void foldProperties(JsonWriter &out, const SuperDsc &dsc) {
 } // namespace
 
 std::string writeSuperDsc(const SuperDsc &dsc) {
-  JsonWriter out(/*inlineChars=*/240);
+  JsonWriter out(kSuperDscInlineChars);
+  return writeSuperDsc(dsc, out);
+}
+
+std::string writeSuperDsc(const SuperDsc &dsc, JsonWriter &out) {
+  out.clear();
   out.beginObject().key(fmt::format("{}_{}", dsc.index, dsc.op)).beginObject();
   foldProperties(out, dsc);
   out.key("numCoresUsed_").value(dsc.cores).key("coreIdToDsc_");

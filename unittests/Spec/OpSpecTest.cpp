@@ -1,6 +1,8 @@
 //===- OpSpecTest.cpp - text form and invariants of OpSpecs ---------------------------------===//
 #include "SpecTestUtils.h"
 
+#include "spyre/Spec/LoopSpec.h"
+
 #include <cmath>
 #include <functional>
 
@@ -173,6 +175,18 @@ TEST(OpSpecVerifier, EveryRuleIsChecked) {
 }
 
 TEST(OpSpecText, LimitsWordsBeforeTheyTakeTheMemory) {
-  // 4 MiB of text, which would be 200 MiB of words.
-  EXPECT_ERROR(parseOpSpecs(std::string(4 << 20, '[')).status(), 1301, "words; split the text");
+  // 4 MiB of text, which would be 64 MiB of names.
+  std::string text = "[LoopSpec(count=2, tiled_symbols=[";
+  for (int i = 0; i < 2 << 20; ++i) {
+    text += "a,";
+  }
+  EXPECT_ERROR(parseKernel(text + "], body=[])]").status(), 1301, "words; split the text");
+}
+
+TEST(OpSpecText, FaultsAreThoseThatStandFirst) {
+  EXPECT_ERROR(parseOpSpecs("[OpSpec(op=7, $").status(), 1301, "line 1, column 12: expected");
+  EXPECT_ERROR(parseOpSpecs("[OpSpec(op='add', $ 7").status(), 1301,
+               "line 1, column 19: byte 0x24 starts no word");
+  EXPECT_ERROR(parseOpSpecs("[] $").status(), 1301, "column 4: byte 0x24 starts no word");
+  EXPECT_ERROR(parseOpSpecs("[OpSpec(op='add").status(), 1301, "the string is not closed");
 }
