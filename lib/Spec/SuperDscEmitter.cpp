@@ -305,6 +305,10 @@ private:
       dsc.size.emplace_back(dims[d].label, dims[d].size);
       dsc.perCoreSize.emplace_back(dims[d].label, dims[d].size / dims[d].slices);
     }
+    placeInSlices.resize(dims.size());
+    for (size_t at = 0; at < fastFirst.size(); ++at) {
+      placeInSlices[fastFirst[at]] = at;
+    }
     dsc.coreSlice.reserve(size_t(dsc.cores));
     for (int64_t core = 0; core < dsc.cores; ++core) {
       DimMap<int64_t> slice;
@@ -402,11 +406,13 @@ private:
                    "tensor or move it to the pool",
                    index);
     }
+    tensor.startAddress.reserve(size_t(dsc.cores));
     for (int64_t core = 0; core < dsc.cores; ++core) {
+      const DimMap<int64_t> &slices = dsc.coreSlice[size_t(core)];
       int64_t sticks = offsetSticks, lanes = 0;
       for (size_t d = 0; d < dims.size() && !tensor.inLx; ++d) {
         if (plan.deviceDim[d] >= 0) {
-          const int64_t slice = *findDim(dsc.coreSlice[size_t(core)], dims[d].label);
+          const int64_t slice = slices[placeInSlices[d]].second;
           // Cores may share a stick of indices; of all other tensors they have whole ones.
           const int64_t unit = plan.unit[d];
           const int64_t first = slice * (dims[d].size / dims[d].slices);
@@ -414,8 +420,7 @@ private:
           lanes += first % unit;
         } else if (int64_t(d) == plan.stick) {
           // Only one stick: it has no tile dimension.
-          lanes += *findDim(dsc.coreSlice[size_t(core)], dims[d].label) *
-                   (dims[d].size / dims[d].slices);
+          lanes += slices[placeInSlices[d]].second * (dims[d].size / dims[d].slices);
         }
       }
       tensor.startAddress.push_back(plan.arg->address + kStickBytes * sticks +
@@ -566,6 +571,8 @@ private:
   std::vector<Dim> dims;
   std::vector<ArgPlan> args;
   int64_t opStick = -1;
+  /// Where each dim is in the slices of a core, which are all in one order.
+  std::vector<size_t> placeInSlices;
   SuperDsc dsc;
 };
 
