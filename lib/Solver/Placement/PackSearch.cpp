@@ -72,8 +72,7 @@ PackResult packPart(const SectionedProblem &part, int64_t nodeLimit) {
     members += int64_t(section.members.size());
   }
   nodeLimit = std::min(nodeLimit, kMaxWork / std::max<int64_t>(1, members));
-  int64_t budget = 2 * int64_t(part.items.size());
-  for (int round = 0; result.nodes < nodeLimit; ++round, budget *= 2) {
+  for (int64_t budget = 2 * int64_t(part.items.size()); result.nodes < nodeLimit; budget *= 2) {
     for (int order = 0; order < kOrders; ++order) {
       const std::vector<int> rank = rankItems(part, order);
       for (SectionPolicy policy : kPolicies) {
