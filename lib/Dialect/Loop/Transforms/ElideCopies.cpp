@@ -84,17 +84,19 @@ struct Nest {
   /// Lanes are named by a variable, which must stay in the access though it does not move.
   bool mustWalk(unsigned var) const {
     const size_t behind = extents.size() - var;
-    return op.getCallee() == kMatmul ? behind <= 2 : op.getCallee() == kConvert && behind == 1;
+    return op.getCallee() == kMatmul ? behind <= 2
+           : isTopK(op)              ? behind == kTopKVars
+                                     : op.getCallee() == kConvert && behind == 1;
   }
 
   /// Lanes that are named by a variable have a dimension of their own, or share it with whole
   /// sticks.
   bool keepsNamedLanes(unsigned index) const {
-    if (op.getCallee() != kMatmul && op.getCallee() != kConvert) {
+    if (op.getCallee() != kMatmul && op.getCallee() != kConvert && !isTopK(op)) {
       return true;
     }
     const bool isColumns = op.getCallee() == kMatmul && index > 0;
-    const auto lanes = unsigned(extents.size() - (isColumns ? 2 : 1));
+    const auto lanes = unsigned(extents.size() - (isColumns ? 2 : isTopK(op) ? kTopKVars : 1));
     for (mlir::AffineExpr result : maps[index].getResults()) {
       Expected<LinearIndex> linear = linearize(result, maps[index].getNumDims());
       if (!linear.ok() || !result.isFunctionOfDim(lanes)) {
@@ -155,8 +157,9 @@ struct Nest {
   }
 
   bool split(unsigned var, int64_t inner) {
-    if (extents.size() == kMostVars || extents[var] % inner != 0 || !canSplit(var, inner) ||
-        !stepsDivide(var, inner)) {
+    const bool isNamed = isTopK(op) && extents.size() - var <= kTopKVars;
+    if (isNamed || extents.size() == kMostVars || extents[var] % inner != 0 ||
+        !canSplit(var, inner) || !stepsDivide(var, inner)) {
       return false;
     }
     mlir::MLIRContext *context = op.getContext();
