@@ -157,20 +157,142 @@ def test_views_are_searched_in_place(on_device):
         same(torch.max(device[:, :1].expand(12, 5), 0), torch.max(x[:, :1].expand(12, 5), 0))
 
 
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
-def test_gradients():
-    """Values are scattered back to their places, which the CPU does."""
+def test_gradients(how):
+    """The device finds the values; they are scattered back to their places, which the CPU does."""
     x = distinct(5, 30)
+
+    def function(x):
+        largest, first = torch.topk(x, 2)[0], torch.max(x, 0)[0]
+        return (largest * 3).sum() + first.sum() + torch.min(x, 1, keepdim=True)[0].sum() * 2
+
     leaves = [x.to("spyre").requires_grad_(), x.float().requires_grad_()]
-    for leaf in leaves:
-        (torch.topk(leaf, 2)[0] * 3).sum().backward()
-        torch.max(leaf, 0)[0].sum().backward()
-    assert torch.equal(leaves[0].grad.cpu().float(), leaves[1].grad)
-
-
-def test_integers_are_searched_by_the_cpu():
-    x = torch.tensor([[3, 1, 2], [5, 9, 4]])
     torch.spyre.reset_counters()
-    with pytest.warns(FallbackWarning, match="aten.max.dim"):
-        same(torch.max(x.to("spyre"), 1), torch.max(x, 1))
+    run_on = torch.compile(function, backend="spyre") if how == "compiled" else function
+    run_on(leaves[0]).backward()
+    counters = torch.spyre.counters()
+    function(leaves[1]).backward()
+    assert torch.equal(leaves[0].grad.cpu().float(), leaves[1].grad)
+    assert counters["fallback_ops"] + counters["graph_fallback_nodes"] == 3, (
+        counters,
+        torch.spyre.fallback_counts(),
+    )
+
+
+def test_sorted_or_not(on_device):
+    """Torch promises no order; ours is the same."""
+    x = distinct(4, 67)
+    with on_device():
+        same(run(lambda x: torch.topk(x, 5, sorted=False), x), torch.topk(x, 5))
+
+
+def test_equal_elements_come_in_their_order(on_device):
+    x = few(3, 70)
+    with on_device():
+        values, places = run(lambda x: torch.topk(x, 9, 1), x)
+        low, low_places = run(lambda x: torch.topk(x, 9, 1, largest=False), x)
+    for mine, largest in (((values, places), True), ((low, low_places), False)):
+        wanted, order = torch.sort(x, dim=1, descending=largest, stable=True)
+        same(mine, (wanted[:, :9], order[:, :9]))
+
+
+def test_not_a_number_comes_first(on_device):
+    """Also among the smallest, where the CPU has it last (docs/numerics.md)."""
+    nan = float("nan")
+    x = torch.tensor([[1, nan, 3, 2], [4, 2, nan, nan]]).half()
+    with on_device():
+        high = run(lambda x: torch.topk(x, 3), x)
+        low = run(lambda x: torch.topk(x, 3, largest=False), x)
+    same(high, (torch.tensor([[nan, 3, 2], [nan, nan, 4]]).half(), torch.tensor([[1, 2, 3], [2, 3, 0]])))
+    same(low, (torch.tensor([[nan, 1, 2], [nan, nan, 2]]).half(), torch.tensor([[1, 0, 3], [2, 3, 1]])))
+
+
+OUT = {
+    "topk": (lambda x, out=None: torch.topk(x, 3, 1, out=out)),
+    "max": (lambda x, out=None: torch.max(x, 0, out=out)),
+    "min": (lambda x, out=None: torch.min(x, 1, keepdim=True, out=out)),
+}
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_results_go_where_they_are_wanted(name, on_device):
+    function, x = OUT[name], distinct(5, 67)
+    wanted = function(x)
+    device = x.to("spyre")
+    right = [torch.empty(t.shape, dtype=t.dtype, device="spyre") for t in wanted]
+    none = [torch.empty(0, dtype=t.dtype, device="spyre") for t in wanted]
+    parts = [torch.zeros(9, 80, dtype=t.dtype).to("spyre") for t in wanted]
+    with on_device():
+        for out in (right, none):
+            got = function(device, out=tuple(out))
+            assert got[0] is out[0] and got[1] is out[1]
+            same(out, wanted)
+        strides = (80, 1)[2 - wanted[0].dim() :]
+        places = [p.as_strided(t.shape, strides, 83) for p, t in zip(parts, wanted)]
+        function(device, out=tuple(places))
+        same(places, wanted)
+    assert all(p.cpu()[0].count_nonzero() == 0 for p in parts)
+
+
+def test_one_place_goes_where_it_is_wanted(on_device):
+    x = distinct(5, 67)
+    out = torch.empty(5, dtype=torch.int64, device="spyre")
+    with on_device():
+        torch.argmax(x.to("spyre"), 1, out=out)
+    same([out], [torch.argmax(x, 1)])
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_wrong_arguments_are_refused_in_torchs_words():
+    x = distinct(5, 67).to("spyre")
+    values = torch.empty(5, 3, dtype=torch.float16, device="spyre")
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        torch.topk(x, 3, out=(values, torch.empty(5, 3, dtype=torch.int32, device="spyre")))
+    with pytest.raises((RuntimeError, ValueError), match="same device|cpu"):
+        torch.topk(x, 3, out=(values, torch.empty(5, 3, dtype=torch.int64)))
+    with pytest.raises(RuntimeError, match="k not in range|out of range"):
+        torch.topk(x, 68)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        torch.max(x, 2)
+    with pytest.raises(IndexError, match="non-zero size|reduction"):
+        torch.max(torch.empty(3, 0, dtype=torch.float16, device="spyre"), 1)
+
+
+def test_nothing_to_find():
+    x = torch.empty(0, 5).half()
+    same(torch.topk(x.to("spyre"), 2), torch.topk(x, 2))
+    same(torch.max(x.to("spyre"), 1), torch.max(x, 1))
+
+
+CPU = {
+    # A list that is too long for the device, and integers.
+    "long": (lambda x: torch.topk(x, 65), torch.float16, "aten.topk"),
+    "integers": (lambda x: torch.topk(x, 3), torch.int64, "aten.topk"),
+    "small integers": (lambda x: torch.max(x, 1), torch.int32, "aten.max.dim"),
+    "places of integers": (lambda x: torch.argmax(x, 1), torch.int64, "aten.argmax"),
+}
+
+
+@pytest.mark.parametrize("name", CPU)
+def test_the_rest_is_the_cpus(name):
+    function, dtype, reported = CPU[name]
+    x = distinct(4, 70).to(dtype)
+    wanted = function(x)
+    torch.spyre.reset_counters()
+    with pytest.warns(FallbackWarning, match=reported):
+        got = function(x.to("spyre"))
+    same(*((got, wanted) if isinstance(got, tuple) else ([got], [wanted])))
     assert torch.spyre.counters()["fallback_ops"] == 1
+
+
+@pytest.mark.parametrize("name", CPU)
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_the_rest_is_the_cpus_in_graphs(name):
+    function, dtype, _ = CPU[name]
+    x = distinct(4, 70).to(dtype)
+    wanted = function(x)
+    torch.spyre.reset_counters()
+    got = run(function, x, how="compiled")
+    same(*((got, wanted) if isinstance(got, tuple) else ([got], [wanted])))
+    assert torch.spyre.counters()["graph_fallback_nodes"] >= 1

@@ -6,7 +6,7 @@
 
 namespace spyre::graph {
 
-/// Lists that the device keeps per lane. The documented interface promises 4 (docs/adr/0044).
+/// Lists that the device keeps per lane. The documented interface promises 4 (docs/adr/0050).
 constexpr int64_t kMaxTopK = 64;
 /// Elements along the searched dimension: one core reads them all, and the range of DDR it may
 /// touch is 256 MiB, one stick for each.
