@@ -148,6 +148,20 @@ def test_places_are_indices(on_device):
     same(got, function(x, table))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_one_place_is_an_index(dtype, on_device):
+    """A vector is searched one element per stick: the lanes beside it are nobody's places."""
+    x, table = distinct(32, dtype=dtype), distinct(32, 24, seed=1, dtype=dtype)
+
+    def function(x, table):
+        place = torch.min(torch.ceil(x), 0, keepdim=True)[1]
+        return torch.nn.functional.embedding(place, table).flip(0), table[torch.topk(x, 5)[1]]
+
+    with on_device():
+        got = run(function, x, table, how="compiled")
+    same(got, function(x, table))
+
+
 def test_views_are_searched_in_place(on_device):
     x = distinct(12, 70)
     device = x.to("spyre")
