@@ -64,6 +64,15 @@ def test_signs_zeros_and_nan_are_those_of_the_cpu(how, on_device):
     torch.testing.assert_close(result.float(), wanted, rtol=2**-9, atol=0, equal_nan=True)
 
 
+@pytest.mark.parametrize("exponent", [5, -2, -3, 7.0, 1.5, 0.1, -2.25, 17, 20])
+def test_tensor_to_the_number(exponent, on_device):
+    signs = [1, -1] if float(exponent).is_integer() else [1]
+    bases = torch.tensor([sign * base for sign in signs for base in (0.5, 0.875, 1, 1.25, 1.5)]).half()
+    with on_device():
+        result = run(lambda x: x**exponent, [bases], "eager")
+    assert ulp_distance(result.float().numpy(), (bases.float() ** exponent).numpy()) <= 1
+
+
 def test_numbers_that_are_not_positive(on_device):
     exponents = torch.tensor([-1.0, 0.0, 1.0, 2.0, 3.0]).half()
     for base in (-2.0, 0.0):

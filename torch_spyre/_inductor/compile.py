@@ -27,10 +27,6 @@ from torch_spyre.ops import fallbacks
 _names = itertools.count()
 # More places are read or written by one operation on the CPU.
 _MAX_RUNS = 16
-_EXTREMES = {
-    torch.ops.aten.max.dim: torch.ops.aten.amax.default,
-    torch.ops.aten.min.dim: torch.ops.aten.amin.default,
-}
 _LAYER_NORM = torch.ops.aten.native_layer_norm.default
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -375,8 +371,6 @@ class _Importer:
             # One of several results: a call of its own that says which. Some are no tensors.
             if not isinstance(result, torch.Tensor):
                 self._values[node] = result
-            elif node.args[0].target in _EXTREMES and node.args[1] == 0:
-                self._values[node] = self._extreme(node.args[0], result)
             elif node.args[0].target is _LAYER_NORM and node.args[1] != 0:
                 self._values[node] = self._statistic(node.args[0], result, node.args[1])
             else:
@@ -450,12 +444,6 @@ class _Importer:
             and positions.dim() == 1
             and 0 < len(folding.contiguous_runs(positions.tolist())) <= _MAX_RUNS
         )
-
-    def _extreme(self, node, result):
-        """The values of max.dim and min.dim, without the indices."""
-        given = {**dict(zip(("self", "dim", "keepdim"), node.args)), **node.kwargs}
-        args = (self._argument(given["self"]), [given["dim"]], bool(given.get("keepdim", False)))
-        return self._made(_EXTREMES[node.target], args, result, result.shape, _location(node))
 
     def _statistic(self, node, result, index):
         """Mean (1) or reciprocal deviation (2) of a layer norm, for its backward pass; in fp32."""

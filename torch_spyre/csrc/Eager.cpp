@@ -259,15 +259,56 @@ void checkOneDevice(const EagerCall &call, const at::Tensor &destination) {
   check(destination);
 }
 
+/// out= of an operation with several results. What does not fit is the CPU's to say, in torch's
+/// words.
+bool runIntoSeveral(const EagerPlan &plan, c10::ArrayRef<c10::IValue> inputs,
+                    c10::ArrayRef<c10::IValue> outs, torch::jit::Stack *stack) {
+  EagerCall call;
+  if (!call.read(plan, inputs) || call.hasEmpty) {
+    return false;
+  }
+  std::vector<at::Tensor> destinations;
+  for (const c10::IValue &out : outs) {
+    destinations.push_back(out.toTensor());
+    if (!destinations.back().defined() || !isSpyre(destinations.back())) {
+      return false;
+    }
+    checkOneDevice(call, destinations.back());
+  }
+  Entry entry = programFor(plan, call, inputs);
+  entry = entry ? entry : compileCall(plan, call, inputs);
+  if (!entry->program || entry->results.size() != destinations.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    const EagerResult &result = entry->results[i];
+    if (result.kind != EagerResult::Kind::Output ||
+        entry->outputs[result.output].type != destinations[i].scalar_type()) {
+      return false;
+    }
+    checkDestination(call, destinations[i]);
+  }
+  const std::vector<at::Tensor> outputs = runEntry(*entry, call, at::Tensor());
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    storeResult(outputs[entry->results[i].output], destinations[i], /*mayResize=*/true);
+  }
+  torch::jit::drop(*stack, plan.arguments);
+  stack->insert(stack->end(), destinations.begin(), destinations.end());
+  return true;
+}
+
 bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
   using Kind = FunctionalForm::Kind;
   if (!plan.form || !(plan.isKnown || plan.mayTrace)) {
     return false;
   }
   c10::ArrayRef<c10::IValue> all(stack->data() + stack->size() - plan.arguments, plan.arguments);
-  // The written keyword argument comes last; the functional operation has the others, in order.
+  // Written keyword arguments come last; the functional operation has the others, in order.
   c10::ArrayRef<c10::IValue> inputs = all.slice(0, plan.inputs);
   const Kind kind = plan.form->kind;
+  if (kind == Kind::Out && plan.results > 1) {
+    return runIntoSeveral(plan, inputs, all.slice(plan.inputs), stack);
+  }
   const at::Tensor destination =
       kind == Kind::Same ? at::Tensor() : (kind == Kind::Out ? all.back() : all.front()).toTensor();
   if (destination.defined() && !isSpyre(destination)) {

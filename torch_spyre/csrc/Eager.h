@@ -10,14 +10,14 @@
 
 namespace spyre::plugin {
 
-/// How an operation relates to the functional one that computes its result: itself, "foo.out" (the
-/// result goes to the out argument) or "foo_" (it goes to the first argument).
+/// How an operation relates to the functional one that computes its results: itself, "foo.out" (each
+/// result goes to an out argument) or "foo_" (the only one goes to the first argument).
 struct FunctionalForm {
   enum class Kind { Same, Out, InPlace };
   Kind kind;
   c10::OperatorHandle op;
 };
-/// Nullopt when there is no such operation, or what is written is not one tensor. Remembered.
+/// Nullopt when there is no such operation, or what is written is not tensors. Remembered.
 const std::optional<FunctionalForm> &functionalForm(const c10::OperatorHandle &op);
 
 /// Runs the operation as a one-op program when the compiler knows it; false when it does not, and

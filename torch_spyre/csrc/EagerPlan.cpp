@@ -43,20 +43,26 @@ bool isTensorType(const c10::Argument &argument) {
   return argument.type()->kind() == c10::TypeKind::TensorType;
 }
 
+/// Every result is a tensor: of these the compiler can say what they are.
+bool returnsTensors(const c10::FunctionSchema &schema) {
+  return !schema.returns().empty() &&
+         std::all_of(schema.returns().begin(), schema.returns().end(), isTensorType);
+}
+
 std::optional<FunctionalForm> findFunctionalForm(const c10::OperatorHandle &op) {
   using Kind = FunctionalForm::Kind;
   const c10::FunctionSchema &schema = op.schema();
   if (writesNothing(schema)) {
     return FunctionalForm{Kind::Same, op};
   }
-  if (schema.returns().size() != 1 || !isTensorType(schema.returns()[0])) {
+  if (!returnsTensors(schema)) {
     return std::nullopt;
   }
-  size_t outs = schema.arguments().size() - inputArguments(schema).size();
-  Kind kind = outs == 1 ? Kind::Out : Kind::InPlace;
+  const size_t outs = schema.arguments().size() - inputArguments(schema).size();
+  Kind kind = outs == schema.returns().size() ? Kind::Out : Kind::InPlace;
   std::string base = schema.name();
   if (kind == Kind::InPlace) {
-    if (base.empty() || base.back() != '_' || outs != 0) {
+    if (base.empty() || base.back() != '_' || outs != 0 || schema.returns().size() != 1) {
       return std::nullopt;
     }
     base.pop_back();
@@ -68,7 +74,8 @@ std::optional<FunctionalForm> findFunctionalForm(const c10::OperatorHandle &op) 
     }
     std::optional<c10::OperatorHandle> candidate = dispatcher.findSchema(name);
     if (candidate && writesNothing(candidate->schema()) &&
-        candidate->schema().returns().size() == 1 && sameInputs(schema, candidate->schema())) {
+        candidate->schema().returns().size() == schema.returns().size() &&
+        sameInputs(schema, candidate->schema())) {
       return FunctionalForm{kind, *candidate};
     }
   }
@@ -86,12 +93,6 @@ bool isPlainMovement(const c10::FunctionSchema &schema) {
   return name == "aten::clone" || name == "aten::_unsafe_view" || name == "aten::detach" ||
          std::any_of(schema.returns().begin(), schema.returns().end(),
                      [](const c10::Argument &result) { return result.alias_info() != nullptr; });
-}
-
-/// Every result is a tensor: of these the compiler can say what they are.
-bool returnsTensors(const c10::FunctionSchema &schema) {
-  return !schema.returns().empty() &&
-         std::all_of(schema.returns().begin(), schema.returns().end(), isTensorType);
 }
 
 bool startsWith(const std::string &text, const char *prefix) { return text.rfind(prefix, 0) == 0; }

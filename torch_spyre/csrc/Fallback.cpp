@@ -199,7 +199,8 @@ void checkNoView(const c10::FunctionSchema &schema) {
 /// What the user called: "aten.sin.default" rather than the "aten.sin.out" it was turned into.
 std::string reportedName(const c10::OperatorHandle &op) {
   const std::optional<FunctionalForm> &form = functionalForm(op);
-  return operationName(form ? form->op.operator_name() : op.operator_name());
+  const bool isOne = op.schema().returns().size() == 1;
+  return operationName(form && isOne ? form->op.operator_name() : op.operator_name());
 }
 
 } // namespace

@@ -141,8 +141,10 @@ def trace(name, overload, args, kwargs, inputs):
         lowered = active.lowerings()
         if op in calls and str(op) not in known and op not in lowered:
             return UNKNOWN
-        if calls == [op] or not all(map(_is_functional, calls)):
-            return None  # was asked for as it is, or writes
+        # C++ asked for a call with one result as it is.
+        is_same = calls == [op] and len(op._schema.returns) == 1
+        if is_same or not all(map(_is_functional, calls)):
+            return None
         importer = _Importer(gm, lowered)
         importer.run()
     results = [_result(kind, value) for kind, value in importer.outputs]

@@ -122,6 +122,18 @@ Bounds power(const Call &call, Operands in) {
   if (exponent == 1) {
     return x;
   }
+  if (exponent == 5 || exponent == -2) { // in fp32
+    Bounds wide = x;
+    wide.dtype = HostType::Float32;
+    const Bounds square = combine("mul", wide, wide);
+    Bounds result = exponent == 5 ? combine("mul", wide, combine("mul", square, square))
+                                  : unary("reciprocal", square);
+    result.dtype = x.dtype;
+    for (Interval &element : result.elements) {
+      element = rounded(element, x.dtype);
+    }
+    return result;
+  }
   if (exponent < 1) {
     return unary(exponent == 0.5 ? "sqrt" : exponent == -0.5 ? "rsqrt" : "reciprocal", x);
   }

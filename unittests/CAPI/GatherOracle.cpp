@@ -65,6 +65,15 @@ static Shape sourceOf(const Call &call, const std::vector<Bounds> &operands, con
 
 Bounds interpretGather(const Call &call, const std::vector<Bounds> &operands) {
   Bounds result{call.shape, call.dtype, {}};
+  // Indices may be places of elements that are not known exactly.
+  const bool isKnown = std::all_of(operands.begin() + 1, operands.end(), [](const Bounds &index) {
+    return std::all_of(index.elements.begin(), index.elements.end(),
+                       [](const Interval &element) { return element.isExact(); });
+  });
+  if (!isKnown) {
+    result.elements.assign(size_t(elementCount(call.shape)), Interval::open());
+    return result;
+  }
   for (int64_t n = 0; n < elementCount(call.shape); ++n) {
     const Shape from = sourceOf(call, operands, unflatten(n, call.shape));
     result.elements.push_back(operands[0].elements[size_t(flatten(from, operands[0].shape))]);

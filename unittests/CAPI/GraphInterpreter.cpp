@@ -483,6 +483,9 @@ Bounds pointwiseCall(const Call &call, const std::vector<Bounds> &operands) {
 
 Bounds callOn(const Call &call, const std::vector<Bounds> &operands) {
   const std::string name = stemOf(call.target);
+  if (isSelectionCall(call.target)) {
+    return interpretSelection(call, operands);
+  }
   if (isGatherCall(call.target)) {
     return interpretGather(call, operands);
   }

@@ -82,6 +82,9 @@ bool isComposite(const std::string &target);
 /// Calls whose operands are numbers of rows.
 bool isGatherCall(const std::string &target);
 Bounds interpretGather(const Call &call, const std::vector<Bounds> &operands);
+/// Calls that look for the largest or smallest elements.
+bool isSelectionCall(const std::string &target);
+Bounds interpretSelection(const Call &call, const std::vector<Bounds> &operands);
 Bounds interpretComposite(const Call &call, const std::vector<Bounds> &operands);
 
 } // namespace spyre::testing

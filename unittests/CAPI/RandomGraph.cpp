@@ -163,7 +163,7 @@ void Steps::addStep(int64_t x) {
     addComparison(x);
     return;
   case 5:
-    addReduction(x);
+    oneIn(2) ? addSelection(x) : addReduction(x);
     return;
   case 6:
     typeOf(x) == HostType::Float32 ? addReduction(x) : addMatmul(x);

@@ -157,8 +157,19 @@ bool check(const Graph &graph, const Machine &machine, uint64_t seed) {
   return false;
 }
 
+/// Distance of the first seeds of two tests.
+constexpr uint64_t kSeedsPerTest = 1'000'000;
+
 void checkSeeds(uint64_t first, const char *preset, int64_t cores) {
   const Machine machine{*arch::DeviceDesc::preset(preset), cores};
+  // SPYRE_TEST_SEED=n runs this graph only, in the test whose seeds have it.
+  if (const char *only = std::getenv("SPYRE_TEST_SEED")) {
+    const uint64_t seed = std::strtoull(only, nullptr, 10);
+    if (seed >= first && seed < first + kSeedsPerTest) {
+      check(graphOf(seed), machine, seed);
+    }
+    return;
+  }
   int failures = 0;
   for (uint64_t seed = first; seed < first + cases() && failures < kMostFailures; ++seed) {
     failures += check(graphOf(seed), machine, seed) ? 0 : 1;

@@ -20,7 +20,7 @@ void Steps::addUnary(int64_t x) {
       "aten.leaky_relu.default", "aten.softplus.default", "spyre.softplus.default"};
   static const char *const ofPositive[] = {"aten.log.default", "aten.sqrt.default",
                                            "aten.rsqrt.default", "aten.reciprocal.default"};
-  static const double exponents[] = {0, 1, 2, 3, 4, 0.5, -0.5, -1};
+  static const double exponents[] = {0, 1, 2, 3, 4, 0.5, -0.5, -1, 5, -2};
   const double largest = values[size_t(x)].largest;
   switch (random.below(8)) {
   case 0:
@@ -30,10 +30,10 @@ void Steps::addUnary(int64_t x) {
     unary("aten.exp.default", clamped(x, 4), {}, 55);
     return;
   case 2: {
-    const double exponent = exponents[random.below(8)];
+    const double exponent = exponents[random.below(10)];
     const bool isRoot = exponent < 1 && exponent != 0;
     x = isRoot ? positive(x) : clamped(x, 4);
-    unary("aten.pow.Tensor_Scalar", x, {{"exponent", exponent}}, isRoot ? 8 : 256);
+    unary("aten.pow.Tensor_Scalar", x, {{"exponent", exponent}}, isRoot ? 8 : 1024);
     return;
   }
   case 3:

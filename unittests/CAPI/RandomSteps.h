@@ -78,6 +78,8 @@ private:
   Shape reshaped(int64_t elements);
   void view(const std::string &target, int64_t x, Attributes attributes, Shape shape);
 
+  // RandomSelections.cpp
+  void addSelection(int64_t x);
   // RandomTypes.cpp
   void addCast(int64_t x);
   void addMixed(int64_t x);

@@ -134,6 +134,8 @@ private:
       return copy(call);
     case OpKind::Rearrange:
       return flip(call);
+    case OpKind::TopK:
+      return topK(call, row);
     case OpKind::Gather:
       return gather(call);
     case OpKind::Cat:
@@ -272,6 +274,13 @@ private:
     View result = loops.addBuffer(shape, to);
     loops.addCopy(operand(call, 0), result);
     return result;
+  }
+
+  View topK(CallOp call, const graph::OpRow &row) {
+    const View &value = operand(call, 0);
+    const int64_t dim = graph::dimAttribute(call, "dim", -1, int64_t(value.dims.size()));
+    return loops.addTopK(row.deviceOp, value, dim, graph::intAttribute(call, "k", 1),
+                         typeOf(call.getResult()));
   }
 
   View gather(CallOp call) {

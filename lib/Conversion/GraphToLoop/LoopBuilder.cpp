@@ -342,7 +342,8 @@ void LoopBuilder::add(Request request) {
     for (const Operand &operand : request.inputs) {
       maps.push_back(accessMap(operand, *loops));
     }
-    maps.push_back(accessMap(request.result, *loops));
+    maps.push_back(request.walksResult ? walkMap(request.result, *loops)
+                                       : accessMap(request.result, *loops));
     SPYRE_CHECK(maps.back(), "a result has all loop dimensions");
     return emit(request, *loops, maps);
   }

@@ -64,6 +64,9 @@ public:
   /// Reduces one dimension and drops it from the view.
   views::View addReduction(const std::string &callee, views::View operand, int64_t dim,
                            mlir::Type type, const Constants &constants = {});
+  /// The \p k largest along \p dim, which becomes a dimension of size k, or where they are.
+  views::View addTopK(const std::string &callee, views::View operand, int64_t dim, int64_t k,
+                      mlir::Type type);
   /// [.., m, k] x [.., k, n]; leading dimensions are those of \p shape.
   views::View addMatmul(const std::string &callee, const views::View &a, const views::View &b,
                         const std::vector<int64_t> &shape, mlir::Type type);
@@ -123,6 +126,9 @@ private:
     int64_t unitLoop = -1;
     /// Input, dimension of its buffer, and input with the indices.
     std::vector<int64_t> indirect = {};
+    /// Loop dimensions walk the dimensions of the result's buffer that it names, from 0 on, also
+    /// those of extent 1 in a longer dimension.
+    bool walksResult = false;
   };
   /// Loop variables after cutting, and which of them belong to each loop dimension.
   struct Loops {
@@ -148,6 +154,7 @@ private:
   bool regionOneInput(Request &request, const Loops &loops);
   /// Variables to buffer dimensions; null when a unit variable finds no unit dimension.
   mlir::AffineMap accessMap(const Operand &operand, const Loops &loops);
+  mlir::AffineMap walkMap(const Operand &operand, const Loops &loops);
   void emit(const Request &request, const Loops &loops, const std::vector<mlir::AffineMap> &maps);
   /// The same view of a copy of the part of the buffer it reads.
   views::View copyRegion(const views::View &view, const std::vector<int64_t> &multiples);

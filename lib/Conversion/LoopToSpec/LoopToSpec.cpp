@@ -194,7 +194,7 @@ private:
     }
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
       std::optional<unsigned> stickVar;
-      const size_t least = op.getCallee() == loop::kMatmul ? 3 : 1;
+      const size_t least = op.getCallee() == loop::kMatmul || loop::isTopK(op) ? 3 : 1;
       if (loop::namesLanes(op) && vars.size() >= least) {
         stickVar = loop::namedStickVar(op, i);
       }

@@ -3,6 +3,7 @@
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 #include "spyre/Dialect/Graph/IR/SliceCopies.h"
+#include "spyre/Dialect/Graph/IR/TopK.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
@@ -175,6 +176,8 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
     return operand == result;
   case TypeRule::Indexed:
     return index == 0 ? operand == result : operand.isInteger(32) || operand.isInteger(64);
+  case TypeRule::Place:
+    return result.isInteger(64) && (isHalf(operand) || operand.isF32());
   case TypeRule::Cast:
     return operand == result || (isConvertible(operand) && isConvertible(result));
   case TypeRule::Free:
@@ -197,6 +200,8 @@ const char *ruleText(TypeRule rule) {
     return "the condition is i1 and the values are f16, bf16 or f32";
   case TypeRule::Indexed:
     return "the result has the type of the table, indices are i32 or i64";
+  case TypeRule::Place:
+    return "places of f16, bf16 or f32 elements are i64";
   case TypeRule::Cast:
     return "the device converts between f16, bf16, f32 and i1";
   default:
@@ -589,6 +594,8 @@ Status checkCall(CallOp call, const OpRow &row) {
   case OpKind::Rearrange:
     SPYRE_RETURN_IF_ERROR(checkFlip(call, row));
     return checkCopies(call);
+  case OpKind::TopK:
+    return checkTopK(call, row);
   case OpKind::Gather:
     return checkGather(call, row);
   case OpKind::Cat:

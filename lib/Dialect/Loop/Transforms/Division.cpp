@@ -10,6 +10,9 @@ namespace spyre::loop {
 Expected<std::vector<int64_t>> piecesPerVar(ComputeOp op, llvm::ArrayRef<int64_t> extents) {
   std::vector<int64_t> pieces(extents.begin(), extents.end());
   std::fill(pieces.end() - op.getReductions(), pieces.end(), 1);
+  if (isTopK(op) && pieces.size() >= kTopKVars) {
+    pieces[pieces.size() - 2] = 1; // a core finds all of them
+  }
   std::vector<StickUse> uses;
   for (unsigned i = 0; i < operandCount(op); ++i) {
     SPYRE_ASSIGN_OR_RETURN(StickUse use, stickUse(accessOf(op, i)));
@@ -47,7 +50,7 @@ static void padNamedLanes(ComputeOp op, std::vector<int64_t> &extents) {
 /// Where lanes are named, a tensor of one element is read with them as its stick, whatever its
 /// layout: padding them must not count as rows.
 static Expected<DimRoles> rolesIn(ComputeOp op, unsigned operand, const Access &access) {
-  const size_t least = op.getCallee() == kMatmul ? 3 : 1;
+  const size_t least = op.getCallee() == kMatmul || isTopK(op) ? 3 : 1;
   return namesLanes(op) && op.getExtents().size() >= least
              ? rolesFollowing(access, namedStickVar(op, operand))
              : dimRolesOf(access.buffer);

@@ -84,11 +84,16 @@ struct Nest {
   /// Lanes are named by a variable, which must stay in the access though it does not move.
   bool mustWalk(unsigned var) const {
     const size_t behind = extents.size() - var;
-    return op.getCallee() == kMatmul ? behind <= 2 : op.getCallee() == kConvert && behind == 1;
+    return op.getCallee() == kMatmul ? behind <= 2
+           : isTopK(op)              ? behind == kTopKVars
+                                     : op.getCallee() == kConvert && behind == 1;
   }
 
   /// The variable whose lanes operand \p index must follow, where the operation names one.
   std::optional<unsigned> namedLanes(unsigned index) const {
+    if (isTopK(op)) {
+      return unsigned(extents.size() - kTopKVars);
+    }
     if (op.getCallee() != kMatmul && op.getCallee() != kConvert) {
       return std::nullopt;
     }
@@ -164,8 +169,9 @@ struct Nest {
   }
 
   bool split(unsigned var, int64_t inner) {
-    if (extents.size() == kMostVars || extents[var] % inner != 0 || !canSplit(var, inner) ||
-        !stepsDivide(var, inner)) {
+    const bool isNamed = isTopK(op) && extents.size() - var <= kTopKVars;
+    if (isNamed || extents.size() == kMostVars || extents[var] % inner != 0 ||
+        !canSplit(var, inner) || !stepsDivide(var, inner)) {
       return false;
     }
     mlir::MLIRContext *context = op.getContext();

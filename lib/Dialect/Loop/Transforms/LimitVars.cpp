@@ -59,6 +59,9 @@ Expected<Names> namesOf(ComputeOp op) {
   if (op.getCallee() == kMatmul) {
     names.allowed = kMatmulNames;
     names.lanes.insert({unsigned(names.needed) - 1, unsigned(names.needed) - 2});
+  } else if (isTopK(op) && names.needed >= kTopKVars) {
+    // Neither the lanes nor the number of results can be taken one by one.
+    names.lanes.insert({unsigned(names.needed) - 3, unsigned(names.needed) - 2});
   } else if (withLanes == 0) {
     names.allowed = kSparseNames;
   }

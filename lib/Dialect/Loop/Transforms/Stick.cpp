@@ -92,9 +92,16 @@ static bool isConversion(ComputeOp op) {
   return op.getCallee() == kWiden || op.getCallee() == kNarrow;
 }
 
-bool namesLanes(ComputeOp op) { return op.getCallee() == kMatmul || isConversion(op); }
+bool isTopK(ComputeOp op) { return op.getCallee() == kTopKValue || op.getCallee() == kTopKIndex; }
+
+bool namesLanes(ComputeOp op) {
+  return op.getCallee() == kMatmul || isTopK(op) || isConversion(op);
+}
 
 unsigned namedStickVar(ComputeOp op, unsigned index) {
+  if (isTopK(op)) {
+    return op.getExtents().size() - kTopKVars;
+  }
   return isConversion(op) ? op.getExtents().size() - 1 : matmulStickVar(op, index);
 }
 

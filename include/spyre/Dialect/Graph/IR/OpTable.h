@@ -23,6 +23,7 @@ enum class OpKind {
   View,      ///< another reading of the same elements
   Copy,      ///< a fresh tensor with the same elements, perhaps in another element type
   Rearrange, ///< a fresh tensor with the same elements in another order
+  TopK,      ///< the largest along "dim", or where they are
   Gather,    ///< entries of the first operand that the others name
   Cat,       ///< operands one behind the other along "dim"
   Scatter,   ///< the first operand with a part of one dimension replaced by the second
@@ -39,6 +40,7 @@ enum class TypeRule {
   Where,   ///< i1, then Float
   Any,     ///< all the same; elements are moved, not computed on
   Indexed, ///< the first as the result, the others i32 or i64
+  Place,   ///< f16, bf16 or f32; the result is i64
   Cast,    ///< any pair the device converts
   Free,    ///< decided where the row is decomposed
 };

@@ -25,6 +25,8 @@ namespace spyre::loop {
 /// Names of loop.compute's callee that the compiler itself gives meaning to.
 constexpr const char *kCopy = "copy";
 constexpr const char *kMatmul = "batchmatmul";
+constexpr const char *kTopKValue = "topkvalue";
+constexpr const char *kTopKIndex = "topkindex";
 /// Another element type of the same elements. spyre-loop-arrange-conversions makes it a conversion
 /// of the device, whose lanes follow its last variable.
 constexpr const char *kConvert = "convert";

@@ -49,8 +49,14 @@ Expected<DimRoles> rolesFollowing(const Access &access, unsigned var);
 /// The variable whose lanes operand \p index of a matmul must follow: k, n, n.
 unsigned matmulStickVar(ComputeOp op, unsigned index);
 
-/// Whether the operation names the lanes of its operands by the place of a variable: a matmul, and
-/// the conversions, whose lanes follow the last one.
+/// Whether the operation finds the largest elements, or where they are. Its last three variables
+/// are the lanes, the number of results and what is searched; only the output has the second, only
+/// the input the third.
+bool isTopK(ComputeOp op);
+constexpr unsigned kTopKVars = 3;
+
+/// Whether the operation names the lanes of its operands by the place of a variable: a matmul, a
+/// topk, and the conversions, whose lanes follow the last one.
 bool namesLanes(ComputeOp op);
 /// The variable whose lanes operand \p index of such an operation must follow.
 unsigned namedStickVar(ComputeOp op, unsigned index);

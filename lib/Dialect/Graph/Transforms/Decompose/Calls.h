@@ -75,8 +75,9 @@ struct NamedDecomposition {
 /// Replaces a composite call by what it is made of. Errors: E1003 to E1005 of the rule, E1007 when
 /// there is none; then the call is still there, behind what the rule made so far.
 Status decomposeCall(CallOp call);
-/// Arithmetic and small operations; layers of networks.
+/// Arithmetic and small operations; layers of networks; the largest elements and their places.
 std::vector<NamedDecomposition> mathDecompositions();
 std::vector<NamedDecomposition> networkDecompositions();
+std::vector<NamedDecomposition> selectionDecompositions();
 
 } // namespace spyre::graph

@@ -18,7 +18,8 @@ namespace {
 const std::map<std::string, Decomposition> &decompositions() {
   static const std::map<std::string, Decomposition> table = [] {
     std::map<std::string, Decomposition> all;
-    for (const auto &list : {mathDecompositions(), networkDecompositions()}) {
+    for (const auto &list :
+         {mathDecompositions(), networkDecompositions(), selectionDecompositions()}) {
       for (const NamedDecomposition &entry : list) {
         all.emplace(entry.name, entry.rule);
       }

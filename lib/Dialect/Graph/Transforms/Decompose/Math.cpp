@@ -4,6 +4,7 @@
 #include "Calls.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spyre::graph {
 
@@ -12,6 +13,48 @@ using mlir::Value;
 static Expected<Value> square(CallOp call, Calls &calls) {
   Value x = call.getOperand(0);
   return calls.mul(x, x);
+}
+
+/// x to a whole power, 1 or more, by squares.
+static Value wholePower(Calls &calls, Value x, int64_t exponent) {
+  Value result;
+  for (Value square = x; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) {
+      result = result ? calls.mul(result, square) : square;
+    }
+    square = exponent > 1 ? calls.mul(square, square) : square;
+  }
+  return result;
+}
+
+/// Other exponents in fp32, rounded once: whole ones as products, all others by the logarithm,
+/// which has the bits for results of 16. It is NaN where a number below 0 has no power.
+static Expected<Value> widePower(CallOp call, Calls &calls, double exponent) {
+  constexpr double kMostProducts = 16, kLargest = 65504;
+  Value x = call.getOperand(0);
+  Value wide = calls.convert(x, calls.builder.getF32Type());
+  const double size = std::abs(exponent);
+  const bool isWhole = std::floor(size) == size;
+  if (isWhole && size <= kMostProducts) {
+    Value product = wholePower(calls, wide, int64_t(size));
+    return calls.convert(exponent < 0 ? calls.unary("aten.reciprocal.default", product) : product,
+                         elementOf(x));
+  }
+  if (elementOf(x).isF32() || !(size <= kLargest)) {
+    return error<1005>("aten.pow: exponent {} is not supported on fp32; the device has whole ones "
+                       "up to 16, 0.5 and -0.5",
+                       exponent);
+  }
+  Value base = isWhole ? calls.unary("aten.abs.default", wide) : wide;
+  Value logarithm =
+      calls.scalar("aten.mul.Scalar", calls.unary("aten.log.default", base), exponent);
+  Value result = calls.convert(calls.unary("aten.exp.default", logarithm), elementOf(x));
+  if (isWhole && std::fmod(size, 2) == 1) {
+    Value isNegative = calls.call("aten.lt.Scalar", {x}, shapeOf(x), calls.builder.getI1Type(),
+                                  {{"other", calls.builder.getF64FloatAttr(0)}});
+    result = calls.where(isNegative, calls.unary("aten.neg.default", result), result);
+  }
+  return result;
 }
 
 /// Small whole exponents are products; roots and reciprocals have operations of their own.
@@ -37,9 +80,7 @@ static Expected<Value> power(CallOp call, Calls &calls) {
     Value twice = calls.mul(x, x);
     return exponent == 2 ? twice : calls.mul(twice, exponent == 3 ? x : twice);
   }
-  return error<1005>("aten.pow: exponent {} is not supported; the device has 0, 1, 2, 3, 4, 0.5, "
-                     "-0.5 and -1",
-                     exponent);
+  return widePower(call, calls, exponent);
 }
 
 static Expected<Value> reversedSub(CallOp call, Calls &calls) {

@@ -154,7 +154,8 @@ private:
     const bool isWhole = op.getExtents()[var] % kBlock == 0;
     // Its lanes are what it reduces: rows of padding would be summed.
     const bool sumsRows = op.getCallee().starts_with("exx2");
-    return op.getCallee() != kMatmul && !op.getIndirect() &&
+    // The places of elements are counted in the order of the tensor.
+    return op.getCallee() != kMatmul && !isTopK(op) && !op.getIndirect() &&
            (isWhole || (!isReduced && !sumsRows)) && isSingleResult(op);
   }
 

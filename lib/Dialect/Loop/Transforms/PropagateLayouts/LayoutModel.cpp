@@ -399,6 +399,9 @@ private:
     if (op.getCallee() == kMatmul) {
       return matmulWays(op);
     }
+    if (isTopK(op)) {
+      return topKWays(op);
+    }
     if (namesLanes(op)) {
       return conversionWays(op);
     }
@@ -455,6 +458,23 @@ private:
       }
     }
     return error<1206>("the last variable of '{}' must walk one dimension of its output",
+                       op.getCallee().str());
+  }
+
+  Expected<std::vector<Way>> topKWays(ComputeOp op) {
+    if (op.getExtents().size() < kTopKVars || op.getInputs().size() != 1 ||
+        op.getReductions() != 1) {
+      return error<1206>("'{}' has one input and at least three variables (lanes, results, "
+                         "searched), of which the last is reduced",
+                         op.getCallee().str());
+    }
+    const Access &written = access(op, 1);
+    for (auto d = int64_t(written.dims.size()); d-- > 0;) {
+      if (followsExactly(written, d, namedStickVar(op, 1))) {
+        return std::vector<Way>{{namedStickVar(op, 1), d}};
+      }
+    }
+    return error<1206>("the lanes of '{}' must be one dimension of its output",
                        op.getCallee().str());
   }
 
