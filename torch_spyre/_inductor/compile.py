@@ -385,7 +385,7 @@ class _Importer:
             self._values[node] = self._argument(node.args[0])
         elif self._stores_at_constants(node):
             self._values[node] = self._scatter(node)
-        elif node.target is torch.ops.aten.index_select.default and self._has_runs(node.args[2]):
+        elif self._selects_at_constants(node):
             self._values[node] = self._select(node)
         elif node.target is torch.ops.aten.as_strided.default:
             self._values[node] = self._strided(node)
@@ -437,19 +437,35 @@ class _Importer:
         """index_put at few known places of one dimension."""
         if node.target is not torch.ops.aten.index_put.default:
             return False
-        given = [index for index in node.args[1] if index is not None]
-        return len(given) == 1 and not any(node.args[3:]) and self._has_runs(given[0])
+        given = [(dim, index) for dim, index in enumerate(node.args[1]) if index is not None]
+        if len(given) != 1 or any(node.args[3:]):
+            return False
+        dim, index = given[0]
+        size = int(node.meta["val"].shape[dim])
+        return self._has_runs(node, index, range(-size, size))
 
-    def _has_runs(self, index):
+    def _selects_at_constants(self, node):
+        """index_select of few known places."""
+        if node.target is not torch.ops.aten.index_select.default:
+            return False
+        size, dim = node.args[0].meta["val"].shape, node.args[1]
+        return len(size) > 0 and self._has_runs(node, node.args[2], range(int(size[dim])))
+
+    def _has_runs(self, node, index, allowed):
         """Known positions that are few runs of neighbours."""
         if index not in self._folded:
             return False
         positions = self._folded.value(index)
-        return (
-            positions.dtype in (torch.int64, torch.int32)
-            and positions.dim() == 1
-            and 0 < len(folding.contiguous_runs(positions.tolist())) <= _MAX_RUNS
-        )
+        if positions.dtype not in (torch.int64, torch.int32) or positions.dim() != 1:
+            return False
+        positions = positions.tolist()
+        for position in positions:
+            if position not in allowed:
+                raise IndexError(
+                    f"SPYRE-E6132: index {position} of {node.target} at {_location(node)} is out of "
+                    f"range; give {allowed[0]} to {allowed[-1]}"
+                )
+        return 0 < len(folding.contiguous_runs(positions)) <= _MAX_RUNS
 
     def _extreme(self, node, result):
         """The values of max.dim and min.dim, without the indices."""
