@@ -72,7 +72,7 @@ _COMPILER = [
     Variable("MIN_DEFAULT_GRANULARITY", 4, "smallest bucket", "number", 1, 1 << 20),
     Variable("SPYRE_INDUCTOR_IGNORE_HINTS", False, "ignore hints of work division", "flag"),
     Variable("SPYRE_CORE_ID_K_FAST_EMISSION", True, "k varies fastest over cores", "flag"),
-    Variable("BUNDLE_SYMBOLIC_ARGS", False, "addresses are filled in at launch", "flag"),
+    Variable("BUNDLE_SYMBOLIC_ARGS", True, "addresses are filled in at launch", "flag"),
     Variable("UNROLL_LOOPS", True, "unroll loops of bundles", "flag"),
     Variable("SPYRE_PLANNER", "best", "planner", ("best", "compat", "compat-s1")),
     Variable("SPYRE_CACHE", True, "keep compiled models on disk", "flag"),

@@ -30,6 +30,14 @@ def _dma_to_spyre_dim_order_swapped(weight, target_dtype=None, device=DEVICE_NAM
     return source.to(device, device_layout=layout)
 
 
+def _has_swapped_order(tensor):
+    """Lies on the device as :func:`_dma_to_spyre_dim_order_swapped` puts it."""
+    layout = tensor.device_tensor_layout() if tensor.dim() == 2 else None
+    return layout is not None and layout == _C.SpyreTensorLayout(
+        list(tensor.shape), list(tensor.stride()), tensor.dtype, [1, 0]
+    )
+
+
 def _moved(tensor, dtype, is_weight, device):
     if is_weight and tensor.dim() == 2:
         return _dma_to_spyre_dim_order_swapped(tensor, dtype, device)
@@ -166,9 +174,18 @@ def _keep_identity(parameter, places):
         module._parameters[name] = parameter
 
 
+def _keep_order(places):
+    """A weight of products that got another type on the device lies as it did."""
+    (first, key), *_ = places
+    weight = first._parameters[key]
+    if weight is not None and weight.device.type == DEVICE_NAME and not _has_swapped_order(weight):
+        weight.data = _dma_to_spyre_dim_order_swapped(weight, device=weight.device)
+
+
 def _keep_parameters(original):
     """Between this device and another torch makes a parameter anew in each place that has it;
-    optimisers, ties, attributes and hooks belong to the old one."""
+    optimisers, ties, attributes and hooks belong to the old one. So does its layout when only the
+    type changes."""
     active = threading.local()
 
     @functools.wraps(original)
@@ -178,11 +195,14 @@ def _keep_parameters(original):
         active.inside = True
         try:
             kept = _places(self)
+            swapped = [places for parameter, places in kept if _has_swapped_order(parameter)]
             result = original(self, fn, recurse)
         finally:
             active.inside = False
         for parameter, places in kept:
             _keep_identity(parameter, places)
+        for places in swapped:
+            _keep_order(places)
         return result
 
     return _apply

@@ -254,10 +254,8 @@ private:
     for (const ArgPlan &plan : args) {
       for (size_t d = 0; d < dims.size() && !plan.arg->isIndex(); ++d) {
         const Dim &dim = dims[d];
-        if (dim.size % (dim.slices * plan.unit[d]) != 0) {
-          return fault("{} cores do not get whole sticks of {} elements from {} = {}", dim.slices,
-                       plan.unit[d], dim.symbol, dim.size);
-        }
+        SPYRE_RETURN_IF_ERROR(
+            checkWholeSticks(spec.op, dim.symbol, dim.size, dim.slices, plan.unit[d]));
       }
     }
     return Status::success();

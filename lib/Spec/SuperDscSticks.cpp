@@ -148,4 +148,13 @@ Status checkSticks(const OpSpec &spec) {
   return isNarrowMatmul ? checkNarrowMatmul(spec) : Status::success();
 }
 
+Status checkWholeSticks(const std::string &op, const std::string &symbol, int64_t size,
+                        int64_t slices, int64_t elements) {
+  if (size % (slices * elements) == 0) {
+    return Status::success();
+  }
+  return error<5001>("op '{}': {} cores do not get whole sticks of {} elements from {} = {}", op,
+                     slices, elements, symbol, size);
+}
+
 } // namespace spyre::spec

@@ -33,4 +33,9 @@ double wordLengthBytes(numerics::DataFormat format);
 /// passed verifyOpSpec. Error: E5001.
 Status checkSticks(const OpSpec &spec);
 
+/// That each of \p slices cores gets whole sticks of \p elements from the \p size of \p symbol.
+/// Error: E5001.
+Status checkWholeSticks(const std::string &op, const std::string &symbol, int64_t size,
+                        int64_t slices, int64_t elements);
+
 } // namespace spyre::spec

@@ -9,6 +9,7 @@
 #include "spyre/Spec/Windows.h"
 
 #include "SuperDscNormalize.h"
+#include "SuperDscSticks.h"
 
 #include <algorithm>
 
@@ -107,10 +108,7 @@ private:
       const int64_t lanes = spec.args.front().deviceSize.back();
       if (isChannels) {
         dim.size = roundUp(dim.range, lanes);
-      }
-      if (isChannels && dim.size % (dim.slices * lanes) != 0) {
-        return fault("{} cores do not get whole sticks of {} elements from {} = {}", dim.slices,
-                     lanes, dim.symbol, dim.size);
+        SPYRE_RETURN_IF_ERROR(checkWholeSticks(spec.op, dim.symbol, dim.size, dim.slices, lanes));
       }
       dims.push_back(std::move(dim));
     }

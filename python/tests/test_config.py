@@ -7,6 +7,7 @@ import warnings
 import pytest
 import torch
 import torch_spyre
+from torch_spyre import environment
 from torch_spyre._inductor import config, settings
 
 FIELDS = {  # field: default, environment variable, text there, value then
@@ -84,8 +85,25 @@ def test_every_field_has_its_default_and_its_variable(clean):
         assert not variable or getattr(module, name) == value, name
 
 
+def test_the_printed_table_tells_the_defaults_of_the_fields():
+    for name, (default, variable, text, value) in FIELDS.items():
+        if variable and not isinstance(default, list):
+            assert environment.get(variable, {}) == default, name
+            assert environment.get(variable, {variable: text}) == value, name
+
+
+def test_empty_variables_are_none(clean):
+    for _, variable, _, _ in FIELDS.values():
+        if variable:
+            clean.setenv(variable, "")
+    module = loaded()
+    for name, (default, *_) in FIELDS.items():
+        assert getattr(module, name) == default, name
+
+
 @pytest.mark.parametrize(
-    "variable, text", [("SENCORES", "33"), ("SENCORES", "x"), ("LX_PLANNING", "2")]
+    "variable, text",
+    [("SENCORES", "33"), ("SENCORES", "x"), ("LX_PLANNING", "2"), ("SPYRE_PLANNER", "worst")],
 )
 def test_wrong_variables_are_named(clean, variable, text):
     clean.setenv(variable, text)

@@ -119,7 +119,7 @@ def test_autograd_through_fallbacks(x):
     for t in (a, b):
         (t.lgamma() * t.sigmoid()).sum().backward()
     assert a.grad.device.type == "spyre"
-    assert relative_error(a.grad.cpu().numpy(), b.grad.numpy()) < 1e-5
+    assert relative_error(a.grad.cpu().numpy(), b.grad.numpy()) <= tolerance("chain", torch.float32, 16)
 
 
 @pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
@@ -138,7 +138,7 @@ def test_a_module_trains_for_one_step():
 
     reference = step(copy.deepcopy(module), data)
     for a, b in zip(step(module.to("spyre"), data.to("spyre")), reference):
-        assert relative_error(a.numpy(), b.numpy()) < 1e-5
+        assert relative_error(a.numpy(), b.numpy()) <= tolerance("chain", torch.float32, 32)
 
 
 @pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")

@@ -241,3 +241,42 @@ def test_a_gather_of_too_many_tables_runs_on_the_host():
     with pytest.warns(UserWarning, match="400 gathers"):
         result = torch.compile(lambda x, i: torch.gather(x, 1, i))(x.to("spyre"), i.to("spyre"))
     assert torch.equal(result.cpu(), torch.gather(x, 1, i))
+
+
+# A place that does not exist is an error as on the CPU, never another place.
+@pytest.mark.parametrize("position", [5, 12, -6])
+def test_known_places_that_do_not_exist(position):
+    def store(x):
+        x = x.clone()
+        x[[0, position]] = 7.0
+        return x
+
+    def select(x):
+        return x.index_select(0, torch.tensor([0, position], device=x.device))
+
+    x = whole_numbers(5, 67)
+    for function in (store, select):
+        with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+            function(x)
+        with pytest.raises(Exception, match=f"SPYRE-E6132: index {position} .* out of range"):
+            torch.compile(function, backend="spyre")(x.to("spyre"))
+
+
+def test_known_places_from_the_end(on_device):
+    def function(x):
+        x = x.clone()
+        x[[-1, 0, -5]] = 7.0
+        return x
+
+    x = whole_numbers(5, 67)
+    with on_device():
+        result = torch.compile(function, backend="spyre")(x.to("spyre"))
+    assert torch.equal(result.cpu(), function(x))
+
+
+def test_the_one_place_of_a_number():
+    def function(x):
+        return x.index_select(0, torch.tensor([0], device=x.device)) + 1
+
+    x = torch.tensor(3.0).half()
+    assert torch.equal(torch.compile(function, backend="spyre")(x.to("spyre")).cpu(), function(x))

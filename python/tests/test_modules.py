@@ -75,3 +75,18 @@ def test_a_parameter_that_a_computation_holds():
     model.cpu()
     assert not model.weight.is_spyre and model(torch.ones(1, 3)).shape == (1, 3)
     assert loss.item() == loss.item()
+
+
+def test_weights_of_products_keep_their_layout_when_the_type_changes():
+    wanted = nn.Linear(70, 130).half().to("spyre").weight.device_tensor_layout()
+    model = nn.Linear(70, 130).to("spyre")
+    weight, values = model.weight, torch.arange(70 * 130).reshape(130, 70).remainder(509).float()
+    with torch.no_grad():
+        weight.copy_(values)
+    model.half()
+    assert model.weight is weight and weight.dtype == torch.float16 and weight.requires_grad
+    assert weight.device_tensor_layout() == wanted
+    assert wanted != values.half().to("spyre").device_tensor_layout()
+    assert torch.equal(weight.detach().cpu(), values.half())
+    assert model.bfloat16().weight.device_tensor_layout() == wanted
+    assert model.cpu().weight.device_tensor_layout() is None

@@ -24,6 +24,12 @@ def rounding(dtype_name):
     return sum(2.0 ** -(bits + 1) for bits in TABLE["formats"][dtype_name]["fractionBits"])
 
 
+def host_rounding(dtype_name):
+    """What values lose on their way through the host's fp16; those of 32 bits travel as they are."""
+    bits = TABLE["formats"][dtype_name].get("hostFractionBits")
+    return 0.0 if bits is None else 2.0 ** -(bits + 1)
+
+
 def tolerance(operation, dtype, terms=1):
     """Relative; operations that sum are relative to the sum of magnitudes, as the result may cancel.
 
@@ -31,15 +37,16 @@ def tolerance(operation, dtype, terms=1):
     squared twice).
     """
     entry = TABLE["operations"][operation]
+    name_of_type = str(dtype).replace("torch.", "")
 
     def coefficient(name):
         return entry.get(name, 0) + entry.get(name + "PerTerm", 0) * terms
 
     return (
         entry.get("fixed", 0)
-        + coefficient("roundings") * rounding(str(dtype).replace("torch.", ""))
+        + coefficient("roundings") * rounding(name_of_type)
         + coefficient("ulpsFp32") * FP32_ULP
-        + 2.0 ** -(TABLE["host"]["fractionBits"] + 1)
+        + host_rounding(name_of_type)
     )
 
 

@@ -72,20 +72,22 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
         return aot_autograd(
             fw_compiler=compiler,
             bw_compiler=compiler,
-            inference_compiler=compiler,
+            inference_compiler=functools.partial(compiler, shares_results=True),
             decompositions=active.decompositions(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
 
 
-def _compile_aten(gm, example_inputs, active):
+def _compile_aten(gm, example_inputs, active, shares_results=False):
+    """With ``shares_results``, results that are views of others share their memory, as in torch;
+    where gradients are computed AOTAutograd sees to that."""
     from functorch.compile import make_boxed_func
 
     gm = active.run_post_grad(gm)
     if len(_spyre_devices(gm)) > 1:
         # Every program runs on one card; between cards the operations run one by one.
         return make_boxed_func(gm.forward)
-    return make_boxed_func(make_callable(gm, active))
+    return make_boxed_func(make_callable(gm, active, shares_results))
 
 
 def _spyre_devices(gm):
@@ -94,7 +96,7 @@ def _spyre_devices(gm):
     return {value.device for value in values if isinstance(value, torch.Tensor) and _on_spyre(value)}
 
 
-def make_callable(gm, active=extensions.Extensions()):
+def make_callable(gm, active=extensions.Extensions(), shares_results=False):
     """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
     if mixed.is_mixed(gm):
@@ -107,7 +109,7 @@ def make_callable(gm, active=extensions.Extensions()):
             [value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]
         )
     )
-    return _SpecialisedGraph(gm, active) if symbolic else _StaticGraph(gm, active)
+    return (_SpecialisedGraph if symbolic else _StaticGraph)(gm, active, shares_results)
 
 
 def _refuse_data_dependent(gm):
@@ -130,9 +132,10 @@ def _refuse_data_dependent(gm):
 class _SpecialisedGraph:
     """A graph with symbolic sizes: one static graph per set of sizes, made when it is called."""
 
-    def __init__(self, gm, active):
+    def __init__(self, gm, active, shares_results):
         self._gm = gm
         self._active = active
+        self._shares_results = shares_results
         self._graphs = {}
 
     def __call__(self, *args):
@@ -152,7 +155,8 @@ class _SpecialisedGraph:
         )
         graph = self._graphs.get(key)
         if graph is None:
-            graph = self._graphs[key] = _StaticGraph(self._specialise(args), self._active)
+            graph = _StaticGraph(self._specialise(args), self._active, self._shares_results)
+            self._graphs[key] = graph
         return graph
 
     def _specialise(self, args):
@@ -170,8 +174,8 @@ class _SpecialisedGraph:
 class _StaticGraph:
     """Calls the compiled graph with its tensors and puts back what needs no device."""
 
-    def __init__(self, gm, active=extensions.Extensions()):
-        importer = _Importer(gm, active.lowerings())
+    def __init__(self, gm, active=extensions.Extensions(), shares_results=False):
+        importer = _Importer(gm, active.lowerings(), shares_results)
         importer.run()
         # No reference back to this object: the callables live in C++, unseen by the collector.
         nodes = _HostNodes(importer.nodes)
@@ -205,6 +209,7 @@ class _StaticGraph:
             "empty": lambda e: torch.empty_strided(
                 e.shape, e.stride(), dtype=e.dtype, device=e.device
             ),
+            "view": lambda v: memory.view_of(results[v[0]], *v[1:]),
             "constant": torch.Tensor.clone,
             "value": lambda v: v,
         }
@@ -271,9 +276,10 @@ class _Importer:
     """Walks an ATen graph and hands every node to the C++ graph. ``outputs`` says, for each result,
     whether it comes from the device, is one of the arguments, or is a plain value."""
 
-    def __init__(self, gm, lowerings):
+    def __init__(self, gm, lowerings, shares_results=False):
         self.gm = gm
         self._lowerings = lowerings
+        self._shares_results = shares_results
         self._folded = folding.Constants(gm)
         self._masks = {}
         self.graph = _C.CapturedGraph()
@@ -379,10 +385,12 @@ class _Importer:
             self._values[node] = self._argument(node.args[0])
         elif self._stores_at_constants(node):
             self._values[node] = self._scatter(node)
-        elif node.target is torch.ops.aten.index_select.default and self._has_runs(node.args[2]):
+        elif self._selects_at_constants(node):
             self._values[node] = self._select(node)
         elif node.target is torch.ops.aten.as_strided.default:
             self._values[node] = self._strided(node)
+        elif node.target is torch.ops.aten.as_strided_scatter.default:
+            self._values[node] = self._strided_store(node)
         elif isinstance(result, torch.Tensor):
             self._values[node] = self._call(node, result, -1)
         elif not isinstance(result, (list, tuple)):
@@ -431,19 +439,35 @@ class _Importer:
         """index_put at few known places of one dimension."""
         if node.target is not torch.ops.aten.index_put.default:
             return False
-        given = [index for index in node.args[1] if index is not None]
-        return len(given) == 1 and not any(node.args[3:]) and self._has_runs(given[0])
+        given = [(dim, index) for dim, index in enumerate(node.args[1]) if index is not None]
+        if len(given) != 1 or any(node.args[3:]):
+            return False
+        dim, index = given[0]
+        size = int(node.meta["val"].shape[dim])
+        return self._has_runs(node, index, range(-size, size))
 
-    def _has_runs(self, index):
+    def _selects_at_constants(self, node):
+        """index_select of few known places."""
+        if node.target is not torch.ops.aten.index_select.default:
+            return False
+        size, dim = node.args[0].meta["val"].shape, node.args[1]
+        return len(size) > 0 and self._has_runs(node, node.args[2], range(int(size[dim])))
+
+    def _has_runs(self, node, index, allowed):
         """Known positions that are few runs of neighbours."""
         if index not in self._folded:
             return False
         positions = self._folded.value(index)
-        return (
-            positions.dtype in (torch.int64, torch.int32)
-            and positions.dim() == 1
-            and 0 < len(folding.contiguous_runs(positions.tolist())) <= _MAX_RUNS
-        )
+        if positions.dtype not in (torch.int64, torch.int32) or positions.dim() != 1:
+            return False
+        positions = positions.tolist()
+        for position in positions:
+            if position not in allowed:
+                raise IndexError(
+                    f"SPYRE-E6132: index {position} of {node.target} at {_location(node)} is out of "
+                    f"range; give {allowed[0]} to {allowed[-1]}"
+                )
+        return 0 < len(folding.contiguous_runs(positions)) <= _MAX_RUNS
 
     def _statistic(self, node, result, index):
         """Mean (1) or reciprocal deviation (2) of a layer norm, for its backward pass; in fp32."""
@@ -505,20 +529,36 @@ class _Importer:
         """Strides speak of memory, the compiler of elements in row-major order: of what the memory
         belongs to, with its dimensions in the order they lie there."""
         place = memory.place_of(node)
-        owner, location = place.owner.meta["val"], _location(node)
-        value = self._argument(place.owner)
+        args = (self._memory(place, node), place.size, place.stride, place.offset)
+        return self._made(node.target, args, node.meta["val"], place.size, _location(node))
+
+    def _strided_store(self, node):
+        """New contents for places in memory, then the tensor as it lies in that memory."""
+        place, location, result = memory.place_of(node), _location(node), node.meta["val"]
+        value, owner = self._memory(place, node), place.owner.meta["val"]
+        shape = [owner.shape[d] for d in place.order]
+        args = (value, self._argument(node.args[1]), place.size, place.stride, place.offset)
+        value = self._made(node.target, args, owner, shape, location)
+        tensor = node.args[0].meta["val"]
+        start = int(tensor.storage_offset()) - int(owner.storage_offset())
+        args = (value, [int(s) for s in tensor.shape], [int(s) for s in tensor.stride()], start)
+        target = torch.ops.aten.as_strided.default
+        return self._made(target, args, result, result.shape, location, stride=result.stride())
+
+    def _memory(self, place, node):
+        """What the memory belongs to, in row-major order of the elements as they lie there."""
+        owner, value = place.owner.meta["val"], self._argument(place.owner)
         if place.is_absolute and place.owner in self._arguments:
             self.starts[self._arguments[place.owner]] = owner.storage_offset()
-        if place.order != sorted(place.order):
-            shape = [owner.shape[d] for d in place.order]
-            ends = (value, place.order)
-            value = self._made(torch.ops.aten.permute.default, ends, owner, shape, location)
-        args = (value, place.size, place.stride, place.offset)
-        return self._made(node.target, args, owner, place.size, location)
+        if place.order == sorted(place.order):
+            return value
+        shape = [owner.shape[d] for d in place.order]
+        ends = (value, place.order)
+        return self._made(torch.ops.aten.permute.default, ends, owner, shape, _location(node))
 
-    def _made(self, target, args, like, shape, location, kwargs=None):
-        """A call that is no node of the graph, with a row-major result."""
-        strides = torch.empty(tuple(shape), device="meta").stride()
+    def _made(self, target, args, like, shape, location, kwargs=None, stride=None):
+        """A call that is no node of the graph, with a row-major result unless strides are given."""
+        strides = stride or torch.empty(tuple(shape), device="meta").stride()
         kind = _C.CapturedType(like.dtype, [int(s) for s in shape], list(strides))
         name, overload = _operator_name(target)
         self.nodes.append((target, args, kwargs or {}))
@@ -551,7 +591,9 @@ class _Importer:
         return self.device_outputs[node]
 
     def _add_outputs(self, results):
-        for result in results if isinstance(results, (list, tuple)) else [results]:
+        results = results if isinstance(results, (list, tuple)) else [results]
+        owners = {r for r in results if isinstance(r, torch.fx.Node) and r.op == "call_function"}
+        for result in results:
             if not isinstance(result, torch.fx.Node):
                 self.outputs.append(("value", result))
             elif result in self._arguments:
@@ -562,6 +604,12 @@ class _Importer:
                 self.outputs.append(("constant", self._folded.value(result)))
             elif not isinstance(self._values.get(result), _C.GraphValue):
                 self.outputs.append(("value", self._argument(result)))
+            elif self._shares_results and memory.is_view_of_any(result, owners):
+                owner = memory.owner_of(result)
+                view, whole = result.meta["val"], owner.meta["val"]
+                start = int(view.storage_offset()) - int(whole.storage_offset())
+                place = (whole.stride(), tuple(view.shape), view.stride(), start)
+                self.outputs.append(("view", (self._device_output(owner), *place)))
             else:
                 kind = "result" if _on_spyre(result.meta["val"]) else "cpu_result"
                 self.outputs.append((kind, self._device_output(result)))

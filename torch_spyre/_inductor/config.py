@@ -6,6 +6,7 @@ import sys
 from torch.utils._config_module import install_config_module
 
 from torch_spyre.environment import flag as _flag
+from torch_spyre.environment import get as _get
 from torch_spyre.environment import number as _number
 
 
@@ -31,6 +32,6 @@ cache_dir: str = os.environ.get("SPYRE_CACHE_DIR", "")  # empty: below the user'
 cache_limit_mb: int = _number("SPYRE_CACHE_LIMIT_MB", 1024, 1, 1 << 20)
 pass_plugins: list = [p for p in os.environ.get("SPYRE_PASS_PLUGINS", "").split(os.pathsep) if p]
 pass_pipelines: dict = {}  # point to passes: {"post": "my-pass"}; see passes.py
-planner: str = os.environ.get("SPYRE_PLANNER", "best")
+planner: str = _get("SPYRE_PLANNER")
 
 install_config_module(sys.modules[__name__])

@@ -29,9 +29,9 @@ class Place:
 
 
 def place_of(node):
-    """Of the result of a call of ``as_strided``."""
-    given = dict(zip(("self", "size", "stride", "storage_offset"), node.args))
-    given.update(node.kwargs)
+    """Of what a call of ``as_strided`` or ``as_strided_scatter`` names."""
+    names = (argument.name for argument in node.target._schema.arguments)
+    given = {**dict(zip(names, node.args)), **node.kwargs}
     viewed = given["self"].meta["val"]
     offset = given.get("storage_offset")
     is_absolute = offset is not None
@@ -41,7 +41,7 @@ def place_of(node):
     size, stride = [int(s) for s in given["size"]], [int(s) for s in given["stride"]]
     start = int(offset) - int(tensor.storage_offset())
     last = start + sum((n - 1) * step for n, step in zip(size, stride))
-    order = _order_of(tensor)
+    order = order_of(tensor)
     if order is None or start < 0 or last >= tensor.numel():
         _refuse(f"of sizes {size} and strides {stride} from element {offset}", tensor)
     return Place(owner, order, size, stride, start, is_absolute)
@@ -84,6 +84,24 @@ def owner_of(node):
     return node
 
 
+def is_view_of_any(node, owners):
+    """A view, in the same type, of what one of ``owners`` computed in memory of its own."""
+    owner = owner_of(node)
+    if owner is node or owner not in owners:
+        return False
+    tensor, view = owner.meta["val"], node.meta["val"]
+    is_alike = tensor.dtype == view.dtype and tensor.device == view.device
+    return is_alike and order_of(tensor) is not None
+
+
+def view_of(tensor, whole_stride, size, stride, offset):
+    """The part of a result; strides are told for memory in which it lies with ``whole_stride``."""
+    if tensor.stride() != whole_stride:
+        kind = {"dtype": tensor.dtype, "device": tensor.device}
+        tensor = torch.empty_strided(tensor.shape, whole_stride, **kind).copy_(tensor)
+    return tensor.as_strided(size, stride, tensor.storage_offset() + offset)
+
+
 def _is_view(node):
     target = node.target
     if not isinstance(target, torch._ops.OpOverload) or target in _MAY_COPY:
@@ -98,7 +116,7 @@ def _is_view(node):
     )
 
 
-def _order_of(tensor):
+def order_of(tensor):
     """Dimensions from the slowest to the fastest; None when elements share a place or leave gaps."""
     sizes, strides = [int(s) for s in tensor.shape], [int(s) for s in tensor.stride()]
     order = sorted(range(len(sizes)), key=lambda d: (-strides[d], d))
@@ -111,4 +129,7 @@ def _order_of(tensor):
     return order
 
 
-__all__ = ["Place", "check_starts", "like", "owner_of", "place_of"]
+__all__ = [
+    *("Place", "check_starts", "is_view_of_any", "like", "order_of", "owner_of", "place_of"),
+    "view_of",
+]

@@ -4,6 +4,7 @@
 // that a rule with the wrong function or the wrong order of operands fails.
 //===--------------------------------------------------------------------------------------------===//
 #include "Machine.h"
+#include "Support/Tolerance.h"
 
 #include <cmath>
 #include <functional>
@@ -100,6 +101,7 @@ void expectNoRule(const OpSpec &spec, evaluator::Memory memory, const std::strin
 } // namespace
 
 TEST(Elementwise, RulesFollowTheDefinitions) {
+  const double relative = spyre::testing::tolerance("pointwise", "float32");
   const float kValues[] = {-3.25f, -1.0f, -0.5f, 0.0f, 0.25f, 1.0f, 1.75f, 7.5f};
   for (const Row &row : kRows) {
     Machine m = oneStick(row.op, row.inputs);
@@ -117,7 +119,7 @@ TEST(Elementwise, RulesFollowTheDefinitions) {
       }
       const double expected = row.expected(inputs), got = m.result(e);
       if (std::isfinite(expected)) {
-        EXPECT_NEAR(got, expected, 2e-7 * std::fabs(expected)) << row.op << " of " << inputs[0];
+        EXPECT_NEAR(got, expected, relative * std::fabs(expected)) << row.op << " of " << inputs[0];
       } else {
         EXPECT_EQ(std::isnan(got), std::isnan(expected)) << row.op << " of " << inputs[0];
         EXPECT_FALSE(std::isfinite(got)) << row.op << " of " << inputs[0];

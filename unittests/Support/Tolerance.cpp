@@ -41,13 +41,15 @@ static double evaluate(const Json &table, const std::string &operation, const st
   auto coefficient = [&](const std::string &name) {
     return rule.value(name, 0.0) + rule.value(name + "PerTerm", 0.0) * double(terms);
   };
+  const Json &format = entry(table, "formats", dtype);
   double rounding = 0;
-  for (const Json &bits : entry(table, "formats", dtype).at("fractionBits")) {
+  for (const Json &bits : format.at("fractionBits")) {
     rounding += halfUnit(bits.get<int>());
   }
+  const double host =
+      format.contains("hostFractionBits") ? halfUnit(format["hostFractionBits"].get<int>()) : 0;
   return rule.value("fixed", 0.0) + coefficient("roundings") * rounding +
-         coefficient("ulpsFp32") * std::ldexp(1.0, -23) +
-         halfUnit(table.at("host").at("fractionBits").get<int>());
+         coefficient("ulpsFp32") * std::ldexp(1.0, -23) + host;
 }
 
 double toleranceFrom(const std::string &json, const std::string &operation,
