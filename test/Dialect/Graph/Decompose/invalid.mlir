@@ -46,3 +46,11 @@ func.func @main(%arg0: tensor<4x3xf16>) -> tensor<4x3xf16> {
   %0 = graph.call "aten.layer_norm.default"(%arg0) {normalized_shape = array<i64: 4>} : (tensor<4x3xf16>) -> tensor<4x3xf16>
   return %0 : tensor<4x3xf16>
 }
+
+// -----
+
+func.func @main(%arg0: tensor<4x3xf16>) -> tensor<4x3xf16> {
+  // expected-error @+1 {{SPYRE-E1005: aten.gelu.default: approximate is neither 'none' nor 'tanh'}}
+  %0 = graph.call "aten.gelu.default"(%arg0) {approximate = "erf"} : (tensor<4x3xf16>) -> tensor<4x3xf16>
+  return %0 : tensor<4x3xf16>
+}

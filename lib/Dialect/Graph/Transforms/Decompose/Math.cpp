@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace spyre::graph {
 
@@ -13,6 +14,23 @@ using mlir::Value;
 static Expected<Value> square(CallOp call, Calls &calls) {
   Value x = call.getOperand(0);
   return calls.mul(x, x);
+}
+
+/// The device has the exact form. The other one, x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x +
+/// 0.044715 x^3), is x sigmoid(2 u), which cancels nothing where tanh is near -1.
+static Expected<Value> gelu(CallOp call, Calls &calls) {
+  Value x = call.getOperand(0);
+  mlir::Attribute given = call->getDiscardableAttr("approximate");
+  auto form = llvm::dyn_cast_or_null<mlir::StringAttr>(given);
+  if (!given || (form && form.getValue() == "none")) {
+    return calls.unary("spyre.device.gelufwd", x);
+  }
+  if (!form || form.getValue() != "tanh") {
+    return error<1005>("{}: approximate is neither 'none' nor 'tanh'", call.getCallee().str());
+  }
+  const double slope = 2 * std::sqrt(2 / std::numbers::pi), cubic = 0.044715 * slope;
+  Value factor = calls.scalar("aten.add.Scalar", calls.times(calls.mul(x, x), cubic), slope);
+  return calls.mul(x, calls.unary("aten.sigmoid.default", calls.mul(x, factor)));
 }
 
 /// x to a whole power, 1 or more, by squares.
@@ -211,7 +229,8 @@ static Expected<Value> copyOf(CallOp call, Calls &calls) {
 std::vector<NamedDecomposition> mathDecompositions() {
   return {{"aten.addmm.default", addProduct}, {"aten.baddbmm.default", addProduct},
           {"aten.ceil.default", ceiling},     {"aten.constant_pad_nd.default", pad},
-          {"aten.copy.default", copyOf},      {"aten.logical_not.default", logicalNot},
+          {"aten.copy.default", copyOf},      {"aten.gelu.default", gelu},
+          {"spyre.gelu.default", gelu},       {"aten.logical_not.default", logicalNot},
           {"aten.matmul.default", matmul},    {"aten.pow.Tensor_Scalar", power},
           {"aten.rsub.Scalar", reversedSub},  {"aten.rsub.Tensor", reversedSub},
           {"aten.sign.default", sign},        {"aten.square.default", square},
