@@ -214,9 +214,9 @@ def configure(variables=os.environ):
     for name, level in _torch_logs(variables.get("TORCH_LOGS") or ""):
         _set(name, level, "TORCH_LOGS")
         found = True
-    if not found:
-        return
     path = variables.get("SPYRE_LOG_FILE")
+    if not found and not path:
+        return
     if path:
         set_log_file(path)
     _tell_cpp()

@@ -46,8 +46,11 @@ def timed(stage, function, name="graph"):
 def _write():
     path = environment.get("TORCH_SPYRE_TIMING_OUT")
     if path:
-        with open(path, "w") as file:
-            json.dump(_rows, file, indent=1)
-        return
+        try:
+            with open(path, "w") as file:
+                json.dump(_rows, file, indent=1)
+            return
+        except OSError as error:
+            print(f"SPYRE-E6508: TORCH_SPYRE_TIMING_OUT: {error}; the times follow", file=sys.stderr)
     for row in _rows:
         print(f"spyre timing {row['stage']} {row['name']} {row['seconds']:.6f} s", file=sys.stderr)

@@ -260,12 +260,27 @@ def test_misspelt_variables_get_the_nearest_name(python):
         ({"TORCH_SPYRE_DOWNCAST_WARN": "perhaps"}, "SPYRE-E6508"),
         ({"TORCH_SPYRE_DEBUG": "perhaps"}, "SPYRE-E6508"),
         ({"TORCH_SPYRE_DEBUG": "1", "SPYRE_LOG_FILE": "/nowhere/log"}, "/nowhere/log"),
+        ({"SPYRE_LOG_FILE": "/nowhere/log"}, "/nowhere/log"),
         ({"SPYRE_INDUCTOR_LOG": "1", "SPYRE_INDUCTOR_LOG_LEVEL": "loud"}, "SPYRE-E6508"),
     ],
 )
 def test_torch_can_be_imported_whatever_the_variables_say(python, env, text):
     done = python("import torch; print(torch.ones(2).sum().item())", env=env, check=False)
     assert (done.returncode, done.stdout) == (0, "2.0\n") and text in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("flag, logs", [("perhaps", False), ("off", False), ("True", True)])
+def test_a_flag_that_is_none_turns_nothing_on(python, flag, logs):
+    program = "import torch; torch.ones(2, device='spyre').cpu()"
+    done = python(program, env={"TORCH_SPYRE_DEBUG": flag}, check=False)
+    assert done.returncode == 0 and ("spyre debug" in done.stderr) == logs, done.stderr
+
+
+def test_times_that_cannot_be_written_are_printed(python):
+    program = "import torch; torch.compile(lambda a: a + a)(torch.ones(2, device='spyre'))"
+    env = {"TORCH_SPYRE_TIMING": "1", "TORCH_SPYRE_TIMING_OUT": "/nowhere/times"}
+    stderr = python(program, env=env, check=False).stderr
+    assert "SPYRE-E6508" in stderr and "spyre timing" in stderr, stderr
 
 
 def test_variables_of_the_existing_plug_in_are_accepted(python):

@@ -10,7 +10,9 @@
 #include "Guard.h"
 #include "Programs.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -182,8 +184,12 @@ runtime::DeviceCounters summedCounters() {
 std::string backEndCommand() { return environment("SPYRE_BACKEND_CMD", ""); }
 
 void configureLog() {
-  std::string level = environment("TORCH_SPYRE_DEBUG", "0");
-  setLogLevel(level == "0" ? LogLevel::Off : LogLevel::Debug);
+  std::string flag = environment("TORCH_SPYRE_DEBUG", "0");
+  std::transform(flag.begin(), flag.end(), flag.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  // Words of torch_spyre.environment, which tells of any other.
+  const bool isOn = flag == "1" || flag == "true" || flag == "on" || flag == "yes";
+  setLogLevel(isOn ? LogLevel::Debug : LogLevel::Off);
 }
 
 const arch::DeviceDesc &deviceDesc() {
