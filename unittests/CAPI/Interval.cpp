@@ -156,8 +156,11 @@ const std::map<std::string, PointwiseRule> &rules() {
       {"mish", {[](In in, Numbers) { return smooth(in[0], mish); }, "pointwise"}},
       {"softplus",
        {[](In in, Numbers p) {
-          return rising(in[0],
-                        [&](double x) { return p[0] * x > p[1] ? x : softplus(p[0] * x) / p[0]; });
+          // It falls by a little where it becomes a line.
+          const Interval curve = rising(in[0], [&](double x) { return softplus(p[0] * x) / p[0]; });
+          const Interval isLine =
+              greater(product(in[0], Interval::exactly(p[0])), Interval::exactly(p[1]));
+          return chosen({isLine, in[0], curve});
         },
         "pointwise"}},
   };

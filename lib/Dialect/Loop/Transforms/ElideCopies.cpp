@@ -150,7 +150,7 @@ struct Nest {
     return true;
   }
 
-  /// A dimension can be walked in steps that divide it.
+  /// A dimension can be walked in steps that divide it, and where it is entered.
   bool stepsDivide(unsigned var, int64_t inner) const {
     for (size_t i = 0; i < maps.size(); ++i) {
       for (unsigned d = 0; d < maps[i].getNumResults(); ++d) {
@@ -159,7 +159,9 @@ struct Nest {
           return false;
         }
         for (const LinearIndex::Term &term : index->terms) {
-          if (term.var == var && sizeOf(bufferOf(operands[i]), d) % (term.coefficient * inner)) {
+          const int64_t step = term.coefficient * inner;
+          if (term.var == var &&
+              (sizeOf(bufferOf(operands[i]), d) % step != 0 || index->offset % step != 0)) {
             return false;
           }
         }
@@ -475,6 +477,16 @@ private:
                         [&](const LinearIndex::Term &term) { return extents[term.var] > 1; });
   }
 
+  /// Sticks along a dimension of \p size elements hold nothing else than this part of it.
+  static bool hasWholeSticks(const LinearIndex &index, llvm::ArrayRef<int64_t> extents,
+                             int64_t size) {
+    int64_t end = index.offset + 1;
+    for (const LinearIndex::Term &term : index.terms) {
+      end += term.coefficient * (extents[term.var] - 1);
+    }
+    return index.offset % kStickLanes == 0 && (end % kStickLanes == 0 || end == size);
+  }
+
   /// True if sticks along some dimension of the target suit both: the part \p nest would write as
   /// its operand \p index, and the part \p other writes. Who names his lanes has no choice.
   static bool agreeOnSticks(const Nest &nest, unsigned index, ComputeOp other) {
@@ -488,10 +500,15 @@ private:
       if (!own.ok()) {
         return false;
       }
+      // Other dimensions than the last may be cut where sticks begin.
+      const int64_t size = sizeOf(part.buffer, d);
+      const bool areWhole =
+          (!mine && !theirs) || (hasWholeSticks(*own, nest.extents, size) &&
+                                 hasWholeSticks(part.dims[d], other.getExtents(), size));
       const bool suitsMe = mine ? walks(*own, *mine) : walksAny(*own, nest.extents);
       const bool suitsThem =
           theirs ? walks(part.dims[d], *theirs) : walksAny(part.dims[d], other.getExtents());
-      if (suitsMe && suitsThem) {
+      if (suitsMe && suitsThem && areWhole) {
         return true;
       }
     }

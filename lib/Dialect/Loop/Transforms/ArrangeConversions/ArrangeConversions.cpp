@@ -100,6 +100,15 @@ private:
     return buffer.getKind() != "input" && writers.lookup(buffer) == 1;
   }
 
+  static bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
+  /// Two values per stick, which no copy of elements moves.
+  static bool holdsPairs(BufferOp buffer) {
+    return llvm::any_of(buffer->getUsers(), [&](mlir::Operation *user) {
+      auto op = llvm::dyn_cast<ComputeOp>(user);
+      return op && op.getOutput() == buffer.getResult() && makesPairs(op);
+    });
+  }
+
   /// Variables along which some operand is arranged, the one with the most elements first.
   std::vector<unsigned> candidates(ComputeOp op) {
     std::map<unsigned, int64_t> elements;
@@ -140,6 +149,9 @@ private:
       if (!dim || !typeOf(buffer).getElementType().isF32()) {
         return -1;
       }
+      if (!writes && holdsPairs(buffer)) {
+        return -1;
+      }
       if (writes) {
         cost += ElementOrders::isReadOutside(buffer) ? typeOf(buffer).getNumElements() : 0;
       } else if (!orders.hasPositions(buffer, *dim)) {
@@ -152,11 +164,11 @@ private:
   bool canBeArranged(ComputeOp op, unsigned var) {
     const bool isReduced = var >= op.getExtents().size() - size_t(op.getReductions());
     const bool isWhole = op.getExtents()[var] % kBlock == 0;
-    // Its lanes are what it reduces: rows of padding would be summed.
-    const bool sumsRows = op.getCallee().starts_with("exx2");
+    // Its lanes are what it reduces; the pairs it makes stay in order.
+    const bool fits = makesPairs(op) ? isReduced && isWhole : isWhole || !isReduced;
     // The places of elements are counted in the order of the tensor.
-    return op.getCallee() != kMatmul && !isTopK(op) && !op.getIndirect() &&
-           (isWhole || (!isReduced && !sumsRows)) && isSingleResult(op);
+    return op.getCallee() != kMatmul && !isTopK(op) && !op.getIndirect() && fits &&
+           isSingleResult(op);
   }
 
   void arrange(ComputeOp op) {
