@@ -153,8 +153,9 @@ Status checkWholeSticks(const std::string &op, const std::string &symbol, int64_
   if (size % (slices * elements) == 0) {
     return Status::success();
   }
-  return error<5001>("op '{}': {} cores do not get whole sticks of {} elements from {} = {}", op,
-                     slices, elements, symbol, size);
+  return error<5001>("op '{}': {} cores do not get whole sticks of {} elements from {} = {}; use "
+                     "fewer cores",
+                     op, slices, elements, symbol, size);
 }
 
 } // namespace spyre::spec

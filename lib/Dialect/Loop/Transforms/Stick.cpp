@@ -92,6 +92,15 @@ static bool isConversion(ComputeOp op) {
   return op.getCallee() == kWiden || op.getCallee() == kNarrow;
 }
 
+bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
+
+bool holdsPairs(BufferOp buffer) {
+  return llvm::any_of(buffer->getUsers(), [&](mlir::Operation *user) {
+    auto op = llvm::dyn_cast<ComputeOp>(user);
+    return op && op.getOutput() == buffer.getResult() && makesPairs(op);
+  });
+}
+
 bool isTopK(ComputeOp op) { return op.getCallee() == kTopKValue || op.getCallee() == kTopKIndex; }
 
 bool namesLanes(ComputeOp op) {

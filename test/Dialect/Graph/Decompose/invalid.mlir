@@ -54,3 +54,27 @@ func.func @main(%arg0: tensor<4x3xf16>) -> tensor<4x3xf16> {
   %0 = graph.call "aten.gelu.default"(%arg0) {approximate = "erf"} : (tensor<4x3xf16>) -> tensor<4x3xf16>
   return %0 : tensor<4x3xf16>
 }
+
+// -----
+
+func.func @main(%arg0: tensor<4x4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{SPYRE-E1005: aten.max.dim: dim must be an integer}}
+  %0 = graph.call "aten.max.dim"(%arg0) {dim = array<i64: 0>} : (tensor<4x4xf16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
+
+// -----
+
+func.func @main(%arg0: tensor<4x4xf16>) -> tensor<4x2xf16> {
+  // expected-error @+1 {{SPYRE-E1005: aten.topk.default: largest must be true or false}}
+  %0 = graph.call "aten.topk.default"(%arg0) {dim = 1 : i64, k = 2 : i64, largest = 0 : i64} : (tensor<4x4xf16>) -> tensor<4x2xf16>
+  return %0 : tensor<4x2xf16>
+}
+
+// -----
+
+func.func @main(%arg0: tensor<2x4x8xf16>) -> tensor<4x2xf16> {
+  // expected-error @+1 {{SPYRE-E1004: aten.max.dim: result shape [4, 2] for [2, 4, 1]}}
+  %0 = graph.call "aten.max.dim"(%arg0) {dim = 2 : i64} : (tensor<2x4x8xf16>) -> tensor<4x2xf16>
+  return %0 : tensor<4x2xf16>
+}

@@ -26,7 +26,7 @@ static Expected<Value> gelu(CallOp call, Calls &calls) {
     return calls.unary("spyre.device.gelufwd", x);
   }
   if (!form || form.getValue() != "tanh") {
-    return error<1005>("{}: approximate is neither 'none' nor 'tanh'", call.getCallee().str());
+    return error<1005>("{}: approximate is neither 'none' nor 'tanh'; give one of them", call.getCallee().str());
   }
   const double slope = 2 * std::sqrt(2 / std::numbers::pi), cubic = 0.044715 * slope;
   Value factor = calls.scalar("aten.add.Scalar", calls.times(calls.mul(x, x), cubic), slope);

@@ -25,7 +25,25 @@ struct Searched {
 
 } // namespace
 
+/// An attribute of another type is no attribute that is missing.
+static Status checkTypes(CallOp call) {
+  for (const char *name : {"dim", "k", "result"}) {
+    mlir::Attribute given = call->getDiscardableAttr(name);
+    if (given && !llvm::isa<mlir::IntegerAttr>(given)) {
+      return error<1005>("{}: {} must be an integer", call.getCallee().str(), name);
+    }
+  }
+  for (const char *name : {"largest", "sorted", "keepdim"}) {
+    mlir::Attribute given = call->getDiscardableAttr(name);
+    if (given && !llvm::isa<mlir::BoolAttr>(given)) {
+      return error<1005>("{}: {} must be true or false", call.getCallee().str(), name);
+    }
+  }
+  return Status::success();
+}
+
 static Expected<Searched> searchedBy(CallOp call, Calls &calls, int64_t otherwise) {
+  SPYRE_RETURN_IF_ERROR(checkTypes(call));
   Searched searched{call.getOperand(0)};
   if (rankOf(searched.x) == 0) {
     searched.x = calls.reshape(searched.x, {1});
@@ -69,17 +87,18 @@ static Value valuesOf(Calls &calls, const Searched &searched, bool largest, int6
   return searched.isTruth ? calls.convert(values, calls.builder.getI1Type()) : values;
 }
 
-/// The dimension that was searched is kept, dropped, or never was.
-static Expected<Value> inShapeOf(CallOp call, Calls &calls, Value value) {
-  const std::vector<int64_t> wanted = shapeOf(call.getResult());
-  auto count = [](const std::vector<int64_t> &shape) {
-    int64_t elements = 1;
-    for (int64_t size : shape) {
-      elements *= size; // at most 2^38
-    }
-    return elements;
-  };
-  if (count(shapeOf(value)) != count(wanted)) {
+static int64_t elementsOf(Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType()).getNumElements();
+}
+
+/// The dimension that was searched, \p dim, is kept or dropped; one element has any shape.
+static Expected<Value> inShapeOf(CallOp call, Calls &calls, Value value, int64_t dim) {
+  const std::vector<int64_t> wanted = shapeOf(call.getResult()), kept = shapeOf(value);
+  std::vector<int64_t> dropped = kept;
+  dropped.erase(dropped.begin() + dim);
+  const bool isOne = elementsOf(value) == 1 && elementsOf(call.getResult()) == 1;
+  const bool isDropped = kept[size_t(dim)] == 1 && wanted == dropped;
+  if (!isOne && !isDropped && wanted != kept) {
     return error<1004>("{}: result shape [{}] for [{}]", call.getCallee().str(),
                        fmt::join(wanted, ", "), fmt::join(shapeOf(value), ", "));
   }
@@ -100,7 +119,8 @@ static Expected<Value> select(CallOp call, Calls &calls, bool largest, int64_t k
   }
   return inShapeOf(call, calls,
                    result == 0 ? valuesOf(calls, searched, largest, k)
-                               : placesOf(calls, searched, largest, k));
+                               : placesOf(calls, searched, largest, k),
+                   searched.dim);
 }
 
 static Expected<Value> topElements(CallOp call, Calls &calls) {
@@ -111,13 +131,9 @@ static Expected<Value> topElements(CallOp call, Calls &calls) {
 static Expected<Value> placeOfExtreme(CallOp call, Calls &calls, bool largest) {
   SPYRE_ASSIGN_OR_RETURN(Searched searched, searchedBy(call, calls, 0));
   if (!call->hasAttr("dim")) {
-    int64_t elements = 1;
-    for (int64_t size : shapeOf(searched.x)) {
-      elements *= size;
-    }
-    searched.x = calls.reshape(searched.x, {elements});
+    searched.x = calls.reshape(searched.x, {elementsOf(searched.x)});
   }
-  return inShapeOf(call, calls, placesOf(calls, searched, largest, 1));
+  return inShapeOf(call, calls, placesOf(calls, searched, largest, 1), searched.dim);
 }
 
 std::vector<NamedDecomposition> selectionDecompositions() {

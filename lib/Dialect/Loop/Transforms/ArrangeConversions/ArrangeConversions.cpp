@@ -100,15 +100,6 @@ private:
     return buffer.getKind() != "input" && writers.lookup(buffer) == 1;
   }
 
-  static bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
-  /// Two values per stick, which no copy of elements moves.
-  static bool holdsPairs(BufferOp buffer) {
-    return llvm::any_of(buffer->getUsers(), [&](mlir::Operation *user) {
-      auto op = llvm::dyn_cast<ComputeOp>(user);
-      return op && op.getOutput() == buffer.getResult() && makesPairs(op);
-    });
-  }
-
   /// Variables along which some operand is arranged, the one with the most elements first.
   std::vector<unsigned> candidates(ComputeOp op) {
     std::map<unsigned, int64_t> elements;
@@ -146,10 +137,8 @@ private:
         continue;
       }
       std::optional<unsigned> dim = blockDim(access, *var, op.getExtents());
-      if (!dim || !typeOf(buffer).getElementType().isF32()) {
-        return -1;
-      }
-      if (!writes && holdsPairs(buffer)) {
+      const bool isBound = !writes && holdsPairs(buffer);
+      if (!dim || isBound || !typeOf(buffer).getElementType().isF32()) {
         return -1;
       }
       if (writes) {

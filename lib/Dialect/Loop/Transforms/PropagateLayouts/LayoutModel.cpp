@@ -96,19 +96,6 @@ bool fits(ComputeOp op, unsigned index, int64_t stickDim, Lanes lanes) {
 
 namespace {
 
-/// Results with two values per stick, and the inputs that take them.
-bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
-
-bool holdsPairs(BufferOp buffer) {
-  for (mlir::Operation *user : buffer.getResult().getUsers()) {
-    auto op = llvm::dyn_cast<ComputeOp>(user);
-    if (op && makesPairs(op) && op.getOutput() == buffer.getResult()) {
-      return true;
-    }
-  }
-  return false;
-}
-
 bool isWrittenByHost(BufferOp buffer) {
   for (mlir::Operation *user : buffer.getResult().getUsers()) {
     auto op = llvm::dyn_cast<HostOp>(user);
