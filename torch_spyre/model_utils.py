@@ -147,12 +147,13 @@ def patch_module_to_for_spyre():
 
 
 def _places(model):
-    """Parameters with where they are, if the model is on the device."""
+    """Parameters with where they are, if the model is on the device. Those that wait for their
+    first input have nothing to keep."""
     places = {}
     on_device = False
     for module in model.modules():
         for name, parameter in module._parameters.items():
-            if parameter is not None:
+            if parameter is not None and not is_lazy(parameter):
                 on_device |= parameter.device.type == DEVICE_NAME
                 places.setdefault(parameter, []).append((module, name))
     return list(places.items()) if on_device else []

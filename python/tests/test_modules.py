@@ -69,12 +69,20 @@ def test_lazy_modules():
     assert model[0].weight.dtype == torch.float16
 
 
+def test_modules_that_wait_for_an_input_change_type_and_device():
+    model = nn.Sequential(nn.LazyLinear(4), nn.Linear(4, 2)).to("spyre").half()
+    assert {p.dtype for p in model.parameters()} == {torch.float16}
+    assert model(torch.ones(2, 3, device="spyre", dtype=torch.float16)).shape == (2, 2)
+    assert not any(p.is_spyre for p in nn.Sequential(nn.LazyLinear(4)).to("spyre").cpu().parameters())
+
+
 def test_a_parameter_that_a_computation_holds():
     model = nn.Linear(3, 3).to("spyre")
     loss = model(torch.ones(1, 3, device="spyre")).sum()
+    before = loss.item()
     model.cpu()
     assert not model.weight.is_spyre and model(torch.ones(1, 3)).shape == (1, 3)
-    assert loss.item() == loss.item()
+    assert loss.item() == before
 
 
 def test_weights_of_products_keep_their_layout_when_the_type_changes():

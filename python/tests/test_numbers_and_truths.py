@@ -147,3 +147,12 @@ def test_attention_with_any_scale(scale, on_device):
     expected = F.scaled_dot_product_attention(*[t.float() for t in x], scale=scale)
     error = relative_error(results[0].float().numpy(), expected.numpy())
     assert error <= tolerance("acceptance", torch.float16), error
+
+
+def test_quotients_by_infinity(on_device):
+    x = torch.tensor([1.0, -1.0, 0.0, 7.5, -7.5, math.inf, math.nan])
+    for bound in (math.inf, -math.inf):
+        with on_device():
+            results, expected = both(lambda a, b: (a // b, a // bound), x, torch.full_like(x, bound))
+        for result, reference in zip(results, expected, strict=True):
+            assert torch.equal(result.nan_to_num(nan=99.0), reference.nan_to_num(nan=99.0)), result

@@ -104,3 +104,11 @@ def test_powers_of_fp32_stay_on_the_cpu():
         result = base.to("spyre") ** exponent.to("spyre")
     assert torch.equal(result.cpu(), base**exponent)
     assert torch.spyre.counters()["fallback_ops"] == 1
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_one_to_no_number_is_one(how, on_device):
+    exponent = torch.tensor([math.nan, 2.0, math.inf]).half()
+    with on_device():
+        result = run(lambda e: torch.pow(1.0, e), [exponent], how)
+    assert torch.equal(result, torch.pow(1.0, exponent))

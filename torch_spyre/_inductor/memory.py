@@ -51,7 +51,7 @@ def check_starts(starts, args):
     """Arguments whose memory is named by place begin where they began when they were captured."""
     for argument, start in starts.items():
         if args[argument].storage_offset() != start:
-            _refuse(f"was captured with an argument from element {start}", args[argument])
+            _refuse(f"captured on an argument that began at element {start}", args[argument])
 
 
 def _refuse(what, tensor):

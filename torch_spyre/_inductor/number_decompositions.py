@@ -46,9 +46,17 @@ def floor_divide(x, y):
     result = result + torch.floor((a - result * b) / b)
     if isinstance(b, torch.Tensor):  # by nothing: an infinity, or no number
         result = torch.where(b == 0, quotient, result)
+        result = torch.where(b.abs() == math.inf, _by_infinity(a, b, quotient), result)
     elif b == 0:
         result = quotient
+    elif math.isinf(b):
+        result = _by_infinity(a, b, quotient)
     return result.to(torch.result_type(x, y))
+
+
+def _by_infinity(a, b, quotient):
+    """Quotients below zero are rounded to -1, others to 0; where there is none, there is none."""
+    return quotient * 0 + torch.where(a * b < 0, -1.0, 0.0)
 
 
 def divide(x, y, *, rounding_mode=None):

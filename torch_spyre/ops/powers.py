@@ -38,6 +38,6 @@ def scalar(base, exponent):
     if kind not in HALVES or isinstance(base, complex):
         return NotImplemented
     wide = exponent.float()
-    if 0 < base < math.inf:
+    if 0 < base < math.inf and base != 1:  # 1 to no number is 1
         return torch.exp(wide * math.log(base)).to(kind)
     return _power(torch.full_like(wide, base), wide).to(kind)
