@@ -118,18 +118,17 @@ void addFiles(const std::string &list) {
     const std::filesystem::path file = list.substr(from, end - from);
     from = end + 1;
     auto text = readFile(file);
-    if (!text.ok()) {
-      continue;
-    }
-    auto problem = placement::parseCsv(*text, capacityInName(file));
-    if (problem.ok()) {
-      benchmark::RegisterBenchmark(("file/" + file.stem().stem().string()).c_str(),
-                                   [problem = *problem](benchmark::State &state) {
-                                     solve(state, problem, placement::Variant::Fit);
-                                   })
-          ->Iterations(1)
-          ->Unit(benchmark::kMillisecond);
-    }
+    auto problem = text.ok() ? placement::parseCsv(*text, capacityInName(file)) : text.status();
+    benchmark::RegisterBenchmark(("file/" + file.stem().stem().string()).c_str(),
+                                 [problem](benchmark::State &state) {
+                                   if (!problem.ok()) {
+                                     state.SkipWithError(problem.status().message().c_str());
+                                     return;
+                                   }
+                                   solve(state, *problem, placement::Variant::Fit);
+                                 })
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
   }
 }
 

@@ -28,6 +28,9 @@ class OpSpecLexer {
 public:
   /// Positions start at \p line and \p column.
   explicit OpSpecLexer(std::string_view text, int line = 1, int column = 1);
+  /// Words may point into its memory.
+  OpSpecLexer(const OpSpecLexer &) = delete;
+  OpSpecLexer &operator=(const OpSpecLexer &) = delete;
 
   /// The next word. At the end of the text, and from the first fault on, its kind is End.
   Token next();

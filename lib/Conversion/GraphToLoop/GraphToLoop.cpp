@@ -22,14 +22,8 @@ namespace {
 
 using graph::CallOp;
 using graph::OpKind;
+using graph::shapeOf;
 using views::View;
-
-/// Beyond every number of the device's formats.
-constexpr double kLargest = 3.4028234663852886e38;
-
-std::vector<int64_t> shapeOf(mlir::Value value) {
-  return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
-}
 
 /// Strides that give each element its own place, or row-major ones: an expanded result is returned
 /// dense.
@@ -173,7 +167,7 @@ private:
     for (const graph::OpConstant &constant : row.constants) {
       const double value = graph::numberAttribute(call, constant.attribute, constant.otherwise);
       // Constants are finite in every format; what is beyond all numbers is beyond the largest.
-      constants.emplace_back(constant.name, std::clamp(value, -kLargest, kLargest));
+      constants.emplace_back(constant.name, std::clamp(value, -graph::kLargest, graph::kLargest));
     }
     return constants;
   }

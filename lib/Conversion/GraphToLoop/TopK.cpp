@@ -5,6 +5,8 @@
 // stick of 16-bit elements, so the buffer of places is padded along the lanes to whole sticks of
 // elements, and what is read of it is a slice.
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/Transforms/Stick.h"
+
 #include "LoopBuilder.h"
 
 #include <algorithm>
@@ -71,7 +73,7 @@ View LoopBuilder::addTopK(const std::string &callee, View operand, int64_t dim, 
     operand = reshape(operand, {views::extentOf(operand.dims[0]), 1});
   }
   std::vector<int64_t> shape = operand.shape();
-  const int64_t inputLanes = elementType(operand.buffer).isF32() ? 32 : 64;
+  const int64_t inputLanes = loop::elemsPerStick(buffers[size_t(operand.buffer)]);
   const int64_t lanes = chooseLanes(shape, dim, inputLanes);
   if (!isPlain(operand.dims[size_t(dim)]) || !isPlain(operand.dims[size_t(lanes)]) ||
       std::any_of(operand.dims.begin(), operand.dims.end(), repeats)) {

@@ -193,11 +193,7 @@ private:
       SPYRE_RETURN_IF_ERROR(nameCopy(op, result, units));
     }
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
-      std::optional<unsigned> stickVar;
-      const size_t least = op.getCallee() == loop::kMatmul || loop::isTopK(op) ? 3 : 1;
-      if (loop::namesLanes(op) && vars.size() >= least) {
-        stickVar = loop::namedStickVar(op, i);
-      }
+      const std::optional<unsigned> stickVar = loop::findNamedStickVar(op, i);
       const bool isIndex = loop::isIndexInput(op, i);
       const std::optional<unsigned> chooser = loop::indexInputOf(op, i);
       SPYRE_ASSIGN_OR_RETURN(spec::TensorArg arg,

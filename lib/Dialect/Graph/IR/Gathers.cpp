@@ -8,10 +8,6 @@
 
 namespace spyre::graph {
 
-static std::vector<int64_t> shapeOf(mlir::Value value) {
-  return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
-}
-
 static bool isNamed(CallOp call, const char *name) { return call.getCallee() == name; }
 
 std::vector<int64_t> indexedDims(CallOp call) {

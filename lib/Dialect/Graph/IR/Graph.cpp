@@ -16,6 +16,10 @@ void GraphDialect::initialize() {
       >();
 }
 
+std::vector<int64_t> shapeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape().vec();
+}
+
 static bool isStatic(mlir::Type type) {
   return llvm::cast<mlir::RankedTensorType>(type).hasStaticShape();
 }

@@ -548,23 +548,19 @@ Status checkScatter(CallOp call, const OpRow &row) {
                             slice.step);
 }
 
-std::vector<int64_t> sizesOf(mlir::Value value) {
-  return dialect::toVector(typeOf(value).getShape());
-}
-
 /// What would take more copies of slices than is sensible.
 Status checkCopies(CallOp call) {
   const std::string name = call.getCallee().str();
   int64_t copies = 0;
   if (name == "aten.flip.default") {
-    const std::vector<int64_t> shape = sizesOf(call.getOperand(0));
+    const std::vector<int64_t> shape = shapeOf(call.getOperand(0));
     for (int64_t dim : listAttribute(call, "dims")) {
       copies += flipCopies(shape[size_t(dim < 0 ? dim + int64_t(shape.size()) : dim)]);
     }
   } else if (name == "aten.as_strided.default") {
     copies = stridedCopies(listAttribute(call, "size"), listAttribute(call, "stride"));
   } else if (name == "aten.unfold.default") {
-    const std::vector<int64_t> shape = sizesOf(call.getResult());
+    const std::vector<int64_t> shape = shapeOf(call.getResult());
     const auto rank = int64_t(shape.size()) - 1;
     const int64_t count = shape[size_t(dimAttribute(call, "dimension", 0, rank))];
     const bool overlaps = intAttribute(call, "step", 1) < shape.back();

@@ -8,7 +8,6 @@
 namespace spyre::graph {
 
 /// Beyond every number of the device's formats: an open end of a range.
-static constexpr double kLargest = 3.4028234663852886e38;
 
 const std::vector<OpRow> &opTable() {
   static const std::vector<OpRow> table = {

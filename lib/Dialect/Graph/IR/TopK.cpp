@@ -5,10 +5,6 @@
 
 namespace spyre::graph {
 
-static std::vector<int64_t> shapeOf(mlir::Value value) {
-  return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
-}
-
 Status checkTopK(CallOp call, const OpRow &row) {
   for (const char *name : {"k", "dim"}) {
     mlir::Attribute attribute = call->getDiscardableAttr(name);

@@ -50,10 +50,8 @@ static void padNamedLanes(ComputeOp op, std::vector<int64_t> &extents) {
 /// Where lanes are named, a tensor of one element is read with them as its stick, whatever its
 /// layout: padding them must not count as rows.
 static Expected<DimRoles> rolesIn(ComputeOp op, unsigned operand, const Access &access) {
-  const size_t least = op.getCallee() == kMatmul || isTopK(op) ? 3 : 1;
-  return namesLanes(op) && op.getExtents().size() >= least
-             ? rolesFollowing(access, namedStickVar(op, operand))
-             : dimRolesOf(access.buffer);
+  const std::optional<unsigned> named = findNamedStickVar(op, operand);
+  return named ? rolesFollowing(access, *named) : dimRolesOf(access.buffer);
 }
 
 static Expected<Reach> reachOf(ComputeOp op, unsigned operand) {

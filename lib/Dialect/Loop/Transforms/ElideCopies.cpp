@@ -373,6 +373,11 @@ private:
   Access target;
 };
 
+/// Sticks along a dimension of \p size elements hold nothing else than [first, end) of it.
+static bool isWholeSticks(int64_t first, int64_t end, int64_t size) {
+  return first % kStickLanes == 0 && (end % kStickLanes == 0 || end == size);
+}
+
 /// First and last index of each dimension that an access touches.
 struct Box {
   std::vector<std::pair<int64_t, int64_t>> dims;
@@ -400,8 +405,7 @@ struct Box {
       return true;
     }
     const auto [first, last] = dims.back();
-    const int64_t size = sizeOf(buffer, dims.size() - 1);
-    return first % kStickLanes == 0 && ((last + 1) % kStickLanes == 0 || last + 1 == size);
+    return isWholeSticks(first, last + 1, sizeOf(buffer, dims.size() - 1));
   }
 };
 
@@ -484,7 +488,7 @@ private:
     for (const LinearIndex::Term &term : index.terms) {
       end += term.coefficient * (extents[term.var] - 1);
     }
-    return index.offset % kStickLanes == 0 && (end % kStickLanes == 0 || end == size);
+    return isWholeSticks(index.offset, end, size);
   }
 
   /// True if sticks along some dimension of the target suit both: the part \p nest would write as

@@ -114,6 +114,14 @@ unsigned namedStickVar(ComputeOp op, unsigned index) {
   return isConversion(op) ? op.getExtents().size() - 1 : matmulStickVar(op, index);
 }
 
+std::optional<unsigned> findNamedStickVar(ComputeOp op, unsigned index) {
+  const size_t least = op.getCallee() == kMatmul || isTopK(op) ? 3 : 1;
+  if (!namesLanes(op) || op.getExtents().size() < least) {
+    return std::nullopt;
+  }
+  return namedStickVar(op, index);
+}
+
 std::set<unsigned> varsOf(const Access &access) {
   std::set<unsigned> vars;
   for (const LinearIndex &index : access.dims) {

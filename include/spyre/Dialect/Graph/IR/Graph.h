@@ -13,6 +13,9 @@
 namespace spyre::graph {
 /// Gates an operation passes on its way to the device; Transforms/Gates.h names them.
 constexpr uint64_t kGateCount = 5;
+
+/// Of a tensor.
+std::vector<int64_t> shapeOf(mlir::Value value);
 } // namespace spyre::graph
 
 #define GET_OP_CLASSES

@@ -9,6 +9,7 @@
 
 #include "spyre/Base/Status.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,9 @@ struct OpRow {
   /// Attribute with a number that takes the last tensor position, or null.
   const char *scalar = nullptr;
 };
+
+/// Stands for infinity in constants: beyond every number of the device's formats.
+constexpr double kLargest = std::numeric_limits<float>::max();
 
 /// Sorted by name.
 const std::vector<OpRow> &opTable();

@@ -64,6 +64,8 @@ constexpr unsigned kTopKVars = 3;
 bool namesLanes(ComputeOp op);
 /// The variable whose lanes operand \p index of such an operation must follow.
 unsigned namedStickVar(ComputeOp op, unsigned index);
+/// The same for any operation: nothing if it names none, or has too few variables to name one.
+std::optional<unsigned> findNamedStickVar(ComputeOp op, unsigned index);
 
 /// Variables an access depends on.
 std::set<unsigned> varsOf(const Access &access);

@@ -7,10 +7,6 @@
 
 namespace spyre::graph {
 
-std::vector<int64_t> shapeOf(mlir::Value value) {
-  return dialect::toVector(llvm::cast<mlir::RankedTensorType>(value.getType()).getShape());
-}
-
 mlir::Type elementOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType();
 }

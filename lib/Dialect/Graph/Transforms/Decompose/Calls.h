@@ -60,7 +60,6 @@ private:
   mlir::Location location;
 };
 
-std::vector<int64_t> shapeOf(mlir::Value value);
 mlir::Type elementOf(mlir::Value value);
 inline int64_t rankOf(mlir::Value value) { return int64_t(shapeOf(value).size()); }
 /// Shape of two operands that broadcast; nothing when they do not.

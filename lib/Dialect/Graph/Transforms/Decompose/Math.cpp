@@ -26,7 +26,8 @@ static Expected<Value> gelu(CallOp call, Calls &calls) {
     return calls.unary("spyre.device.gelufwd", x);
   }
   if (!form || form.getValue() != "tanh") {
-    return error<1005>("{}: approximate is neither 'none' nor 'tanh'; give one of them", call.getCallee().str());
+    return error<1005>("{}: approximate is neither 'none' nor 'tanh'; give one of them",
+                       call.getCallee().str());
   }
   const double slope = 2 * std::sqrt(2 / std::numbers::pi), cubic = 0.044715 * slope;
   Value factor = calls.scalar("aten.add.Scalar", calls.times(calls.mul(x, x), cubic), slope);
@@ -59,9 +60,10 @@ static Expected<Value> widePower(CallOp call, Calls &calls, double exponent) {
                          elementOf(x));
   }
   if (elementOf(x).isF32() || !(size <= kLargest)) {
-    return error<1005>("aten.pow: exponent {} is not supported on fp32; the device has whole ones "
-                       "up to 16, 0.5 and -0.5",
-                       exponent);
+    return error<1005>("aten.pow: exponent {} is not supported on {}; the device has whole ones up "
+                       "to {}, 0.5 and -0.5, and on 16 bits all up to {}",
+                       exponent, elementOf(x).isF32() ? "fp32" : "16 bits", kMostProducts,
+                       kLargest);
   }
   Value base = isWhole ? calls.unary("aten.abs.default", wide) : wide;
   Value logarithm =
