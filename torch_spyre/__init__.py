@@ -44,7 +44,7 @@ def _autoload():
     try:
         logging.configure()
     except (OSError, ValueError) as error:  # torch must stay usable
-        warnings.warn(f"the logs of torch_spyre are as by default: {error}", stacklevel=2)
+        warnings.warn(f"settings of the logs of torch_spyre are left out: {error}", stacklevel=2)
     _C._set_fallback_hook(fallbacks.warn_fallback)
     _C._set_settings_hook(_eager_settings)
     if environment.get_at_import("TORCH_SPYRE_FFDC"):

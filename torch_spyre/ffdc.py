@@ -1,5 +1,6 @@
-"""First failure data capture: with TORCH_SPYRE_FFDC=1 each failure of a compilation or launch leaves one
-JSON report. Writing it never hides the failure itself."""
+"""First failure data capture: with TORCH_SPYRE_FFDC=1 failures of compilations and launches leave JSON
+reports, one for each chain of exceptions. What C++ told of with the same words lately gets no second
+one, and the newest reports are kept, not all. Writing one never hides the failure itself."""
 
 import collections
 import contextlib

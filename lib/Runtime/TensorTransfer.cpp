@@ -119,16 +119,27 @@ Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layou
 
 namespace {
 
-/// Calls move(offset on the device, offset in the row of sticks, bytes) for runs of sticks.
+/// Calls move(offset on the device, offset in the row of sticks, bytes, padding) for runs of
+/// sticks.
 template <typename Move>
-Status forEachRun(const std::vector<int64_t> &sticks, const Move &move) {
+Status moveSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
+                  const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
+                  const std::vector<int64_t> &sticks, const Move &move) {
+  SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
+  Device &device = buffer->device();
+  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
+                         PaddingMasks::make(device, layout, size, matchStride));
+  MovedBytes moved(device);
   for (size_t first = 0; first < sticks.size();) {
     size_t next = first + 1;
     while (next < sticks.size() && sticks[next] == sticks[next - 1] + 1) {
       ++next;
     }
-    SPYRE_RETURN_IF_ERROR(move(sticks[first] * kStickBytes, int64_t(first) * kStickBytes,
-                               int64_t(next - first) * kStickBytes));
+    const int64_t offset = sticks[first] * kStickBytes;
+    const int64_t bytes = int64_t(next - first) * kStickBytes;
+    moved.add(bytes);
+    SPYRE_RETURN_IF_ERROR(
+        move(uint64_t(offset), first * size_t(kStickBytes), uint64_t(bytes), padding.at(offset)));
     first = next;
   }
   return Status::success();
@@ -139,16 +150,10 @@ Status forEachRun(const std::vector<int64_t> &sticks, const Move &move) {
 Status downloadSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
                       const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
                       const std::vector<int64_t> &sticks, uint8_t *data) {
-  SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
-  Device &device = buffer->device();
-  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
-                         PaddingMasks::make(device, layout, size, matchStride));
-  MovedBytes moved(device);
-  return forEachRun(sticks, [&](int64_t from, int64_t to, int64_t bytes) {
-    moved.add(bytes);
-    return device.copySticksToHost(buffer, uint64_t(from), data + to, uint64_t(bytes),
-                                   padding.at(from));
-  });
+  auto read = [&](uint64_t from, size_t to, uint64_t bytes, const uint64_t *padding) {
+    return buffer->device().copySticksToHost(buffer, from, data + to, bytes, padding);
+  };
+  return moveSticks(buffer, layout, size, matchStride, sticks, read);
 }
 
 Status changeSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
@@ -158,15 +163,10 @@ Status changeSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
   std::vector<uint8_t> data(sticks.size() * size_t(kStickBytes));
   SPYRE_RETURN_IF_ERROR(downloadSticks(buffer, layout, size, matchStride, sticks, data.data()));
   change(data.data());
-  Device &device = buffer->device();
-  SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
-                         PaddingMasks::make(device, layout, size, matchStride));
-  MovedBytes moved(device);
-  return forEachRun(sticks, [&](int64_t to, int64_t from, int64_t bytes) {
-    moved.add(bytes);
-    return device.copySticksToDevice(buffer, uint64_t(to), data.data() + from, uint64_t(bytes),
-                                     padding.at(to));
-  });
+  auto write = [&](uint64_t to, size_t from, uint64_t bytes, const uint64_t *padding) {
+    return buffer->device().copySticksToDevice(buffer, to, data.data() + from, bytes, padding);
+  };
+  return moveSticks(buffer, layout, size, matchStride, sticks, write);
 }
 
 Status fillTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,

@@ -1,13 +1,11 @@
 """Convolutions and their gradients on the device, eager and compiled, against the CPU in fp32.
 
-Inputs are exact in the device's fp16, so only the roundings of the device count: one of the product,
-one of the bias.
+Inputs are quarters, and results so small that they are exact in every format: they are equal.
 """
 
 import pytest
 import torch
 import torch.nn.functional as F
-from tolerances import tolerance
 
 from torch_spyre.ops.fallbacks import FallbackWarning
 
@@ -20,6 +18,8 @@ CASES = {
     "patches": ((1, 3, 8, 12), (16, 3, 4, 4), {"stride": 4}, True),
     "one place": ((2, 16, 4, 4), (8, 16, 1, 1), {}, True),
     "signal": ((2, 4, 20), (6, 4, 3), {"padding": 1}, True),
+    "volume": ((1, 2, 4, 5, 6), (3, 2, 2, 3, 2), {"padding": 1}, True),
+    "large patches": ((1, 1, 18, 9), (4, 1, 9, 9), {"stride": 9}, False),
 }
 
 
@@ -30,7 +30,7 @@ def exact(*shape, seed):
 
 
 def function_for(shape, arguments):
-    convolve = {3: F.conv1d, 4: F.conv2d}[len(shape)]
+    convolve = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(shape)]
     return lambda x, weight, bias=None: convolve(x, weight, bias, **arguments)
 
 
@@ -46,31 +46,32 @@ def gradients(function, inputs):
     return [result.detach(), *(leaf.grad for leaf in leaves)]
 
 
-def assert_close(got, wanted, terms):
-    """Relative to the sum of magnitudes, which is below the number of terms."""
-    assert got.shape == wanted.shape
-    error = (got.cpu().float() - wanted).abs().max().item()
-    assert error <= tolerance("matmul", torch.float16, terms) * max(terms, 1), error
+def check(name, on_device, dtype=torch.float16, wrap=lambda function: function):
+    """The result and all gradients are those of the CPU in fp32."""
+    shape, weight, arguments, has_bias = CASES[name]
+    function, inputs = function_for(shape, arguments), inputs_for(shape, weight, has_bias)
+    with on_device():
+        results = gradients(wrap(function), [t.to(dtype).to("spyre") for t in inputs])
+    expected = gradients(function, [t.float() for t in inputs])
+    for number, (got, wanted) in enumerate(zip(results, expected, strict=True)):
+        assert got.dtype == dtype
+        assert torch.equal(wanted.to(dtype).float(), wanted), "the test wants exact results"
+        assert torch.equal(got.cpu().float(), wanted), number
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_eager_with_gradients(name, on_device):
-    shape, weight, arguments, has_bias = CASES[name]
-    function, inputs = function_for(shape, arguments), inputs_for(shape, weight, has_bias)
-    with on_device():
-        results = gradients(function, [t.to("spyre") for t in inputs])
-    for got, wanted in zip(results, gradients(function, [t.float() for t in inputs])):
-        assert_close(got, wanted, terms=max(t.numel() for t in inputs[:2]))
+    check(name, on_device)
+
+
+@pytest.mark.parametrize("name", ["padded", "patches"])
+def test_bf16_with_gradients(name, on_device):
+    check(name, on_device, torch.bfloat16)
 
 
 @pytest.mark.parametrize("name", ["padded", "patches"])
 def test_compiled_with_gradients(name, on_device):
-    shape, weight, arguments, has_bias = CASES[name]
-    function, inputs = function_for(shape, arguments), inputs_for(shape, weight, has_bias)
-    with on_device():
-        results = gradients(torch.compile(function, backend="spyre"), [t.to("spyre") for t in inputs])
-    for got, wanted in zip(results, gradients(function, [t.float() for t in inputs])):
-        assert_close(got, wanted, terms=max(t.numel() for t in inputs[:2]))
+    check(name, on_device, wrap=lambda function: torch.compile(function, backend="spyre"))
 
 
 def test_a_convolution_is_one_program(on_device):
@@ -89,4 +90,14 @@ def test_what_the_device_does_not_do_runs_on_the_cpu():
     with pytest.warns(FallbackWarning, match="aten.convolution.default"):
         got = F.conv_transpose2d(x.to("spyre"), weight.to("spyre"))
     assert torch.equal(got.cpu().float(), wanted)
+    assert torch.spyre.counters()["fallback_ops"] == 1
+
+
+def test_large_kernels_run_on_the_cpu():
+    """81 places that overlap are more copies than the device makes."""
+    x, weight = exact(1, 1, 12, 12, seed=1), exact(2, 1, 9, 9, seed=2)
+    torch.spyre.reset_counters()
+    with pytest.warns(FallbackWarning, match="aten.convolution.default"):
+        got = F.conv2d(x.to("spyre"), weight.to("spyre"))
+    assert torch.equal(got.cpu().float(), F.conv2d(x.float(), weight.float()))
     assert torch.spyre.counters()["fallback_ops"] == 1

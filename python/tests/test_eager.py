@@ -532,7 +532,7 @@ def test_programs_of_copies_are_limited():
     try:
         for i in range(12):
             y[i].copy_(x[i + 1])
-        assert extension._copy_programs() <= 4
+        assert extension._copy_programs() == 4  # of 12
         assert torch.equal(y[:12].cpu(), x[1:13].cpu())
     finally:
         extension._limit_copy_programs(4096)

@@ -83,3 +83,35 @@ def test_memory_the_graph_is_not_given():
     with pytest.raises(Exception, match="SPYRE-E3080") as raised:
         torch.compile(lambda x: x.as_strided((3, 2), (2, 1), 0) + 1)(part)
     assert isinstance(getattr(raised.value, "inner_exception", raised.value), Unsupported)
+
+
+def test_a_later_call_whose_argument_begins_elsewhere(on_device):
+    """Dynamo does not guard where in its memory an argument begins, so the call is refused."""
+    x = whole(5, 7).to("spyre")
+    compiled = torch.compile(lambda x: x.as_strided((3, 2), (2, 1), 0) + 1)
+    with on_device():
+        result = compiled(x[:3])
+    assert torch.equal(result.cpu(), whole(5, 7).as_strided((3, 2), (2, 1), 0) + 1)
+    with pytest.raises(Unsupported, match="SPYRE-E3080.*began at element 0"):
+        compiled(x[2:])
+    with on_device():
+        again = compiled(x[:3])
+    assert torch.equal(again.cpu(), result.cpu())
+
+
+def test_results_beside_cpu_ones_that_are_views_of_others_share_their_memory(on_device):
+    def function(x, y):
+        z = x * 2
+        return z.t()[1:], z, y + 1
+
+    def written(x, y, run):
+        results = run(x, y)
+        results[1][0, 3] = -5
+        results[0][0, 2] = -6
+        return results
+
+    x, y = whole(3, 4), whole(4, seed=1)
+    with on_device():
+        results = written(x.to("spyre"), y, torch.compile(function, fullgraph=True))
+    for got, wanted in zip(results, written(x, y, function), strict=True):
+        assert got.stride() == wanted.stride() and torch.equal(got.cpu(), wanted)

@@ -87,7 +87,7 @@ def test_logarithm_near_one(on_device):
     with on_device():
         results, expected = both(lambda x: (torch.log1p(x),), x)
     error = (results[0] - expected[0]).abs() / expected[0].abs().clamp_min(1e-30)
-    assert error.max() <= 2 * tolerance("pointwise", torch.float32), error
+    assert error.max() <= tolerance("pointwise", torch.float32), error
 
 
 def test_powers_and_logarithms(on_device):
@@ -100,7 +100,7 @@ def test_powers_and_logarithms(on_device):
         halves, reference = both(function, x.half())
     for result, exact in zip(results, expected, strict=True):
         error = (result - exact).abs() / exact.abs().clamp_min(1e-30)
-        assert error.max() <= 4 * tolerance("exp", torch.float32), (result, exact)
+        assert error.max() <= tolerance("exp", torch.float32), (result, exact)
     close(halves, reference, "exp")
 
 

@@ -214,31 +214,36 @@ def test_an_event_that_was_never_recorded_and_a_wait_for_oneself():
 
 
 def test_blocking_calls_release_the_interpreter():
-    """A thread of Python runs on while another waits for the device."""
-    x = torch.randn(1024, 1024, dtype=HALF, device="spyre")
-    ticks = []
+    """A thread of Python runs on while another waits for the device.
+
+    It ticks about a thousand times a second. Were the interpreter held, it would get a few turns
+    just before and after each wait, and none for tenths of seconds between.
+    """
+    x = torch.ones(1024, 1024, dtype=HALF, device="spyre")
+    ticks = 0
     done = threading.Event()
 
     def tick():
+        nonlocal ticks
         while not done.is_set():
-            ticks.append(1)
+            ticks += 1
             time.sleep(0.0005)
-
-    def ticks_during_a_wait():
-        y = x @ x
-        for _ in range(6):
-            y = y @ x * 0.01
-        before = len(ticks)
-        torch.spyre.synchronize()
-        return len(ticks) - before
 
     thread = threading.Thread(target=tick)
     thread.start()
-    # On a busy host the device may be done before the wait begins: then once more.
-    released = any(ticks_during_a_wait() > 0 for _ in range(10))
-    done.set()
-    thread.join()
-    assert released
+    during, seconds = 0, 0.0
+    try:
+        for _ in range(3):
+            y = x @ x
+            for _ in range(6):
+                y = y @ x * 0.01
+            before, start = ticks, time.perf_counter()
+            torch.spyre.synchronize()
+            during, seconds = during + ticks - before, seconds + time.perf_counter() - start
+    finally:
+        done.set()
+        thread.join()
+    assert during >= 5 and during >= 100 * seconds, (during, seconds)
 
 
 def test_an_interrupt_ends_a_program_that_waits():

@@ -1,4 +1,8 @@
-"""Copies of tensors with new contents in a part, eager and compiled; results that share memory."""
+"""Copies of tensors with new contents in a part, eager and compiled; results that share memory.
+
+In eager mode all of it runs on the device. In a graph, diagonals and places named by strides are one
+node on the CPU; the counters say so.
+"""
 
 import pytest
 import torch
@@ -25,39 +29,66 @@ SCATTERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
-@pytest.mark.parametrize("how", ["eager", "compiled"])
+ON_DEVICE_IN_A_GRAPH = ("a column of a part", "rows of a transposed one")
+
+
+def assert_nodes_on_the_cpu(nodes):
+    """The device ran the graph, and the CPU so many of its nodes."""
+    counters = torch.spyre.counters()
+    assert counters["programs_launched"] > 0, counters
+    assert counters["graph_fallback_nodes"] == nodes, counters
+    assert counters["fallback_ops"] == 0, torch.spyre.fallback_counts()
+
+
 @pytest.mark.parametrize("name", SCATTERS)
-def test_new_contents_in_a_part(name, how):
-    function = SCATTERS[name]
-    x = whole(5, 7)
+def test_new_contents_in_a_part(name, on_device):
+    function, x = SCATTERS[name], whole(5, 7)
     device = x.to("spyre")
-    run = torch.compile(function, backend="spyre") if how == "compiled" else function
-    assert torch.equal(run(device).cpu(), function(x))
+    with on_device():
+        result = function(device).cpu()
+    assert torch.equal(result, function(x))
     assert torch.equal(device.cpu(), x)
 
 
 @pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
-def test_places_that_are_written_in_place():
+@pytest.mark.parametrize("name", SCATTERS)
+def test_new_contents_in_a_part_of_a_graph(name):
+    function, x = SCATTERS[name], whole(5, 7)
+    device = x.to("spyre")
+    torch.spyre.reset_counters()
+    result = torch.compile(function, backend="spyre")(device).cpu()
+    assert_nodes_on_the_cpu(0 if name in ON_DEVICE_IN_A_GRAPH else 1)
+    assert torch.equal(result, function(x))
+    assert torch.equal(device.cpu(), x)
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_places_that_are_written_in_place(on_device):
     def function(x):
         y = x.t() * 2
         y.as_strided((3, 2), (5, 2), 4).add_(1)
         return y + 0
 
     x = whole(5, 7)
-    compiled = torch.compile(function, backend="spyre")
-    assert torch.equal(compiled(x.to("spyre")).cpu(), function(x))
-    assert torch.equal(function(x.to("spyre")).cpu(), function(x))
+    torch.spyre.reset_counters()
+    result = torch.compile(function, backend="spyre")(x.to("spyre")).cpu()
+    assert_nodes_on_the_cpu(1)
+    assert torch.equal(result, function(x))
+    with on_device():
+        result = function(x.to("spyre")).cpu()
+    assert torch.equal(result, function(x))
 
 
-def test_gradients_of_scatters():
+def test_gradients_of_scatters(on_device):
     def gradients(x):
         x = x.clone().requires_grad_()
         part = x.detach()[:, 0].clone().requires_grad_()
         (torch.diagonal_scatter(x, part) * 3).sum().backward()
         return x.grad.cpu(), part.grad.cpu()
 
-    for got, wanted in zip(gradients(whole(5, 7).to("spyre")), gradients(whole(5, 7))):
+    with on_device():
+        results = gradients(whole(5, 7).to("spyre"))
+    for got, wanted in zip(results, gradients(whole(5, 7)), strict=True):
         assert torch.equal(got, wanted)
 
 

@@ -457,7 +457,7 @@ def test_names_of_the_extension_that_older_software_uses():
     x = torch.empty(3, 70, device="spyre")
     extension.fill_tensor(x, 2.5)
     assert (x.cpu() == 2.5).all()
-    with pytest.raises(RuntimeError, match="fill_tensor wants a tensor on spyre"):
+    with pytest.raises(RuntimeError, match="SPYRE-E6505.*fill_tensor wants a tensor on spyre"):
         extension.fill_tensor(torch.ones(3), 1.0)
     stream = extension.get_stream_from_pool(0, -1)
     assert isinstance(stream, extension._SpyreStreamBase) and stream.priority == -1

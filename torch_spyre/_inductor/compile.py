@@ -100,7 +100,9 @@ def make_callable(gm, active=extensions.Extensions(), shares_results=False):
     """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
     if mixed.is_mixed(gm):
-        return mixed.StagedGraph(gm, functools.partial(make_callable, active=active))
+        # A view is in the stage of what it was taken of, so stages share what the graph would.
+        part = functools.partial(make_callable, active=active, shares_results=shares_results)
+        return mixed.StagedGraph(gm, part)
     symbolic = any(
         isinstance(size, torch.SymInt)
         for node in gm.graph.nodes

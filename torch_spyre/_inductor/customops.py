@@ -54,18 +54,6 @@ def _unfold(x, kernel_size, dilation=1, padding=0, stride=1):
     return torch.nn.functional.unfold(x, kernel_size, dilation, padding, stride)
 
 
-def _convolution_backward(grad, x, weight, *shape):
-    *sizes, output_mask = shape
-    sizes = ([grad.shape[1]], *sizes)
-    return torch.ops.aten.convolution_backward.default(grad, x, weight, *sizes, output_mask)
-
-
-def _convolution_gradients(grad, x, weight, *shape):
-    *sizes, output_mask = shape
-    sizes = ([grad.shape[1]], *sizes)
-    return convolution.convolution_backward(grad, x, weight, *sizes, output_mask)
-
-
 _LARGEST_FP8 = 448.0
 
 
@@ -165,7 +153,7 @@ _define(
 _define(
     f"convolution_backward(Tensor grad, Tensor x, Tensor weight, {_SHAPE}, bool[3] output_mask) "
     "-> (Tensor, Tensor, Tensor)",
-    _convolution_backward,
+    convolution.told_bias_sizes(torch.ops.aten.convolution_backward.default),
 )
 _define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
 _define("quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _quantize)
@@ -205,5 +193,7 @@ def decompositions():
         ops.dequantize_fp8_with_scale.default: _dequantize,
         ops.layernormnorm.default: _layernormnorm,
         ops.convolution.default: convolution.convolution,
-        ops.convolution_backward.default: _convolution_gradients,
+        ops.convolution_backward.default: convolution.told_bias_sizes(
+            convolution.convolution_backward
+        ),
     }

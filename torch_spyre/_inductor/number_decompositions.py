@@ -17,10 +17,10 @@ _ALL_WHOLE = float(2**23)
 def _is_float(*values):
     """Every tensor is of a type the device computes with."""
     tensors = [v for v in values if isinstance(v, torch.Tensor)]
-    return bool(tensors) and all(t.dtype in _WIDE for t in tensors)
+    return bool(tensors) and all(t.dtype in _FLOATS for t in tensors)
 
 
-_WIDE = {torch.float16, torch.bfloat16, torch.float32}
+_FLOATS = {torch.float16, torch.bfloat16, torch.float32}
 
 
 def _scaled(operation):
@@ -170,7 +170,7 @@ def _truths(x):
     """Whether elements are not 0, as numbers; None for types the device does not compute with."""
     if x.dtype == torch.bool:
         return x.to(torch.float16)
-    return (x != 0).to(torch.float16) if x.dtype in _WIDE else None
+    return (x != 0).to(torch.float16) if x.dtype in _FLOATS else None
 
 
 def _reduced(reduce):
@@ -188,7 +188,7 @@ def _reduced(reduce):
 def _cat(tensors, dim=0):
     """Parts of several types are converted to the type of the result."""
     dtypes = {t.dtype for t in tensors}
-    if len(dtypes) == 1 or not dtypes <= {*_WIDE, torch.bool}:
+    if len(dtypes) == 1 or not dtypes <= {*_FLOATS, torch.bool}:
         return NotImplemented
     result = next(iter(dtypes))
     for dtype in dtypes:

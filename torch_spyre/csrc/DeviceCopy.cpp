@@ -13,6 +13,7 @@
 #include "Views.h"
 #include "c10/core/DeviceGuard.h"
 
+#include <algorithm>
 #include <deque>
 #include <shared_mutex>
 

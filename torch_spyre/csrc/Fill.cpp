@@ -1,8 +1,8 @@
 //===- Fill.cpp - one value for all elements of a tensor ------------------------------------===//
 //
 // A tensor that is all of its storage is one run of equal sticks. A small view is the lanes of its
-// elements, which the card writes without touching their neighbours. A large view is a program that
-// reads one element again and again.
+// elements, which the driver changes without touching their neighbours. A large view is a program
+// that reads one element again and again.
 //===--------------------------------------------------------------------------------------------===//
 #include "Fill.h"
 
@@ -20,6 +20,7 @@
 #include "RuntimeState.h"
 #include "Types.h"
 
+#include <array>
 #include <cstring>
 #include <map>
 
@@ -115,9 +116,13 @@ bool fillByProgram(const at::Tensor &tensor, const at::Tensor &element) {
 } // namespace
 
 void fillWithScalar(const at::Tensor &given, const at::Scalar &value) {
-  TORCH_CHECK(isSpyre(given), "fill_tensor wants a tensor on spyre, got one on ", given.device());
-  TORCH_CHECK_TYPE(!value.isComplex(), "a tensor on spyre cannot be filled with a complex number; "
-                                       "fill it with the real part");
+  if (!isSpyre(given)) {
+    raise(error<6505>("fill_tensor wants a tensor on spyre, got one on {}; move it with "
+                      ".to(\"spyre\")",
+                      given.device().str()));
+  }
+  TORCH_CHECK_TYPE(!value.isComplex(), "SPYRE-E6502: a tensor on spyre cannot be filled with a "
+                                       "complex number; fill it with the real part");
   const at::Tensor one =
       at::scalar_tensor(value, given.options().device(c10::DeviceType::CPU).requires_grad(false));
   if (given.numel() == 0) {

@@ -24,6 +24,9 @@
 #include "Types.h"
 #include "torch/library.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace spyre::plugin {
 
 namespace {

@@ -104,11 +104,7 @@ const runtime::BufferRef &bufferOf(const at::Tensor &tensor) {
   if (allocation.waiting) [[unlikely]] {
     sendWaiting(tensor);
   }
-  const bool isSound = allocation.buffer && !allocation.buffer->isLost() && allocation.geometry &&
-                       uint64_t(allocation.geometry->layout.bytes()) <= allocation.buffer->bytes();
-  if (!isSound) [[unlikely]] {
-    checkMemory(allocation, tensor);
-  }
+  checkMemory(allocation, tensor);
   return allocation.buffer;
 }
 

@@ -15,6 +15,7 @@
 #include "torch/csrc/jit/serialization/pickler_helper.h"
 #include "torch/library.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <mutex>

@@ -113,6 +113,15 @@ def convolution(x, weight, bias, stride, padding, dilation, transposed, output_p
     return result if bias is None else result + bias.reshape(1, -1, *[1] * len(g.windows))
 
 
+def told_bias_sizes(backward):
+    """Gradients that are asked for without the sizes of the bias, which has one per channel."""
+
+    def gradients(grad, x, weight, *shape):
+        return backward(grad, x, weight, [grad.shape[1]], *shape)
+
+    return gradients
+
+
 def _spread(x, dim, step, size):
     """The elements of a dimension ``step`` apart, zeros between and behind them up to ``size``."""
     if step > 1:

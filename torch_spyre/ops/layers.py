@@ -15,22 +15,6 @@ from torch_spyre.ops import convolution, fallbacks
 aten = torch.ops.aten
 
 
-def _convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    return aten.convolution.default(
-        x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-    )
-
-
-def _convolution_backward(
-    grad, x, weight, stride, padding, dilation, transposed, output_padding, groups, output_mask
-):
-    channels = weight.shape[1] * groups if transposed else weight.shape[0]
-    return aten.convolution_backward.default(
-        *(grad, x, weight, [channels], stride, padding, dilation, transposed),
-        *(output_padding, groups, output_mask),
-    )
-
-
 def _convolve(x, weight, bias, *shape):
     if convolution.runs_on_device(x, weight, *shape):
         return torch.ops.spyre.convolution(x, weight, bias, *shape)
@@ -46,7 +30,10 @@ def _convolve_backward(grad, x, weight, *shape):
 
 @functools.cache
 def _on_cpu(name):
-    function = {"convolution": _convolution, "convolution_backward": _convolution_backward}[name]
+    function = {
+        "convolution": aten.convolution.default,
+        "convolution_backward": convolution.told_bias_sizes(aten.convolution_backward.default),
+    }[name]
     op = getattr(aten, f"{name}_overrideable").default
     return fallbacks.kernel_for(op, function, said=f"aten.{name}.default")
 
