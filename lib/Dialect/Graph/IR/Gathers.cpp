@@ -2,7 +2,6 @@
 #include "spyre/Dialect/Graph/IR/Gathers.h"
 
 #include "spyre/Dialect/Graph/IR/SliceCopies.h"
-#include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
 

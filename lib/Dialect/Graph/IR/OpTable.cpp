@@ -7,8 +7,6 @@
 
 namespace spyre::graph {
 
-/// Beyond every number of the device's formats: an open end of a range.
-
 const std::vector<OpRow> &opTable() {
   static const std::vector<OpRow> table = {
       {"aten._log_softmax.default",

@@ -1,8 +1,6 @@
 //===- TopK.cpp - see TopK.h ----------------------------------------------------------------===//
 #include "spyre/Dialect/Graph/IR/TopK.h"
 
-#include "spyre/Dialect/Utils/Attributes.h"
-
 namespace spyre::graph {
 
 Status checkTopK(CallOp call, const OpRow &row) {

@@ -68,7 +68,7 @@ struct OpRow {
   const char *scalar = nullptr;
 };
 
-/// Stands for infinity in constants: beyond every number of the device's formats.
+/// An open end of a range, and infinity in constants: beyond every number of the device's formats.
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 /// Sorted by name.

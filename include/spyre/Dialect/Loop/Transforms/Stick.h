@@ -53,11 +53,12 @@ unsigned matmulStickVar(ComputeOp op, unsigned index);
 /// are the lanes, the number of results and what is searched; only the output has the second, only
 /// the input the third.
 bool isTopK(ComputeOp op);
+constexpr unsigned kTopKVars = 3;
+
 /// Whether the result has two values per stick, and whether a buffer holds such pairs: no copy of
 /// elements moves them.
 bool makesPairs(ComputeOp op);
 bool holdsPairs(BufferOp buffer);
-constexpr unsigned kTopKVars = 3;
 
 /// Whether the operation names the lanes of its operands by the place of a variable: a matmul, a
 /// topk, and the conversions, whose lanes follow the last one.

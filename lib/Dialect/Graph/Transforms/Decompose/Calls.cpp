@@ -1,8 +1,6 @@
 //===- Calls.cpp - see Calls.h --------------------------------------------------------------===//
 #include "Calls.h"
 
-#include "spyre/Dialect/Utils/Attributes.h"
-
 #include <algorithm>
 
 namespace spyre::graph {
