@@ -363,7 +363,8 @@ static Status checkFormats(Kernel &kernel, const std::vector<size_t> &inputs) {
   bool single = kernel.format == DataFormat::IeeeFp32;
   bool isProduct =
       kernel.op.opClass == OpClass::Matmul || kernel.op.opClass == OpClass::Convolution;
-  bool fits = (half && kernel.op.opClass != OpClass::Scan) || (single && !isProduct) ||
+  bool fits = (half && kernel.op.opClass != OpClass::Scan && !kernel.op.computesIntegersOnly()) ||
+              (single && !isProduct && !kernel.op.computesIntegersOnly()) ||
               (kernel.format == DataFormat::IeeeInt32 && kernel.op.computesIntegers());
   if (kernel.op.opClass == OpClass::Copy) {
     fits = numerics::elementBytes(kernel.format) > 0 && numerics::elemsPerStick(kernel.format) > 0;

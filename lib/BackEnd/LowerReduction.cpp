@@ -53,7 +53,12 @@ struct Value {
                                         : Function::TreeSum;
   }
   /// Magnitudes start at 0, so that is the largest magnitude of nothing.
-  uint32_t initialBits() const {
+  uint32_t initialBits(numerics::DataFormat format) const {
+    if (format == numerics::DataFormat::IeeeInt32) {
+      return function == Function::Max   ? uint32_t(std::numeric_limits<int32_t>::min())
+             : function == Function::Min ? uint32_t(std::numeric_limits<int32_t>::max())
+                                         : 0;
+    }
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     return std::bit_cast<uint32_t>(function == Function::Max   ? -kInfinity
                                    : function == Function::Min ? kInfinity
@@ -116,11 +121,12 @@ static Status findReducedDim(Reduction &reduction) {
   return Status::success();
 }
 
-/// fp32 bits of the constant \p name. Error: E5302 when there is none.
+/// fp32 bits of the constant \p name, or those of an integer. Error: E5302 when there is none.
 static Expected<uint32_t> constantBits(const Kernel &kernel, const std::string &name) {
+  using numerics::DataFormat;
   for (const spec::DscConstant &constant : kernel.dsc->constants) {
     if (constant.name == name) {
-      return constant.format == numerics::DataFormat::IeeeFp32
+      return constant.format == DataFormat::IeeeFp32 || constant.format == DataFormat::IeeeInt32
                  ? constant.bits
                  : std::bit_cast<uint32_t>(numerics::dl16ToFloat(uint16_t(constant.bits)));
     }
@@ -327,7 +333,7 @@ Expected<program::Phase> lowerReduction(const Kernel &kernel, BufferTable &buffe
   auto enter = [&](size_t depth) {
     for (const Value &value : reduction.values) {
       if (depth == keptDepth) {
-        builder.fill(value.acc, value.initialBits(), program::accBytes(kernel.format));
+        builder.fill(value.acc, value.initialBits(kernel.format), program::accBytes(kernel.format));
       }
     }
     if (depth == PhaseBuilder::depthOf(order, reduction.input) && !kernel.inputs[0].inLx) {

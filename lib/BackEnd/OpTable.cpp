@@ -18,6 +18,12 @@ static constexpr OpInfo conversion(const char *name, DataFormat from, DataFormat
           packing};
 }
 
+/// Row of an element-wise operation whose lanes have another format in than out, equally wide.
+static constexpr OpInfo reading(const char *name, Function function, DataFormat from,
+                                DataFormat to) {
+  return {name, OpClass::Pointwise, function, 1, {}, VectorForm::InOrder, from, to, Packing::None};
+}
+
 static constexpr OpInfo narrowMatmul(const char *name, DataFormat from) {
   return {name, OpClass::Matmul,        Function::None, 2, {}, VectorForm::InOrder,
           from, DataFormat::Sen169Fp16, Packing::None};
@@ -83,6 +89,17 @@ static constexpr OpInfo kLowered[] = {
     {"maxpoolfwd", OpClass::Window, Function::Max, 1},
     {"avgpoolfwd", OpClass::Window, Function::Sum, 1},
     {"x_cumsum", OpClass::Scan, Function::Add, 1},
+    {"x_bitand", OpClass::Pointwise, Function::And, 2},
+    {"x_bitor", OpClass::Pointwise, Function::Or, 2},
+    {"x_bitxor", OpClass::Pointwise, Function::Xor, 2},
+    {"x_shiftleft", OpClass::Pointwise, Function::ShiftLeft, 2},
+    {"x_shiftright", OpClass::Pointwise, Function::ShiftRight, 2},
+    {"x_floordiv", OpClass::Pointwise, Function::FloorDiv, 2},
+    {"x_truncdiv", OpClass::Pointwise, Function::TruncDiv, 2},
+    {"x_floormod", OpClass::Pointwise, Function::FloorMod, 2},
+    {"x_truncmod", OpClass::Pointwise, Function::TruncMod, 2},
+    reading("x_int32tofp32", Function::FromInteger, DataFormat::IeeeInt32, DataFormat::IeeeFp32),
+    reading("x_fp32toint32", Function::ToInteger, DataFormat::IeeeFp32, DataFormat::IeeeInt32),
     narrowMatmul("batchmatmulfp8", DataFormat::Sen143Fp8),
     narrowMatmul("batchmatmulint8", DataFormat::SenInt8),
     conversion("dl16tofp32", DataFormat::Sen169Fp16, DataFormat::IeeeFp32, Packing::Ch),
@@ -113,11 +130,21 @@ static constexpr std::string_view kNamedOnly[] = {
     "conv2dint4",         "conv2dint8",           "fnms",         "maskbyindex",
     "quantscalepertoken", "quantscalepertokenfp8"};
 
+bool OpInfo::computesIntegersOnly() const {
+  return opClass == OpClass::Pointwise && function >= Function::And &&
+         function <= Function::TruncMod;
+}
+
 bool OpInfo::computesIntegers() const {
   using enum Function;
+  if (opClass == OpClass::StickReduction || opClass == OpClass::NonStickReduction) {
+    const std::string_view base(name);
+    return (function == Sum && !base.starts_with("mean")) || function == Max || function == Min;
+  }
   static constexpr Function kIntegerFunctions[] = {
-      Neg,   Abs,      Add,          Sub,     Mul,       Maximum, Minimum,
-      Equal, NotEqual, GreaterEqual, Greater, LessEqual, Less,    Where};
+      Neg,      Abs,          Add,        Sub,       Mul,      Maximum,  Minimum, Equal,
+      NotEqual, GreaterEqual, Greater,    LessEqual, Less,     Where,    And,     Or,
+      Xor,      ShiftLeft,    ShiftRight, FloorDiv,  TruncDiv, FloorMod, TruncMod};
   return (opClass == OpClass::Pointwise || opClass == OpClass::Scan) &&
          std::find(std::begin(kIntegerFunctions), std::end(kIntegerFunctions), function) !=
              std::end(kIntegerFunctions);

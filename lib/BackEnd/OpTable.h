@@ -71,6 +71,8 @@ struct OpInfo {
   bool mixesFormats() const { return from != numerics::DataFormat::Invalid; }
   /// Whether the vector unit has the function on IEEE_INT32 lanes, too.
   bool computesIntegers() const;
+  /// Whether it has the function on no other lanes.
+  bool computesIntegersOnly() const;
   /// Input that holds a pair in lanes 0 and 1, or -1.
   int pairInput() const {
     return form == VectorForm::Pair ? 0 : form == VectorForm::MeanOfPair ? 1 : -1;

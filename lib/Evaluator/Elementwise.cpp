@@ -19,6 +19,23 @@ namespace {
 uint32_t word(int32_t value) { return uint32_t(value); }
 int32_t wrap(uint32_t value) { return int32_t(value); }
 
+int32_t wide(int64_t value) { return wrap(uint32_t(value)); }
+bool isShift(int32_t places) { return places >= 0 && places < 32; }
+/// The rest of a division that rounds down, in 64 bits; of one by 0 it is the dividend.
+int64_t floorRest(const int32_t *v) {
+  const int64_t a = v[0], b = v[1];
+  const int64_t rest = b == 0 ? a : a % b;
+  return b != 0 && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+/// Without its fraction; the ends for what is beyond them, 0 for what is no number.
+int32_t cut(float value) {
+  if (value != value) {
+    return 0;
+  }
+  const double limited = std::clamp(double(value), -2147483648.0, 2147483647.0);
+  return int32_t(limited);
+}
+
 constexpr ElementwiseRule kRules[] = {
     {"abs", 1, [](const float *v) { return numerics::absF32(v[0]); },
      [](const int32_t *v) { return v[0] < 0 ? wrap(0 - word(v[0])) : v[0]; }},
@@ -95,6 +112,29 @@ constexpr ElementwiseRule kRules[] = {
      nullptr,
      {},
      1},
+    {"x_bitand", 2, nullptr, [](const int32_t *v) { return v[0] & v[1]; }},
+    {"x_bitor", 2, nullptr, [](const int32_t *v) { return v[0] | v[1]; }},
+    {"x_bitxor", 2, nullptr, [](const int32_t *v) { return v[0] ^ v[1]; }},
+    {"x_shiftleft", 2, nullptr,
+     [](const int32_t *v) { return isShift(v[1]) ? wrap(word(v[0]) << v[1]) : 0; }},
+    {"x_shiftright", 2, nullptr,
+     [](const int32_t *v) { return int32_t(int64_t(v[0]) >> (isShift(v[1]) ? v[1] : 32)); }},
+    {"x_floordiv", 2, nullptr,
+     [](const int32_t *v) { return v[1] == 0 ? 0 : wide((v[0] - floorRest(v)) / v[1]); }},
+    {"x_truncdiv", 2, nullptr,
+     [](const int32_t *v) { return v[1] == 0 ? 0 : wide(int64_t(v[0]) / v[1]); }},
+    {"x_floormod", 2, nullptr, [](const int32_t *v) { return wide(floorRest(v)); }},
+    {"x_truncmod", 2, nullptr,
+     [](const int32_t *v) { return v[1] == 0 ? v[0] : wide(int64_t(v[0]) % v[1]); }},
+    {"x_int32tofp32",
+     1,
+     nullptr,
+     nullptr,
+     {},
+     -1,
+     [](int32_t value) { return float(value); },
+     nullptr},
+    {"x_fp32toint32", 1, nullptr, nullptr, {}, -1, nullptr, cut},
 };
 
 /// What a rule takes at one point: inputs and constants.
@@ -184,6 +224,20 @@ void applyEverywhere(const Operation &operation, const ElementwiseRule &rule,
   });
 }
 
+/// Integers as floats, or floats as integers.
+void readEverywhere(const Operation &operation, const ElementwiseRule &rule) {
+  const TensorView &in = operation.views[0], &out = operation.output();
+  Point point(operation.ranges.size(), 0);
+  forEachPoint(point, outputSymbols(operation), operation.extents, [&] {
+    const int64_t from = in.offset(point), to = out.offset(point);
+    if (rule.fromInteger) {
+      writeElement(out, to, rule.fromInteger(readElement<int32_t>(in, from)));
+    } else {
+      writeElement(out, to, rule.toInteger(readElement<float>(in, from)));
+    }
+  });
+}
+
 } // namespace
 
 const ElementwiseRule *findElementwise(const std::string &op) {
@@ -195,12 +249,21 @@ const ElementwiseRule *findElementwise(const std::string &op) {
   return nullptr;
 }
 
+/// Whether an argument may have its format.
+static bool fitsFormat(const TensorArg &arg, const ElementwiseRule &rule, bool integers) {
+  const DataFormat format = arg.deviceDtype;
+  if (rule.fromInteger || rule.toInteger) {
+    const bool isInteger = (rule.fromInteger != nullptr) == arg.isInput;
+    return format == (isInteger ? DataFormat::IeeeInt32 : DataFormat::IeeeFp32);
+  }
+  const bool isFloat = format == DataFormat::Sen169Fp16 || format == DataFormat::IeeeFp32;
+  return integers ? format == DataFormat::IeeeInt32 : isFloat && rule.apply;
+}
+
 Status checkElementwise(const OpSpec &spec, const ElementwiseRule &rule) {
   const bool integers = spec.args[0].deviceDtype == DataFormat::IeeeInt32 && rule.applyInteger;
   for (const TensorArg &arg : spec.args) {
-    const bool isFloat =
-        arg.deviceDtype == DataFormat::Sen169Fp16 || arg.deviceDtype == DataFormat::IeeeFp32;
-    if (integers ? arg.deviceDtype != DataFormat::IeeeInt32 : !isFloat) {
+    if (!fitsFormat(arg, rule, integers)) {
       return error<1401>("op '{}' on {} has no rule; convert first", spec.op,
                          numerics::formatName(arg.deviceDtype));
     }
@@ -220,6 +283,10 @@ Status checkElementwise(const OpSpec &spec, const ElementwiseRule &rule) {
 void evaluateElementwise(const Operation &operation, const ElementwiseRule &rule) {
   const OpSpec &spec = *operation.spec;
   const DataFormat format = spec.args[0].deviceDtype;
+  if (rule.fromInteger || rule.toInteger) {
+    readEverywhere(operation, rule);
+    return;
+  }
   if (format == DataFormat::IeeeInt32) {
     applyEverywhere<int32_t>(operation, rule, {}, rule.applyInteger);
     return;

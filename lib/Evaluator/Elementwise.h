@@ -22,6 +22,9 @@ struct ElementwiseRule {
   std::array<const char *, 2> constants{};
   /// Input that holds a pair, or -1.
   int pairInput = -1;
+  /// Of one input: IEEE_INT32 read as IEEE_FP32, or the other way. The others are null then.
+  float (*fromInteger)(int32_t) = nullptr;
+  int32_t (*toInteger)(float) = nullptr;
 };
 
 /// Null when \p op is no element-wise operation.

@@ -105,11 +105,13 @@ private:
     if (spec.op == "batchmatmulfp8" || spec.op == "batchmatmulint8") {
       return checkNarrowMatmul(spec);
     }
+    const bool sumsIntegers = reducesIntegers(spec);
     for (const TensorArg &arg : spec.args) {
       const int64_t bytes = numerics::elementBytes(arg.deviceDtype);
       const bool fits = copies
                             ? bytes > 0 && bytes == numerics::elementBytes(spec.args[0].deviceDtype)
-                            : isArithmetic(arg.deviceDtype);
+                        : sumsIntegers ? arg.deviceDtype == numerics::DataFormat::IeeeInt32
+                                       : isArithmetic(arg.deviceDtype);
       // The indices of a topk are checked by its rule.
       if (!fits && !(isTopKRule(spec.op) && !arg.isInput)) {
         return error<1401>("op '{}' on {} has no rule; convert first", spec.op,
@@ -117,6 +119,11 @@ private:
       }
     }
     return Status::success();
+  }
+
+  static bool reducesIntegers(const OpSpec &spec) {
+    return spec.isReduction && isIntegerReductionRule(spec.op) &&
+           spec.args.front().deviceDtype == numerics::DataFormat::IeeeInt32;
   }
 
   static Status checkNarrowMatmul(const OpSpec &spec) {
@@ -210,6 +217,10 @@ private:
     }
     if (spec.isReduction && isTopKRule(spec.op)) {
       return evaluateTopK(operation);
+    }
+    if (reducesIntegers(spec)) {
+      evaluateIntegerReduction(operation);
+      return Status::success();
     }
     if (spec.isReduction) {
       return evaluateReduction(operation);

@@ -115,6 +115,9 @@ std::vector<size_t> reducedSymbols(const Operation &operation);
 
 /// Whether evaluateReduction knows \p op.
 bool isReductionRule(const std::string &op);
+/// Whether evaluateIntegerReduction does, on IEEE_INT32.
+bool isIntegerReductionRule(const std::string &op);
+void evaluateIntegerReduction(const Operation &operation);
 /// Whether evaluateTopK does.
 bool isTopKRule(const std::string &op);
 

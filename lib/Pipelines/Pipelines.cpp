@@ -131,7 +131,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
   switch (from) {
   case Phase::Graph:
     addUserPasses(manager, PassPoint::Pre, options.userPasses);
-    manager.addPass(graph::createSplitHostPass(options.trace));
+    manager.addPass(graph::createSplitHostPass(options.trace, &options.device.extensions));
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(graph::createDecomposePass());
     manager.addPass(mlir::createCSEPass());

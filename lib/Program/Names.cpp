@@ -62,6 +62,8 @@ static constexpr OpcodeSet kExchange = opcodeBit(Opcode::Exchange);
 // None fits every opcode that none of the other rows fits.
 static constexpr OpcodeSet kHaveFunctions = kVector | kAccumulate | kFinish | kConvert | kExchange;
 
+using Floats = FunctionRow::Floats;
+
 static constexpr FunctionRow kFunctions[] = {
     {Function::None, "none", ~kHaveFunctions, 0, false, true},
     {Function::Copy, "copy", kVector | kExchange, 1, false, true},
@@ -83,6 +85,8 @@ static constexpr FunctionRow kFunctions[] = {
     {Function::Gelu, "gelu", kVector, 1, true, false},
     {Function::Silu, "silu", kVector, 1, true, false},
     {Function::Mish, "mish", kVector, 1, true, false},
+    {Function::FromInteger, "from-integer", kVector, 1, false, false, Floats::Single},
+    {Function::ToInteger, "to-integer", kVector, 1, false, true, Floats::None},
     {Function::Add, "add", kVector, 2, false, true},
     {Function::Sub, "sub", kVector, 2, false, true},
     {Function::Mul, "mul", kVector, 2, false, true},
@@ -96,6 +100,15 @@ static constexpr FunctionRow kFunctions[] = {
     {Function::LessEqual, "less-equal", kVector, 2, false, true},
     {Function::Less, "less", kVector, 2, false, true},
     {Function::LeakyRelu, "leaky-relu", kVector, 2, false, false},
+    {Function::And, "and", kVector, 2, false, true, Floats::None},
+    {Function::Or, "or", kVector, 2, false, true, Floats::None},
+    {Function::Xor, "xor", kVector, 2, false, true, Floats::None},
+    {Function::ShiftLeft, "shift-left", kVector, 2, false, true, Floats::None},
+    {Function::ShiftRight, "shift-right", kVector, 2, false, true, Floats::None},
+    {Function::FloorDiv, "floor-div", kVector, 2, true, true, Floats::None},
+    {Function::TruncDiv, "trunc-div", kVector, 2, true, true, Floats::None},
+    {Function::FloorMod, "floor-mod", kVector, 2, true, true, Floats::None},
+    {Function::TruncMod, "trunc-mod", kVector, 2, true, true, Floats::None},
     {Function::Where, "where", kVector, 3, false, true},
     {Function::Fma, "fma", kVector, 3, false, false},
     {Function::Clip, "clip", kVector, 3, false, false},

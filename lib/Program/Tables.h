@@ -46,6 +46,8 @@ struct FunctionRow {
   bool isTranscendental;
   /// Exists for IeeeInt32 too.
   bool hasInteger;
+  /// Exists for formats other than IeeeInt32; only one of them where lanes change their meaning.
+  enum class Floats : uint8_t { All, None, Single } floats = Floats::All;
 };
 
 std::span<const OpcodeRow> opcodeRows();

@@ -34,6 +34,13 @@ static Status checkFunction(const Instruction &instruction) {
     return error<5103>("{}.{} does not exist for IEEE_INT32", opcodeName(instruction.opcode),
                        row->name);
   }
+  using Floats = FunctionRow::Floats;
+  bool isHalf = instruction.format == DataFormat::Sen169Fp16;
+  if (computes && instruction.format != DataFormat::IeeeInt32 &&
+      (row->floats == Floats::None || (row->floats == Floats::Single && isHalf))) {
+    return error<5103>("{}.{} does not exist for {}", opcodeName(instruction.opcode), row->name,
+                       numerics::formatName(instruction.format));
+  }
   if (instruction.function == Function::Truncate && !isIntegerFormat(instruction.toFormat)) {
     return error<5103>("convert.truncate gives integers, not {}; use nearest",
                        numerics::formatName(instruction.toFormat));

@@ -6,11 +6,19 @@
 #include "Kernels.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 
 namespace spyre::sim {
 
 using program::Function;
+
+/// The lanes of the input are int32; rounds to nearest even.
+static void integersToFloats(const float *in, float *out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = float(std::bit_cast<int32_t>(in[i]));
+  }
+}
 
 void applyVector(Function function, const float *const *in, float *out, int64_t count) {
   using Unary = void (*)(const float *, float *, int64_t);
@@ -56,6 +64,8 @@ void applyVector(Function function, const float *const *in, float *out, int64_t 
     return unary(numerics::siluF32);
   case Function::Mish:
     return unary(numerics::mishF32);
+  case Function::FromInteger:
+    return unary(integersToFloats);
   case Function::Add:
     return binary(addLanes);
   case Function::Sub:
@@ -131,50 +141,102 @@ const numerics::Dl16Table *tableOf(Function function) {
 /// Arithmetic modulo 2^32.
 static int32_t wrap(uint32_t value) { return int32_t(value); }
 
-static int32_t integerFunction(Function function, int32_t a, int32_t b, int32_t c) {
+/// The one quotient beyond 32 bits, INT32_MIN / -1, wraps; nothing divided by 0 is 0.
+static int32_t quotient(int32_t a, int32_t b) {
+  return b == 0 ? 0 : b == -1 ? wrap(0u - uint32_t(a)) : a / b;
+}
+static int32_t rest(int32_t a, int32_t b) {
+  return wrap(uint32_t(a) - uint32_t(quotient(a, b)) * uint32_t(b));
+}
+/// The rest has not the sign of the divisor: rounding down is one less.
+static bool isCutUp(int32_t a, int32_t b) {
+  return rest(a, b) != 0 && b != 0 && (a < 0) != (b < 0);
+}
+
+static int32_t shiftedLeft(int32_t a, int32_t b) {
+  return b < 0 || b > 31 ? 0 : wrap(uint32_t(a) << b);
+}
+static int32_t shiftedRight(int32_t a, int32_t b) { return a >> (b < 0 || b > 31 ? 31 : b); }
+
+/// Cut to a whole number; saturates, no number gives 0.
+static int32_t truncated(int32_t bits) {
+  auto value = std::bit_cast<float>(bits);
+  constexpr float kBeyond = 2147483648.0f;
+  if (!(value > -kBeyond)) {
+    return value <= -kBeyond ? INT32_MIN : 0;
+  }
+  return value >= kBeyond ? INT32_MAX : int32_t(value);
+}
+
+/// Calls \p body with the function as one of three integers: the choice is made once per run, not
+/// per lane.
+template <typename Body>
+static void withIntegerFunction(Function function, Body body) {
   switch (function) {
   case Function::Neg:
-    return wrap(0u - uint32_t(a));
+    return body([](int32_t a, int32_t, int32_t) { return wrap(0u - uint32_t(a)); });
   case Function::Abs:
-    return a < 0 ? wrap(0u - uint32_t(a)) : a;
+    return body([](int32_t a, int32_t, int32_t) { return a < 0 ? wrap(0u - uint32_t(a)) : a; });
+  case Function::ToInteger:
+    return body([](int32_t a, int32_t, int32_t) { return truncated(a); });
   case Function::Add:
   case Function::Sum:
-    return wrap(uint32_t(a) + uint32_t(b));
+    return body([](int32_t a, int32_t b, int32_t) { return wrap(uint32_t(a) + uint32_t(b)); });
   case Function::Sub:
-    return wrap(uint32_t(a) - uint32_t(b));
+    return body([](int32_t a, int32_t b, int32_t) { return wrap(uint32_t(a) - uint32_t(b)); });
   case Function::Mul:
-    return wrap(uint32_t(a) * uint32_t(b));
+    return body([](int32_t a, int32_t b, int32_t) { return wrap(uint32_t(a) * uint32_t(b)); });
   case Function::Maximum:
   case Function::Max:
-    return std::max(a, b);
+    return body([](int32_t a, int32_t b, int32_t) { return std::max(a, b); });
   case Function::Minimum:
   case Function::Min:
-    return std::min(a, b);
+    return body([](int32_t a, int32_t b, int32_t) { return std::min(a, b); });
   case Function::Equal:
-    return a == b;
+    return body([](int32_t a, int32_t b, int32_t) { return int32_t(a == b); });
   case Function::NotEqual:
-    return a != b;
+    return body([](int32_t a, int32_t b, int32_t) { return int32_t(a != b); });
   case Function::GreaterEqual:
-    return a >= b;
+    return body([](int32_t a, int32_t b, int32_t) { return int32_t(a >= b); });
   case Function::Greater:
-    return a > b;
+    return body([](int32_t a, int32_t b, int32_t) { return int32_t(a > b); });
   case Function::LessEqual:
-    return a <= b;
+    return body([](int32_t a, int32_t b, int32_t) { return int32_t(a <= b); });
   case Function::Less:
-    return a < b;
+    return body([](int32_t a, int32_t b, int32_t) { return int32_t(a < b); });
+  case Function::And:
+    return body([](int32_t a, int32_t b, int32_t) { return a & b; });
+  case Function::Or:
+    return body([](int32_t a, int32_t b, int32_t) { return a | b; });
+  case Function::Xor:
+    return body([](int32_t a, int32_t b, int32_t) { return a ^ b; });
+  case Function::ShiftLeft:
+    return body([](int32_t a, int32_t b, int32_t) { return shiftedLeft(a, b); });
+  case Function::ShiftRight:
+    return body([](int32_t a, int32_t b, int32_t) { return shiftedRight(a, b); });
+  case Function::FloorDiv:
+    return body([](int32_t a, int32_t b, int32_t) { return quotient(a, b) - isCutUp(a, b); });
+  case Function::TruncDiv:
+    return body([](int32_t a, int32_t b, int32_t) { return quotient(a, b); });
+  case Function::FloorMod:
+    return body([](int32_t a, int32_t b, int32_t) { return rest(a, b) + (isCutUp(a, b) ? b : 0); });
+  case Function::TruncMod:
+    return body([](int32_t a, int32_t b, int32_t) { return rest(a, b); });
   case Function::Where:
-    return a != 0 ? b : c;
-  default:
-    return a;
+    return body([](int32_t a, int32_t b, int32_t c) { return a != 0 ? b : c; });
+  default: // Copy: the verifier admits nothing else.
+    return body([](int32_t a, int32_t, int32_t) { return a; });
   }
 }
 
 void applyVector(Function function, const int32_t *const *in, int32_t *out, int64_t count) {
   size_t inputs = program::vectorInputs(function);
-  const int32_t *b = in[inputs > 1 ? 1 : 0], *c = in[inputs > 2 ? 2 : 0];
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = integerFunction(function, in[0][i], b[i], c[i]);
-  }
+  const int32_t *a = in[0], *b = in[inputs > 1 ? 1 : 0], *c = in[inputs > 2 ? 2 : 0];
+  withIntegerFunction(function, [&](auto apply) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = apply(a[i], b[i], c[i]);
+    }
+  });
 }
 
 void accumulateSticks(Function function, float *acc, const float *x, int64_t sticks,
@@ -195,9 +257,13 @@ void accumulateSticks(Function function, float *acc, const float *x, int64_t sti
 
 void accumulateSticks(Function function, int32_t *acc, const int32_t *x, int64_t sticks,
                       int64_t lanes) {
-  for (int64_t i = 0; i < sticks * lanes; ++i) {
-    acc[i % lanes] = integerFunction(function, acc[i % lanes], x[i], 0);
-  }
+  withIntegerFunction(function, [&](auto apply) {
+    for (int64_t stick = 0; stick < sticks; ++stick) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        acc[lane] = apply(acc[lane], x[stick * lanes + lane], 0);
+      }
+    }
+  });
 }
 
 float treeOf(Function function, float *values, int64_t lanes) {
@@ -215,11 +281,13 @@ int32_t treeOf(Function function, int32_t *values, int64_t lanes) {
   Function step = function == Function::TreeSum   ? Function::Sum
                   : function == Function::TreeMax ? Function::Max
                                                   : Function::Min;
-  for (int64_t half = lanes / 2; half > 0; half /= 2) {
-    for (int64_t i = 0; i < half; ++i) {
-      values[i] = integerFunction(step, values[i], values[i + half], 0);
+  withIntegerFunction(step, [&](auto apply) {
+    for (int64_t half = lanes / 2; half > 0; half /= 2) {
+      for (int64_t i = 0; i < half; ++i) {
+        values[i] = apply(values[i], values[i + half], 0);
+      }
     }
-  }
+  });
   return values[0];
 }
 

@@ -543,8 +543,11 @@ private:
     // The format's own largest value: DLFloat16 has no infinity and saturates.
     const double largest = std::numeric_limits<float>::max();
     const double mask = spec.op == "max" ? -largest : spec.op == "min" ? largest : 0.0;
-    dsc.constants.push_back(
-        {"samv-maskvalue", dsc.format, numerics::encodeConstant(mask, dsc.format)});
+    uint32_t bits = numerics::encodeConstant(mask, dsc.format);
+    if (dsc.format == numerics::DataFormat::IeeeInt32) { // the integers at the ends are their own
+      bits = uint32_t(numerics::floatToInt32(float(mask)));
+    }
+    dsc.constants.push_back({"samv-maskvalue", dsc.format, bits});
   }
 
   // Steps 9, 10 and 12.

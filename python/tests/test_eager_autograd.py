@@ -50,11 +50,7 @@ CASES = {
 }
 
 # Operations that stay on the CPU; the list only shrinks.
-ON_CPU = {
-    "embedding": {"aten.embedding_dense_backward.default"},
-    # Counts of equal maxima are integers.
-    "amax": {"aten.div.Tensor", "aten.sum.dim_IntList"},
-}
+ON_CPU = {}
 
 
 def gradients(function, arguments):

@@ -289,8 +289,7 @@ def test_batch_norm(training):
         with torch.no_grad():
             close(compiled(x.to("spyre")), host(x.float()), 16)
     counters = torch.spyre.counters()
-    # The count of batches is an integer and is added on the CPU.
-    assert counters["graph_fallback_nodes"] == (3 if training else 0)
+    assert counters["graph_fallback_nodes"] == 0
     assert counters["fallback_ops"] == 0 and device.num_batches_tracked.item() == 3 * training
     close(device.running_mean, host.running_mean, 16)
     close(device.running_var, host.running_var, 16)

@@ -280,11 +280,9 @@ def test_nothing_to_find():
 
 
 CPU = {
-    # A list that is too long for the device, and integers.
+    # A list that is too long for the device, and lists of integers.
     "long": (lambda x: torch.topk(x, 65), torch.float16, "aten.topk"),
     "integers": (lambda x: torch.topk(x, 3), torch.int64, "aten.topk"),
-    "small integers": (lambda x: torch.max(x, 1), torch.int32, "aten.max.dim"),
-    "places of integers": (lambda x: torch.argmax(x, 1), torch.int64, "aten.argmax"),
 }
 
 

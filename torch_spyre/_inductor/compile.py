@@ -19,7 +19,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import errors, extensions, folding, lowering
+from torch_spyre._inductor import errors, expansion, extensions, folding, lowering
 from torch_spyre._inductor import memory, mixed, passes, settings
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
@@ -178,6 +178,10 @@ class _StaticGraph:
 
     def __init__(self, gm, active=extensions.Extensions(), shares_results=False):
         importer = _Importer(gm, active.lowerings(), shares_results)
+        nodes = [node for node in gm.graph.nodes if importer.is_made_of_others(node)]
+        if nodes:
+            gm = expansion.expanded(gm, nodes)
+            importer = _Importer(gm, active.lowerings(), shares_results)
         importer.run()
         # No reference back to this object: the callables live in C++, unseen by the collector.
         nodes = _HostNodes(importer.nodes)
@@ -436,6 +440,12 @@ class _Importer:
         value = self._argument(node)
         is_tensor = isinstance(value, _C.GraphValue)
         return lowering.LoweredTensor(value, node.meta["val"]) if is_tensor else value
+
+    def is_made_of_others(self, node):
+        """Torch keeps it whole, and what it becomes depends on what is known of its arguments."""
+        if node.target not in expansion.RULES or node.target in self._lowerings:
+            return False
+        return node not in self._folded and not self._stores_at_constants(node)
 
     def _stores_at_constants(self, node):
         """index_put at few known places of one dimension."""

@@ -94,6 +94,10 @@ def _clamp(x, min=None, max=None):
     return torch.clamp(x, min, max) if min is not None or max is not None else x.clone()
 
 
+def _quotient(mode):
+    return lambda x, y: torch.div(x, y, rounding_mode=mode)
+
+
 def _overwrite(input, output, dims, offsets):
     """``output`` with ``input`` at the offsets of the dimensions."""
     window = output
@@ -156,6 +160,10 @@ _define(
     convolution.told_bias_sizes(torch.ops.aten.convolution_backward.default),
 )
 _define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
+_define("floordiv(Tensor x, Tensor y) -> Tensor", _quotient("floor"))
+_define("truncdiv(Tensor x, Tensor y) -> Tensor", _quotient("trunc"))
+_define("floormod(Tensor x, Tensor y) -> Tensor", lambda x, y: torch.remainder(x, y))
+_define("truncmod(Tensor x, Tensor y) -> Tensor", lambda x, y: torch.fmod(x, y))
 _define("quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _quantize)
 _define("dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _dequantize)
 

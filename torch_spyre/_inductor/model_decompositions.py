@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import convolution, powers, products, recurrent
+from torch_spyre.ops import convolution, index_writes, powers, products, recurrent, scans
 
 aten = torch.ops.aten
 
@@ -142,15 +142,6 @@ def _strided_scatter(x, part, size, stride, storage_offset=None):
     return flat.reshape(x.shape)
 
 
-def _logical(operation):
-    def decomposed(*operands):
-        if any(x.dtype != torch.bool for x in operands):
-            return NotImplemented
-        return operation(*operands)
-
-    return decomposed
-
-
 def _heads(x, count):
     batch, length, width = x.shape
     return x.reshape(batch, length, count, width // count).transpose(1, 2)
@@ -274,22 +265,29 @@ def decompositions():
             aten.clamp.Tensor: _clamp,
             aten.convolution.default: convolution.convolution,
             aten.convolution_backward.default: convolution.convolution_backward,
+            aten.cumprod.default: scans.cumprod,
+            aten.cumsum.default: scans.cumsum,
             aten.elu.default: _elu,
             aten.erf.default: _erf,
+            aten.isin.Tensor_Scalar: scans.isin_number,
+            aten.isin.Tensor_Tensor: scans.isin,
             aten.linalg_vector_norm.default: _vector_norm,
+            aten.masked_scatter.default: index_writes.masked_scatter,
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
             aten.prod.default: products.default,
             aten.prod.dim_int: products.dim_int,
+            aten.scatter.src: index_writes.scatter,
+            aten.scatter.value: index_writes.scatter,
+            aten.scatter_add.default: index_writes.scatter_add,
+            aten.tril.default: scans.tril,
+            aten.triu.default: scans.triu,
             aten.sin.default: _sin,
             aten.cos.default: _cos,
             aten.var.correction: _var,
             aten.var_mean.correction: _var_mean,
             aten.as_strided_scatter.default: _strided_scatter,
             aten.repeat.default: _repeat,
-            aten.bitwise_and.Tensor: _logical(torch.logical_and),
-            aten.bitwise_or.Tensor: _logical(torch.logical_or),
-            aten.bitwise_not.default: _logical(torch.logical_not),
             aten._native_batch_norm_legit_no_training.default: _batch_norm,
             aten._transformer_encoder_layer_fwd.default: _encoder_layer,
             aten._native_multi_head_attention.default: _multi_head_attention,

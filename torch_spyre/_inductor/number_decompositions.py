@@ -8,6 +8,8 @@ import math
 
 import torch
 
+from torch_spyre._inductor.integer_decompositions import INTEGERS
+
 aten = torch.ops.aten
 
 # From here on every fp32 number is whole.
@@ -188,7 +190,7 @@ def _reduced(reduce):
 def _cat(tensors, dim=0):
     """Parts of several types are converted to the type of the result."""
     dtypes = {t.dtype for t in tensors}
-    if len(dtypes) == 1 or not dtypes <= {*_FLOATS, torch.bool}:
+    if len(dtypes) == 1 or not dtypes <= {*_FLOATS, *INTEGERS, torch.bool}:
         return NotImplemented
     result = next(iter(dtypes))
     for dtype in dtypes:

@@ -13,13 +13,27 @@ def spyre_decompositions():
     from torch._decomp import core_aten_decompositions
 
     from torch_spyre import _C
-    from torch_spyre._inductor import model_decompositions, number_decompositions
+    from torch_spyre._inductor import integer_decompositions, model_decompositions
+    from torch_spyre._inductor import number_decompositions
 
     own = set(_C.supported_operations())
     table = {**core_aten_decompositions(), **model_decompositions.decompositions()}
     kept = {op: fn for op, fn in table.items() if str(op) not in own}
     # Of some operations the compiler has only a part; these entries cover the rest.
-    return {**kept, **number_decompositions.decompositions()}
+    kept.update(number_decompositions.decompositions())
+    for op, fn in integer_decompositions.decompositions().items():
+        kept[op] = _either(fn, kept[op]) if op in kept else fn
+    return kept
+
+
+def _either(first, second):
+    """What the first does not cover goes to the second."""
+
+    def decomposed(*args, **kwargs):
+        result = first(*args, **kwargs)
+        return second(*args, **kwargs) if result is NotImplemented else result
+
+    return decomposed
 
 
 @contextlib.contextmanager

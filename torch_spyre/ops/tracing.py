@@ -46,8 +46,11 @@ def _addmv(x, matrix, vector, *, beta=1, alpha=1):
 
 def _eager_only():
     """Operations of which the compiler has only a part."""
+    from torch_spyre.ops import index_writes
+
     aten = torch.ops.aten
     return {
+        aten.index_put.default: index_writes.index_put,
         aten.native_layer_norm.default: _layer_norm,
         aten.add.Tensor: _scaled(torch.add),
         aten.sub.Tensor: _scaled(torch.sub),

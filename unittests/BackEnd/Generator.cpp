@@ -59,8 +59,38 @@ const std::vector<PointwiseOp> &pointwiseOps() {
       {"where3", 3, {}, true},
       {"layernormscale", 1, {{"eps", 0, 4}}, false, 0},
       {"layernormnorm", 5, {}, false, 1},
+      {"x_bitand", 2, {}, true, -1, true},
+      {"x_bitor", 2, {}, true, -1, true},
+      {"x_bitxor", 2, {}, true, -1, true},
+      {"x_shiftleft", 2, {}, true, -1, true},
+      {"x_shiftright", 2, {}, true, -1, true},
+      {"x_floordiv", 2, {}, true, -1, true},
+      {"x_truncdiv", 2, {}, true, -1, true},
+      {"x_floormod", 2, {}, true, -1, true},
+      {"x_truncmod", 2, {}, true, -1, true},
+      {"x_int32tofp32", 1, {}, true, -1, true, DataFormat::IeeeInt32, DataFormat::IeeeFp32},
+      {"x_fp32toint32", 1, {}, false, -1, false, DataFormat::IeeeFp32, DataFormat::IeeeInt32},
   };
   return ops;
+}
+
+std::vector<DataFormat> PointwiseOp::formats() const {
+  if (from != DataFormat::Invalid) {
+    return {from};
+  }
+  std::vector<DataFormat> all;
+  if (!integersOnly) {
+    all = {DataFormat::Sen169Fp16, DataFormat::IeeeFp32};
+  }
+  if (integers) {
+    all.push_back(DataFormat::IeeeInt32);
+  }
+  return all;
+}
+
+bool PointwiseOp::has(DataFormat format) const {
+  const std::vector<DataFormat> all = formats();
+  return std::find(all.begin(), all.end(), format) != all.end();
 }
 
 std::vector<std::pair<std::string, double>> randomConstants(const PointwiseOp &op, Random &random) {
@@ -116,6 +146,9 @@ public:
     }
     if (pointwise && pointwise->integers && chance(5)) {
       format = DataFormat::IeeeInt32;
+    }
+    if (pointwise && !pointwise->has(format)) {
+      format = pointwise->formats().front();
     }
     lanes = numerics::elemsPerStick(format);
     if (op == "batchmatmul") {
@@ -255,6 +288,7 @@ private:
       addArg(tensor(held, onePerStick ? "" : stick), true);
     }
     addArg(tensor(others, stick), false);
+    result.spec.args.back().deviceDtype = op.resultOf(format); // as wide as the others
     result.laneOps = result.spec.op == "identity" ? 0 : computedLanes(stick);
   }
 

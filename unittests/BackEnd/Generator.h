@@ -38,6 +38,17 @@ struct PointwiseOp {
   bool integers = false;
   /// Input with two values per stick, or -1.
   int pairInput = -1;
+  /// Exists on nothing else.
+  bool integersOnly = false;
+  /// Of an operation whose result has another format.
+  numerics::DataFormat from = numerics::DataFormat::Invalid, to = numerics::DataFormat::Invalid;
+
+  /// Of its inputs.
+  std::vector<numerics::DataFormat> formats() const;
+  bool has(numerics::DataFormat format) const;
+  numerics::DataFormat resultOf(numerics::DataFormat format) const {
+    return to == numerics::DataFormat::Invalid ? format : to;
+  }
 };
 /// All of them, without copies.
 const std::vector<PointwiseOp> &pointwiseOps();

@@ -118,11 +118,7 @@ private:
     const std::vector<PointwiseOp> &ops = pointwiseOps();
     for (int attempt = 0; attempt < 100; ++attempt) {
       const PointwiseOp &op = ops[random.below(ops.size())];
-      bool fits = format == numerics::DataFormat::IeeeInt32
-                      ? op.integers
-                      : format == numerics::DataFormat::Sen169Fp16 ||
-                            format == numerics::DataFormat::IeeeFp32;
-      if (fits && op.pairInput < 0) {
+      if (op.has(format) && op.resultOf(format) == format && op.pairInput < 0) {
         return &op;
       }
     }

@@ -49,6 +49,9 @@ private:
     } else if (op.integers && chance(5)) {
       format = DataFormat::IeeeInt32;
     }
+    if (result.spec.op != "identity" && !op.has(format)) {
+      format = op.formats().front();
+    }
     lanes = numerics::elemsPerStick(format);
   }
 
@@ -176,6 +179,7 @@ private:
     }
     values.push_back(tensor(outer, stick, lanes));
     values.back().isInput = false;
+    values.back().deviceDtype = op.resultOf(format); // as wide as the others
     std::move(values.begin(), values.end(), std::back_inserter(result.spec.args));
     for (size_t i = 0; i < result.spec.args.size(); ++i) {
       result.spec.args[i].argIndex = int64_t(i);

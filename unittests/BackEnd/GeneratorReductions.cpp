@@ -41,6 +41,9 @@ public:
     isSparse = name.ends_with("sparse");
     overStick = isPair || !(isMatmul || isTopK || isSparse || name.ends_with("nonstick"));
     format = !isMatmul && chance(3) ? DataFormat::IeeeFp32 : DataFormat::Sen169Fp16;
+    const bool hasIntegers =
+        name.starts_with("sum") || name.starts_with("max") || name.starts_with("min");
+    format = hasIntegers && chance(3) ? DataFormat::IeeeInt32 : format;
     lanes = numerics::elemsPerStick(format);
     spec().op = name;
     for (const char *suffix : {"nonstick", "sparse", "zero"}) {

@@ -90,6 +90,7 @@ public:
     }
     add(true, !form.sparse, false);
     testCase.spec.args.back().isInput = false;
+    testCase.spec.args.back().deviceDtype = op.resultOf(format); // as wide as the others
     testCase.memory = randomMemory(testCase.spec, random);
     return std::move(testCase);
   }
@@ -134,14 +135,6 @@ struct Setting {
   int64_t cores;
 };
 
-std::vector<DataFormat> formatsOf(const PointwiseOp &op) {
-  std::vector<DataFormat> formats{DataFormat::Sen169Fp16, DataFormat::IeeeFp32};
-  if (op.integers) {
-    formats.push_back(DataFormat::IeeeInt32);
-  }
-  return formats;
-}
-
 const PointwiseOp &opNamed(const std::string &name) {
   for (const PointwiseOp &op : pointwiseOps()) {
     if (name == op.name) {
@@ -182,7 +175,7 @@ TEST_P(PointwiseForms, CardEqualsEvaluatorBitForBit) {
   const bool all = std::getenv("SPYRE_TEST_LONG") != nullptr;
   uint64_t turn = uint64_t(cores);
   for (const PointwiseOp &op : pointwiseOps()) {
-    const std::vector<DataFormat> formats = formatsOf(op);
+    const std::vector<DataFormat> formats = op.formats();
     for (const Form &form : kForms) {
       ++turn;
       for (size_t f = 0; f < (all ? formats.size() : 1); ++f) {

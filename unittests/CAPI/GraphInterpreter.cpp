@@ -38,6 +38,8 @@ double numberOf(const Call &call, const char *name, double otherwise) {
   return integer ? double(*integer) : std::get<double>(*attribute);
 }
 
+bool hasAttribute(const Call &call, const char *name) { return attributeOf(call, name); }
+
 int64_t integerOf(const Call &call, const char *name, int64_t otherwise) {
   const capi::Attribute *attribute = attributeOf(call, name);
   return attribute ? std::get<int64_t>(*attribute) : otherwise;
@@ -340,7 +342,8 @@ Bounds reduceDim(const std::string &name, const Bounds &x, int64_t dim) {
     inner *= shape[d];
   }
   const bool isExtreme = name == "amax" || name == "amin";
-  const double relative = isExtreme ? 0 : sumTolerance("sum", x.dtype, size);
+  const bool isWhole = x.dtype == HostType::Int32 || x.dtype == HostType::Int64;
+  const double relative = isExtreme || isWhole ? 0 : sumTolerance("sum", x.dtype, size);
   Bounds result{shape, x.dtype, {}};
   for (int64_t n = 0; n < elementCount(shape); ++n) {
     const int64_t first = n / inner * inner * size + n % inner;
@@ -355,7 +358,8 @@ Bounds reduceDim(const std::string &name, const Bounds &x, int64_t dim) {
       sum.add(term, name == "sum" && isOnGrid(term, 12));
     }
     const bool unknown = sum.open || !isExtreme;
-    result.elements.push_back(unknown ? sum.result(relative, x.dtype) : best);
+    const bool isExact = isWhole && !sum.open && !isExtreme;
+    result.elements.push_back(isExact ? sum.total : unknown ? sum.result(relative, x.dtype) : best);
   }
   return result;
 }
@@ -426,6 +430,7 @@ Bounds reduction(const Call &call, Bounds x) {
       x = reduceDim(name, x, dim);
     }
   }
+  x.dtype = call.dtype; // sums of 32 bits are 64 wide
   return withShape(x, call.shape);
 }
 
@@ -483,6 +488,9 @@ Bounds pointwiseCall(const Call &call, const std::vector<Bounds> &operands) {
 
 Bounds callOn(const Call &call, const std::vector<Bounds> &operands) {
   const std::string name = stemOf(call.target);
+  if (isIntegerCall(call, operands)) {
+    return interpretInteger(call, operands);
+  }
   if (isSelectionCall(call.target)) {
     return interpretSelection(call, operands);
   }

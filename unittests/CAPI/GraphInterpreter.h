@@ -51,6 +51,7 @@ std::string stemOf(const std::string &target);
 
 /// Attributes by name, or what is given for an absent one.
 double numberOf(const Call &call, const char *name, double otherwise);
+bool hasAttribute(const Call &call, const char *name);
 int64_t integerOf(const Call &call, const char *name, int64_t otherwise);
 std::vector<int64_t> listOf(const Call &call, const char *name);
 
@@ -82,6 +83,9 @@ bool isComposite(const std::string &target);
 /// Calls whose operands are numbers of rows.
 bool isGatherCall(const std::string &target);
 Bounds interpretGather(const Call &call, const std::vector<Bounds> &operands);
+/// Arithmetic of integers.
+bool isIntegerCall(const Call &call, const std::vector<Bounds> &operands);
+Bounds interpretInteger(const Call &call, const std::vector<Bounds> &operands);
 /// Calls that look for the largest or smallest elements.
 bool isSelectionCall(const std::string &target);
 Bounds interpretSelection(const Call &call, const std::vector<Bounds> &operands);

@@ -172,6 +172,9 @@ const char *toleranceName(HostType dtype) {
 }
 
 double roundedTo(double value, HostType dtype) {
+  if (dtype == HostType::Int32 || dtype == HostType::Int64) {
+    return std::trunc(value);
+  }
   const auto single = float(value);
   return dtype == HostType::Float32 ? double(single)
                                     : double(numerics::dl16ToFloat(numerics::floatToDl16(single)));

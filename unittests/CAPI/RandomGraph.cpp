@@ -143,13 +143,16 @@ void Steps::addStep(int64_t x) {
   // Larger numbers would leave the range in which sums are exact.
   constexpr double kLargest = 2000;
   if (isInteger(typeOf(x))) {
-    return addLookUp(x);
+    return oneIn(4) ? addLookUp(x) : addInteger(x);
   }
   if (typeOf(x) == HostType::Bool) {
     random.below(8) == 0 ? addGather(x) : random.below(3) == 0 ? addView(x) : addTruth(x);
     return;
   }
   x = values[size_t(x)].largest > kLargest ? clamped(x, 4) : x;
+  if (oneIn(20)) {
+    return addInteger(integerPartner(x));
+  }
   switch (random.below(20)) {
   case 0:
   case 1:

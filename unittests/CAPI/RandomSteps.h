@@ -87,6 +87,12 @@ private:
   void addGatherAlong(int64_t x, int64_t dim);
   void addTwoIndices(int64_t x);
   void addLookUp(int64_t x);
+  // RandomIntegers.cpp
+  void addInteger(int64_t x);
+  void addIntegerBinary(int64_t x);
+  void addIntegerComparison(int64_t x);
+  void addIntegerReduction(int64_t x);
+  int64_t integerPartner(int64_t x);
   int64_t addIndex(const Shape &shape, int64_t rows, bool mayCountFromEnd);
   Shape indexShape(int64_t limit);
 

@@ -24,9 +24,9 @@ constexpr Function kVectorFunctions[] = {
     Function::Add,      Function::Div,          Function::Less, Function::LeakyRelu,
     Function::Where,    Function::Fma,          Function::Clip, Function::LayerNormScale,
     Function::Softplus, Function::LayerNormNorm};
-constexpr Function kIntegerFunctions[] = {Function::Copy,         Function::Abs,
-                                          Function::Sub,          Function::Maximum,
-                                          Function::GreaterEqual, Function::Where};
+constexpr Function kIntegerFunctions[] = {
+    Function::Copy,  Function::Abs, Function::Sub,      Function::Maximum,  Function::GreaterEqual,
+    Function::Where, Function::Xor, Function::FloorDiv, Function::ToInteger};
 constexpr Function kAccumulateFunctions[] = {Function::Sum, Function::Max, Function::Min,
                                              Function::SumSquares, Function::AbsMax};
 constexpr Function kFinishFunctions[] = {Function::Lanes, Function::TreeSum, Function::TreeMax,

@@ -3,7 +3,10 @@
 
 #include "Sim/SimFixture.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstdint>
 
 namespace spyre::test {
 namespace {
@@ -113,6 +116,8 @@ float scalar(Function function, const Inputs &x) {
     return x[0] <= x[1] ? 1.0f : 0.0f;
   case Function::Less:
     return x[0] < x[1] ? 1.0f : 0.0f;
+  case Function::FromInteger:
+    return float(std::bit_cast<int32_t>(x[0]));
   case Function::LeakyRelu:
     return leakyReluF32(x[0], x[1]);
   case Function::Where:
@@ -164,6 +169,28 @@ int32_t scalarInt(Function function, const std::array<int32_t, 3> &x) {
     return x[0] < x[1];
   case Function::Where:
     return x[0] != 0 ? x[1] : x[2];
+  case Function::And:
+    return x[0] & x[1];
+  case Function::Or:
+    return x[0] | x[1];
+  case Function::Xor:
+    return x[0] ^ x[1];
+  case Function::ShiftLeft:
+    return x[1] < 0 || x[1] > 31 ? 0 : wrap(a << x[1]);
+  case Function::ShiftRight:
+    return int32_t(std::floor(x[0] / std::exp2(x[1] < 0 ? 32 : x[1])));
+  case Function::FloorDiv:
+    return x[1] == 0 ? 0 : wrap(uint64_t(int64_t(std::floor(double(x[0]) / x[1]))));
+  case Function::TruncDiv:
+    return x[1] == 0 ? 0 : wrap(uint64_t(int64_t(std::trunc(double(x[0]) / x[1]))));
+  case Function::FloorMod:
+    return x[1] == 0 ? x[0] : int32_t(x[0] - std::floor(double(x[0]) / x[1]) * x[1]);
+  case Function::TruncMod:
+    return x[1] == 0 ? x[0] : int32_t(std::fmod(double(x[0]), double(x[1])));
+  case Function::ToInteger: {
+    const auto value = std::bit_cast<float>(x[0]);
+    return std::isnan(value) ? 0 : int32_t(std::clamp<double>(value, INT32_MIN, INT32_MAX));
+  }
   default:
     return x[0];
   }
@@ -297,13 +324,24 @@ TEST(Vector, IntegersWrapAndCompare) {
   TestSim sim;
   Random random(2);
   for (Function function :
-       {Function::Copy, Function::Neg, Function::Abs, Function::Add, Function::Sub, Function::Mul,
-        Function::Maximum, Function::Minimum, Function::Equal, Function::NotEqual,
-        Function::GreaterEqual, Function::Greater, Function::LessEqual, Function::Less,
-        Function::Where}) {
+       {Function::Copy,      Function::Neg,      Function::Abs,          Function::Add,
+        Function::Sub,       Function::Mul,      Function::Maximum,      Function::Minimum,
+        Function::Equal,     Function::NotEqual, Function::GreaterEqual, Function::Greater,
+        Function::LessEqual, Function::Less,     Function::Where,        Function::And,
+        Function::Or,        Function::Xor,      Function::ShiftLeft,    Function::ShiftRight,
+        Function::FloorDiv,  Function::TruncDiv, Function::FloorMod,     Function::TruncMod,
+        Function::ToInteger}) {
     for (int round = 0; round < 4; ++round) {
       ASSERT_NO_FATAL_FAILURE(checkVector(sim, random, function, DataFormat::IeeeInt32));
     }
+  }
+}
+
+TEST(Vector, IntegersAreReadAsFloats) {
+  TestSim sim;
+  Random random(6);
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_NO_FATAL_FAILURE(checkVector(sim, random, Function::FromInteger, DataFormat::IeeeFp32));
   }
 }
 

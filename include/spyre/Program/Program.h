@@ -149,6 +149,8 @@ enum class Function : uint8_t {
   Gelu = 17,
   Silu = 18,
   Mish = 19,
+  FromInteger = 28, ///< IeeeFp32: the lanes of the input are int32
+  ToInteger = 29,   ///< IeeeInt32: the lanes of the input are fp32; cut, saturating, NaN gives 0
   // Vector, two inputs.
   Add = 32,
   Sub = 33,
@@ -163,6 +165,17 @@ enum class Function : uint8_t {
   LessEqual = 42,
   Less = 43,
   LeakyRelu = 44, ///< x, slope below zero
+  // Vector on IeeeInt32 lanes only, two inputs. Shifts by 32 and more give 0, or -1 of a negative
+  // number shifted right; a division by 0 gives 0, its remainder the dividend.
+  And = 48,
+  Or = 49,
+  Xor = 50,
+  ShiftLeft = 51,
+  ShiftRight = 52, ///< copies the sign
+  FloorDiv = 53,
+  TruncDiv = 54,
+  FloorMod = 55, ///< has the sign of the divisor
+  TruncMod = 56, ///< has the sign of the dividend
   // Vector, three inputs.
   Where = 64,          ///< in 0 != 0 ? in 1 : in 2
   Fma = 65,            ///< in 0 * in 1 + in 2, fused

@@ -194,24 +194,52 @@ private:
     return compute(row.deviceOp, operands, shape, typeOf(call.getResult()), constantsOf(call, row));
   }
 
-  /// All tensors of an operation have one format, so truth values beside fp32 are fp32, too.
+  /// All tensors of an operation have one format, so truth values beside fp32 are fp32, and beside
+  /// integers they are integers.
   View compute(const std::string &callee, std::vector<View> operands,
                const std::vector<int64_t> &shape, mlir::Type type,
                const LoopBuilder::Constants &constants) {
-    const bool isWide = loops.elementType(operands.back().buffer).isF32();
+    mlir::Type wide = loops.elementType(operands.back().buffer);
+    const bool isWide = wide.isF32() || isWord(wide);
     for (View &operand : operands) {
       mlir::Type from = loops.elementType(operand.buffer);
-      if (isWide && !from.isF32()) {
-        mlir::Type wide = mlir::Float32Type::get(type.getContext());
-        operand = loops.addPointwise(loop::kConvert, {operand}, shape, wide);
+      if (isWide && from != wide) {
+        operand = converted(operand, shape, wide);
       }
     }
-    if (!isWide || type.isF32()) {
+    if (!isWide || type.isF32() || isWord(type)) {
       return loops.addPointwise(callee, operands, shape, type, constants);
     }
-    mlir::Type wide = mlir::Float32Type::get(type.getContext());
     View result = loops.addPointwise(callee, operands, shape, wide, constants);
-    return loops.addPointwise(loop::kConvert, {result}, shape, type);
+    return converted(result, shape, type);
+  }
+
+  static bool isWord(mlir::Type type) { return type.isInteger(32) || type.isInteger(64); }
+
+  /// The same numbers in another type; truth values are 1 and 0. Integers and 16 bits meet in fp32.
+  View converted(const View &value, const std::vector<int64_t> &shape, mlir::Type to) {
+    mlir::Type from = loops.elementType(value.buffer);
+    mlir::Type single = mlir::Float32Type::get(to.getContext());
+    if (isWord(from) && isWord(to)) {
+      return copiedAs(value, shape, to);
+    }
+    if (isWord(from)) {
+      View wide = loops.addPointwise("x_int32tofp32", {value}, shape, single);
+      return to.isF32() ? wide : loops.addPointwise(loop::kConvert, {wide}, shape, to);
+    }
+    if (isWord(to)) {
+      View wide = from.isF32() ? value : loops.addPointwise(loop::kConvert, {value}, shape, single);
+      return loops.addPointwise("x_fp32toint32", {wide}, shape, to);
+    }
+    return from.isF32() || to.isF32() ? loops.addPointwise(loop::kConvert, {value}, shape, to)
+                                      : copiedAs(value, shape, to);
+  }
+
+  /// For types that are stored alike.
+  View copiedAs(const View &value, const std::vector<int64_t> &shape, mlir::Type to) {
+    View result = loops.addBuffer(shape, to);
+    loops.addCopy(value, result);
+    return result;
   }
 
   /// Several reduced dimensions become a sequence, highest first.
@@ -250,8 +278,7 @@ private:
     return loops.addReduction(op, value, dim, typeOf(call.getResult()), constants);
   }
 
-  /// A conversion to a truth value asks for what is not zero; all other pairs of types the device
-  /// copies are stored alike.
+  /// A conversion to a truth value asks for what is not zero.
   View copy(CallOp call) {
     mlir::Type from = typeOf(call.getOperand(0)), to = typeOf(call.getResult());
     std::vector<int64_t> shape = shapeOf(call.getResult());
@@ -262,12 +289,7 @@ private:
       View zero = views::broadcast(View::whole(loops.addConstant(0.0, from), {}), shape);
       return compute("notequal", {operand(call, 0), zero}, shape, to, {});
     }
-    if (from.isF32() || to.isF32()) {
-      return loops.addPointwise(loop::kConvert, {operand(call, 0)}, shape, to);
-    }
-    View result = loops.addBuffer(shape, to);
-    loops.addCopy(operand(call, 0), result);
-    return result;
+    return converted(operand(call, 0), shape, to);
   }
 
   View topK(CallOp call, const graph::OpRow &row) {

@@ -155,23 +155,37 @@ Status checkAttributes(CallOp call, const OpRow &row) {
 
 bool isHalf(mlir::Type type) { return type.isF16() || type.isBF16(); }
 
+/// Types of which the device has the low 32 bits (docs/adr/0059).
+bool isWord(mlir::Type type) { return type.isInteger(32) || type.isInteger(64); }
+
+bool isFloat(mlir::Type type) { return isHalf(type) || type.isF32(); }
+
 /// Types the device converts into each other.
-bool isConvertible(mlir::Type type) { return isHalf(type) || type.isF32() || type.isInteger(1); }
+bool isConvertible(mlir::Type type) { return isFloat(type) || isWord(type) || type.isInteger(1); }
+
+/// Integers are not made of floats: the framework would have asked for a float.
+bool fitsInteger(mlir::Type operand, mlir::Type result) {
+  return isWord(result) && (isWord(operand) || operand.isInteger(1));
+}
 
 /// Types of one operand and of the result.
 bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index) {
   switch (rule) {
   case TypeRule::Float:
-    return (isHalf(result) || result.isF32()) && (operand == result || isConvertible(operand));
+    return isFloat(result) && isConvertible(operand);
+  case TypeRule::Number:
+    return (isFloat(result) && isConvertible(operand)) || fitsInteger(operand, result);
+  case TypeRule::Integer:
+    return fitsInteger(operand, result);
   case TypeRule::Half:
     return isHalf(result) && operand == result;
   case TypeRule::Compare:
-    return result.isInteger(1) && (isHalf(operand) || operand.isF32());
+    return result.isInteger(1) && isConvertible(operand);
   case TypeRule::Logical:
     return result.isInteger(1) && operand.isInteger(1);
   case TypeRule::Where:
-    return (isHalf(result) || result.isF32()) &&
-           (index == 0 ? operand.isInteger(1) : isConvertible(operand));
+    return index == 0 ? operand.isInteger(1) && (isFloat(result) || isWord(result))
+                      : (isFloat(result) && isConvertible(operand)) || fitsInteger(operand, result);
   case TypeRule::Any:
     return operand == result;
   case TypeRule::Indexed:
@@ -189,24 +203,50 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
 const char *ruleText(TypeRule rule) {
   switch (rule) {
   case TypeRule::Float:
-    return "compute in f16, bf16 or f32; f16, bf16, f32 and i1 operands are converted";
+    return "compute in f16, bf16 or f32; operands of these, i1, i32 and i64 are converted";
+  case TypeRule::Number:
+    return "compute in f16, bf16, f32, i32 or i64; convert with .to() first";
+  case TypeRule::Integer:
+    return "compute in i32 or i64; convert with .to() first";
   case TypeRule::Half:
     return "compute in f16 or bf16, all operands alike";
   case TypeRule::Compare:
-    return "compare f16, bf16 or f32 tensors";
+    return "compare f16, bf16, f32, i32 or i64 tensors";
   case TypeRule::Logical:
     return "operands and result are i1";
   case TypeRule::Where:
-    return "the condition is i1 and the values are f16, bf16 or f32";
+    return "the condition is i1 and the values are f16, bf16, f32, i32 or i64";
   case TypeRule::Indexed:
     return "the result has the type of the table, indices are i32 or i64";
   case TypeRule::Place:
     return "places of f16, bf16 or f32 elements are i64";
   case TypeRule::Cast:
-    return "the device converts between f16, bf16, f32 and i1";
+    return "the device converts between f16, bf16, f32, i32, i64 and i1";
   default:
     return "operands and result have one type";
   }
+}
+
+/// A number beside integers is one of 32 bits: what is beyond them the device does not have.
+Status checkIntegerScalars(CallOp call, const OpRow &row) {
+  if (call.getOperands().empty() || isFloat(typeOf(call.getResult()).getElementType()) ||
+      !isWord(typeOf(call.getOperands().back()).getElementType())) {
+    return Status::success();
+  }
+  for (mlir::NamedAttribute attribute : call->getDiscardableAttrs()) {
+    const std::string name = attribute.getName().str();
+    if (!isScalarPosition(name, row) && !(row.scalar && name == row.scalar)) {
+      continue;
+    }
+    const double number = numberAttribute(call, name.c_str(), 0);
+    const bool isWhole = std::floor(number) == number;
+    if (!(isWhole && number >= INT32_MIN && number <= INT32_MAX)) {
+      return error<1005>("{}: {} is no integer of 32 bits, which the device keeps of i32 and i64; "
+                         "run it on the CPU",
+                         row.name, number);
+    }
+  }
+  return Status::success();
 }
 
 Status checkElementTypes(CallOp call, const OpRow &row) {
@@ -214,6 +254,7 @@ Status checkElementTypes(CallOp call, const OpRow &row) {
   if (row.types == TypeRule::Where && call->hasAttr("scalar0")) {
     return error<1005>("{}: the condition must be a tensor", row.name);
   }
+  SPYRE_RETURN_IF_ERROR(checkIntegerScalars(call, row));
   for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
     mlir::Type type = typeOf(operand).getElementType();
     if (!fitsRule(row.types, type, result, index)) {

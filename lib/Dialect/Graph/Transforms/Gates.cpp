@@ -85,10 +85,49 @@ Status checkGates(CallOp call) {
   return checkCall(call, *row);
 }
 
-Status checkAllGates(CallOp call) {
+namespace {
+
+bool isWord(mlir::Value value) {
+  return elementOf(value).isInteger(32) || elementOf(value).isInteger(64);
+}
+
+/// Integers meet other types: as operands, or as the result of what they are not.
+bool convertsIntegers(CallOp call, const OpRow &row) {
+  const bool computes =
+      row.kind == OpKind::Pointwise || row.kind == OpKind::Reduction || row.kind == OpKind::Copy;
+  return computes && llvm::any_of(call.getOperands(), [&](mlir::Value operand) {
+           return isWord(operand) != isWord(call.getResult());
+         });
+}
+
+Status checkExtensions(CallOp call, const std::vector<std::string> *extensions) {
+  const OpRow &row = *findOp(call.getCallee().str());
+  if (!extensions) {
+    return Status::success();
+  }
+  std::vector<std::string> needed;
+  if (llvm::StringRef(row.deviceOp).starts_with("x_")) {
+    needed.emplace_back(row.deviceOp);
+  }
+  if (convertsIntegers(call, row)) {
+    needed.insert(needed.end(), {"x_fp32toint32", "x_int32tofp32"});
+  }
+  for (const std::string &name : needed) {
+    if (llvm::find(*extensions, name) == extensions->end()) {
+      return error<1007>("{} needs {}, an extension this machine does not have; run it on the CPU, "
+                         "or use a machine that lists it",
+                         row.name, name);
+    }
+  }
+  return Status::success();
+}
+
+} // namespace
+
+Status checkAllGates(CallOp call, const std::vector<std::string> *extensions) {
   SPYRE_RETURN_IF_ERROR(checkGates(call));
   if (findOp(call.getCallee().str())->kind != OpKind::Composite) {
-    return Status::success();
+    return checkExtensions(call, extensions);
   }
   // The trial stands between two clones of the call: everything from the first on goes.
   mlir::OpBuilder builder(call);
@@ -99,6 +138,7 @@ Status checkAllGates(CallOp call) {
        op = op->getNextNode()) {
     if (auto made = llvm::dyn_cast<CallOp>(op)) {
       status = checkGates(made);
+      status = status.ok() ? checkExtensions(made, extensions) : status;
     }
   }
   while (call->getPrevNode() != begin) {

@@ -68,6 +68,7 @@ void giveBack(const Group &group, DecisionTrace *trace) {
 
 struct SplitHost : impl::SplitHostPassBase<SplitHost> {
   DecisionTrace *trace = nullptr;
+  std::optional<std::vector<std::string>> extensions;
 
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
@@ -80,7 +81,7 @@ struct SplitHost : impl::SplitHostPassBase<SplitHost> {
       if (!call.getNode()) {
         continue;
       }
-      const Status status = checkAllGates(call);
+      const Status status = checkAllGates(call, extensions ? &*extensions : nullptr);
       const auto node = int64_t(*call.getNode());
       if (status.ok() || node < 0 || resultNumber(call) < kWhole) {
         call.removeNodeAttr();
@@ -104,9 +105,13 @@ struct SplitHost : impl::SplitHostPassBase<SplitHost> {
 
 } // namespace
 
-std::unique_ptr<mlir::Pass> createSplitHostPass(DecisionTrace *trace) {
+std::unique_ptr<mlir::Pass> createSplitHostPass(DecisionTrace *trace,
+                                                const std::vector<std::string> *extensions) {
   auto pass = std::make_unique<SplitHost>();
   pass->trace = trace;
+  if (extensions) {
+    pass->extensions = *extensions;
+  }
   return pass;
 }
 

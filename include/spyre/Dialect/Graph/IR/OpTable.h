@@ -35,10 +35,12 @@ enum class OpKind {
 /// Element types of operands and result.
 enum class TypeRule {
   Float,   ///< f16, bf16 or f32; operands that differ from the result are converted to it
+  Number,  ///< Float, or i32 and i64, which take i1, i32 and i64
+  Integer, ///< i32 or i64; i1, i32 and i64 operands are converted
   Half,    ///< f16 or bf16, all the same
-  Compare, ///< the same of operands, f32 where they differ; the result is i1
+  Compare, ///< the same of operands; where they differ f32, or i64 of integers; the result is i1
   Logical, ///< i1
-  Where,   ///< i1, then Float
+  Where,   ///< i1, then Number
   Any,     ///< all the same; elements are moved, not computed on
   Indexed, ///< the first as the result, the others i32 or i64
   Place,   ///< f16, bf16 or f32; the result is i64

@@ -16,6 +16,7 @@
 #include "spyre/Dialect/Graph/IR/Graph.h"
 
 #include <string>
+#include <vector>
 
 namespace spyre::graph {
 
@@ -32,7 +33,7 @@ Status checkTensorType(mlir::Type type, const std::string &what);
 /// Gates 1 to 4 of one call; changes nothing.
 Status checkGates(CallOp call);
 /// All gates. A composite is decomposed on trial, and what comes of it is checked; the graph is
-/// afterwards what it was.
-Status checkAllGates(CallOp call);
+/// afterwards what it was. A machine without \p extensions (null: it has all) has fewer operations.
+Status checkAllGates(CallOp call, const std::vector<std::string> *extensions = nullptr);
 
 } // namespace spyre::graph

@@ -8,10 +8,15 @@
 #include "mlir/Pass/Pass.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace spyre::graph {
 
-std::unique_ptr<mlir::Pass> createSplitHostPass(DecisionTrace *trace = nullptr);
+/// \p extensions: operations of our own that the machine has (docs/adr/0022); null: all of them.
+std::unique_ptr<mlir::Pass>
+createSplitHostPass(DecisionTrace *trace = nullptr,
+                    const std::vector<std::string> *extensions = nullptr);
 std::unique_ptr<mlir::Pass> createVerifyGraphPass();
 std::unique_ptr<mlir::Pass> createDecomposePass();
 

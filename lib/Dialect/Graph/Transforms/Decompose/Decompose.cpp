@@ -56,9 +56,12 @@ namespace {
 void promote(CallOp call, TypeRule rule) {
   mlir::Type wanted = elementOf(call.getResult());
   if (rule == TypeRule::Compare) {
-    const bool alike = llvm::all_equal(
-        llvm::map_range(call.getOperands(), [](mlir::Value value) { return elementOf(value); }));
-    wanted = alike ? elementOf(call.getOperand(0)) : mlir::Float32Type::get(call.getContext());
+    const auto types =
+        llvm::map_range(call.getOperands(), [](mlir::Value value) { return elementOf(value); });
+    const bool areIntegers = llvm::all_of(types, [](mlir::Type type) { return type.isInteger(); });
+    wanted = llvm::all_equal(types) ? elementOf(call.getOperand(0))
+             : areIntegers          ? mlir::Type(mlir::IntegerType::get(call.getContext(), 64))
+                                    : mlir::Type(mlir::Float32Type::get(call.getContext()));
   }
   Calls calls(call);
   for (mlir::OpOperand &operand : call->getOpOperands()) {
@@ -70,7 +73,8 @@ void promote(CallOp call, TypeRule rule) {
 }
 
 bool promotes(TypeRule rule) {
-  return rule == TypeRule::Float || rule == TypeRule::Compare || rule == TypeRule::Where;
+  return rule == TypeRule::Float || rule == TypeRule::Number || rule == TypeRule::Integer ||
+         rule == TypeRule::Compare || rule == TypeRule::Where;
 }
 
 struct Decompose : impl::DecomposePassBase<Decompose> {

@@ -84,6 +84,16 @@ static Expected<Value> power(CallOp call, Calls &calls) {
   if (exponent == 0) {
     return calls.fill(x, 1);
   }
+  if (elementOf(call.getResult()).isInteger()) { // products that wrap, as many as it takes
+    constexpr double kMost = 1e9;
+    if (exponent < 0 || exponent > kMost || std::floor(exponent) != exponent) {
+      return error<1005>(
+          "aten.pow: exponent {} of integers; the device has whole ones from 0 to {}", exponent,
+          kMost);
+    }
+    return exponent == 1 ? calls.unary("aten.clone.default", x)
+                         : wholePower(calls, x, int64_t(exponent));
+  }
   if (exponent == 1) {
     return calls.unary("aten.clone.default", x);
   }

@@ -34,6 +34,11 @@ namespace spyre::loop {
 
 namespace {
 
+/// 32 in a stick: elements whose order a conversion to 32 bits may have changed.
+bool hasWideLanes(mlir::Type type) {
+  return type.isF32() || type.isInteger(32) || type.isInteger(64);
+}
+
 std::vector<int64_t> extentsOf(ComputeOp op) { return dialect::toVector(op.getExtents()); }
 
 mlir::AffineMap mapOf(ComputeOp op, unsigned index) {
@@ -138,7 +143,7 @@ private:
       }
       std::optional<unsigned> dim = blockDim(access, *var, op.getExtents());
       const bool isBound = !writes && holdsPairs(buffer);
-      if (!dim || isBound || !typeOf(buffer).getElementType().isF32()) {
+      if (!dim || isBound || !hasWideLanes(typeOf(buffer).getElementType())) {
         return -1;
       }
       if (writes) {

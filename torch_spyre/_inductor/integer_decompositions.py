@@ -1,0 +1,234 @@
+"""Operations on integers, and on truth values beside them, in terms of ones the compiler has.
+
+The device has 32 bits of int32 and int64 alike. Each entry replaces one ATen operation while a graph
+is captured; what it does not cover stays as it is, or goes to the entry for other types.
+"""
+
+import torch
+
+aten = torch.ops.aten
+
+INTEGERS = frozenset({torch.int32, torch.int64})
+
+
+def is_integer(*values):
+    """Every tensor is of integers or truth values, one of integers; numbers have 32 bits."""
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    numbers = [v for v in values if not isinstance(v, torch.Tensor)]
+    dtypes = {t.dtype for t in tensors}
+    return (
+        bool(dtypes & INTEGERS)
+        and dtypes <= {*INTEGERS, torch.bool}
+        and all(isinstance(v, int) and -(2**31) <= v < 2**31 for v in numbers)
+    )
+
+
+def _alike(*values):
+    """The operands as tensors of the type torch computes in."""
+    device = next(v.device for v in values if isinstance(v, torch.Tensor))
+    dtype = torch.result_type(*values) if len(values) == 2 else values[0].dtype
+    return [
+        v.to(dtype) if isinstance(v, torch.Tensor) else torch.full((), v, dtype=dtype, device=device)
+        for v in values
+    ]
+
+
+def _binary(operation):
+    def decomposed(x, y):
+        return operation(*_alike(x, y)) if is_integer(x, y) else NotImplemented
+
+    return decomposed
+
+
+def _floor_quotient(x, y):
+    return torch.ops.spyre.floordiv(x, y)
+
+
+def _divide(x, y, *, rounding_mode=None):
+    if rounding_mode is None or not is_integer(x, y):
+        return NotImplemented
+    division = torch.ops.spyre.floordiv if rounding_mode == "floor" else torch.ops.spyre.truncdiv
+    return division(*_alike(x, y))
+
+
+def _bitwise(of_truth, operation):
+    """Truth values are numbers on the device, which have no bits."""
+
+    def decomposed(x, y):
+        if all(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in (x, y)):
+            return of_truth(x, y) if of_truth else NotImplemented
+        if not is_integer(x, y) or (_is_plain(x) and _is_plain(y) and x.dtype == y.dtype):
+            return NotImplemented
+        return operation(*_alike(x, y))
+
+    return decomposed
+
+
+def _is_plain(value):
+    return isinstance(value, torch.Tensor) and value.dtype in INTEGERS
+
+
+def _bitwise_not(x):
+    if x.dtype == torch.bool:
+        return torch.logical_not(x)
+    return torch.bitwise_xor(x, torch.full((), -1, dtype=x.dtype, device=x.device)) if _is_plain(
+        x
+    ) else NotImplemented
+
+
+def _clamp(x, min=None, max=None):
+    bounds = [b for b in (min, max) if b is not None]
+    if not _is_plain(x) or not all(isinstance(b, int) for b in bounds):
+        return NotImplemented
+    x = x if min is None else torch.maximum(*_alike(x, min))
+    return x if max is None else torch.minimum(*_alike(x, max))
+
+
+def _relu(x):
+    return _clamp(x, 0) if _is_plain(x) else NotImplemented
+
+
+def _scaled(operation):
+    """``x + alpha * y``."""
+
+    def decomposed(x, y, *, alpha=1):
+        if alpha == 1 or not is_integer(x, y, alpha):
+            return NotImplemented
+        return operation(x, y * alpha)
+
+    return decomposed
+
+
+def _compared(operation):
+    """A number that is not whole is compared in fp32, as torch does."""
+
+    def decomposed(x, y):
+        if not _is_plain(x) or not isinstance(y, float):
+            return NotImplemented
+        return operation(x.float(), y)
+
+    return decomposed
+
+
+def _truth(x):
+    return x if x.dtype == torch.bool else x != 0
+
+
+def _logical(operation):
+    def decomposed(x, y):
+        if x.dtype == y.dtype == torch.bool:
+            return NotImplemented
+        return operation(_truth(x), _truth(y))
+
+    return decomposed
+
+
+def _reduced(reduce):
+    """any and all."""
+
+    def decomposed(x, dim=None, keepdim=False):
+        if not _is_plain(x):
+            return NotImplemented
+        dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        truths = (x != 0).to(torch.float16)
+        result = reduce(truths, dims, keepdim=keepdim) if x.dim() and dims else truths
+        return result.to(torch.bool)
+
+    return decomposed
+
+
+def _extremes(reduce):
+    """Values and places; of equal elements the first. Comparing exactly takes no search."""
+
+    def decomposed(x, dim, keepdim=False):
+        if not _is_plain(x) or x.dim() == 0:
+            return NotImplemented
+        values, places = _best(reduce, x, dim % x.dim())
+        return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+    return decomposed
+
+
+def _best(reduce, x, dim):
+    count = x.shape[dim]
+    best = reduce(x, [dim], keepdim=True)
+    shape = [1] * x.dim()
+    shape[dim] = count
+    numbers = torch.arange(count, device=x.device).reshape(shape)
+    places = torch.where(x == best, numbers, torch.full((), count, device=x.device))
+    return best, torch.amin(places, [dim], keepdim=True)
+
+
+def _place(reduce):
+    def decomposed(x, dim=None, keepdim=False):
+        if not _is_plain(x) or x.dim() == 0:
+            return NotImplemented
+        if dim is None:
+            place = _best(reduce, x.reshape(-1), 0)[1]
+            return place.reshape([1] * x.dim() if keepdim else [])
+        place = _best(reduce, x, dim % x.dim())[1]
+        return place if keepdim else place.squeeze(dim)
+
+    return decomposed
+
+
+_SHIFTS = {
+    aten.bitwise_left_shift: torch.bitwise_left_shift,
+    aten.bitwise_right_shift: torch.bitwise_right_shift,
+    aten.__lshift__: torch.bitwise_left_shift,
+    aten.__rshift__: torch.bitwise_right_shift,
+}
+
+
+def _shifts():
+    """All forms but the compiler's own, of two tensors of one type."""
+    table = {}
+    for packet, operation in _SHIFTS.items():
+        for name in packet.overloads():
+            if name in ("Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor"):
+                table[getattr(packet, name)] = _bitwise(None, operation)
+    return table
+
+
+def decompositions():
+    """Operator overload -> function."""
+    comparisons = {
+        getattr(aten, name).Scalar: _compared(getattr(torch, name))
+        for name in ("eq", "ne", "gt", "ge", "lt", "le")
+    }
+    return {
+        **comparisons,
+        **_shifts(),
+        aten.add.Tensor: _scaled(torch.add),
+        aten.sub.Tensor: _scaled(torch.sub),
+        aten.all.default: _reduced(torch.amin),
+        aten.all.dim: _reduced(torch.amin),
+        aten.all.dims: _reduced(torch.amin),
+        aten.any.default: _reduced(torch.amax),
+        aten.any.dim: _reduced(torch.amax),
+        aten.any.dims: _reduced(torch.amax),
+        aten.argmax.default: _place(torch.amax),
+        aten.argmin.default: _place(torch.amin),
+        aten.max.dim: _extremes(torch.amax),
+        aten.min.dim: _extremes(torch.amin),
+        aten.bitwise_and.Tensor: _bitwise(torch.logical_and, torch.bitwise_and),
+        aten.bitwise_or.Tensor: _bitwise(torch.logical_or, torch.bitwise_or),
+        aten.bitwise_xor.Tensor: _bitwise(torch.ne, torch.bitwise_xor),
+        aten.bitwise_not.default: _bitwise_not,
+        aten.clamp.default: _clamp,
+        aten.clamp_min.default: lambda x, min: _clamp(x, min),
+        aten.clamp_max.default: lambda x, max: _clamp(x, None, max),
+        aten.relu.default: _relu,
+        aten.div.Tensor_mode: _divide,
+        aten.div.Scalar_mode: _divide,
+        aten.floor_divide.default: _binary(_floor_quotient),
+        aten.floor_divide.Scalar: _binary(_floor_quotient),
+        aten.fmod.Tensor: _binary(lambda x, y: torch.ops.spyre.truncmod(x, y)),
+        aten.fmod.Scalar: _binary(lambda x, y: torch.ops.spyre.truncmod(x, y)),
+        aten.remainder.Tensor: _binary(lambda x, y: torch.ops.spyre.floormod(x, y)),
+        aten.remainder.Scalar: _binary(lambda x, y: torch.ops.spyre.floormod(x, y)),
+        aten.remainder.Scalar_Tensor: _binary(lambda x, y: torch.ops.spyre.floormod(x, y)),
+        aten.logical_and.default: _logical(torch.logical_and),
+        aten.logical_or.default: _logical(torch.logical_or),
+        aten.logical_xor.default: _logical(torch.logical_xor),
+    }

@@ -1,0 +1,227 @@
+"""Writes at places that are data: index_put, scatter and their like (docs/adr/0060).
+
+The device reads rows by number but writes only where the program says. So every place of the result
+asks who writes it: of the numbers that name it the last, or all of them when they are added up. The
+comparison is one integer per place and number; what would be too many of them is left to the CPU.
+
+A number outside of the dimension is an error of the device, as in a gather: numbers are read from a
+table of themselves, which has none for it.
+"""
+
+import math
+
+import torch
+
+from torch_spyre._inductor.integer_decompositions import INTEGERS
+
+#: Places times numbers that are compared at most.
+MOST_COMPARED = 1 << 24
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+_HALVES = (torch.float16, torch.bfloat16)
+_TYPES = {*_FLOATS, *INTEGERS, torch.bool}
+
+
+def _numbers(count, like):
+    return torch.arange(count, dtype=torch.int64, device=like.device)
+
+
+def _checked(index, size, from_end):
+    """The numbers, counted from the front."""
+    table, flat = _numbers(size, index), index.reshape(-1)
+    checked = table[flat] if from_end else torch.index_select(table, 0, flat)
+    return checked.reshape(index.shape)
+
+
+def _distance(index, size):
+    """0 where a number names a place, else 1: [size, *index.shape], integers."""
+    places = _numbers(size, index).reshape([size] + [1] * index.dim())
+    return torch.clamp_max(torch.abs(places - index.unsqueeze(0)), 1)
+
+
+def _last_writer(index, size):
+    """For each place the number that writes it last, counted from 1, or less: [size, rest]."""
+    count = index.shape[0]
+    order = (_numbers(count, index) + 1).reshape([count] + [1] * (index.dim() - 1))
+    return torch.amax(order - _distance(index, size) * (count + 1), 1)
+
+
+def _spread(x, dims):
+    """With dimensions of size 1 behind the others."""
+    return x.reshape([*x.shape, *([1] * (dims - x.dim()))])
+
+
+def _chosen(condition, x, y):
+    if y.dtype != torch.bool:
+        return torch.where(condition, x, y)
+    return torch.where(condition, x.to(torch.float16), y.to(torch.float16)).to(torch.bool)
+
+
+def _put_rows(x, index, rows):
+    """Row index[n] of x becomes rows[n]; of equal numbers the last one counts."""
+    writer = _last_writer(index, x.shape[0])
+    written = torch.index_select(rows, 0, torch.clamp_min(writer - 1, 0))
+    return _chosen(_spread(writer > 0, x.dim()), written, x)
+
+
+def _add_rows(x, index, rows):
+    """rows[n] is added to row index[n] of x: in fp32, integers wrap."""
+    size, count = x.shape[0], index.shape[0]
+    is_named = 1 - _distance(index, size)
+    if x.dtype in _HALVES and x.dim() > 1:
+        flat = is_named.to(x.dtype) @ rows.reshape(count, -1)
+        return x + flat.reshape(x.shape)
+    if size * rows.numel() > MOST_COMPARED:
+        return NotImplemented
+    wide = torch.float32 if x.dtype in _FLOATS else x.dtype
+    zero = torch.zeros((), dtype=wide, device=x.device)
+    terms = torch.where(_spread(is_named > 0, x.dim() + 1), rows.to(wide).unsqueeze(0), zero)
+    return (x.to(wide) + torch.sum(terms, 1)).to(x.dtype)
+
+
+def _masked(x, mask, value, accumulate):
+    """A mask as index, and one number for all places it names."""
+    if x.shape[: mask.dim()] != mask.shape or value.numel() != 1:
+        return NotImplemented
+    condition = _spread(mask, x.dim())
+    value = value.reshape([]).to(x.dtype)
+    if not accumulate:
+        return _chosen(condition, value, x)
+    zero = torch.zeros((), dtype=x.dtype, device=x.device)
+    return x + torch.where(condition, value, zero)
+
+
+def _is_index(index):
+    return index.dtype in INTEGERS
+
+
+def _joined(indices, sizes):
+    """Several numbers as one over the joined dimensions, and what they broadcast to."""
+    checked = [_checked(i, size, True) for i, size in zip(indices, sizes)]
+    shape = torch.broadcast_shapes(*(i.shape for i in checked))
+    joined = checked[0]
+    for index, size in zip(checked[1:], sizes[1:]):
+        joined = joined * size + index
+    return joined.expand(shape).reshape(-1), list(shape)
+
+
+def index_put(x, indices, values, accumulate=False):
+    """``x[indices] = values`` in a copy of x."""
+    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if x.dtype not in _TYPES or x.numel() == 0 or values.numel() == 0 or not given:
+        return NotImplemented
+    first_dim, first_index = given[0]
+    if len(given) == 1 and first_dim == 0 and first_index.dtype == torch.bool:
+        return _masked(x, first_index, values, accumulate)
+    if not all(_is_index(index) for _, index in given) or (accumulate and x.dtype == torch.bool):
+        return NotImplemented
+    dims = [dim for dim, _ in given]
+    others = [d for d in range(x.dim()) if d not in dims]
+    sizes = [x.shape[d] for d in dims]
+    count = math.prod(torch.broadcast_shapes(*(index.shape for _, index in given)))
+    if math.prod(sizes) * count > MOST_COMPARED:
+        return NotImplemented
+    index, shape = _joined([index for _, index in given], sizes)
+    # Values stand where the dimensions were when these are neighbours, else in front.
+    first = dims[0] if dims[-1] - dims[0] + 1 == len(dims) else 0
+    rest = [x.shape[d] for d in others]
+    values = values.to(x.dtype).expand([*rest[:first], *shape, *rest[first:]])
+    order = list(range(first, first + len(shape)))
+    order += [d for d in range(values.dim()) if d not in order]
+    rows = values.permute(order).reshape([count, *rest])
+    table = x.permute([*dims, *others]).reshape([math.prod(sizes), *rest])
+    result = (_add_rows if accumulate else _put_rows)(table, index, rows)
+    if result is NotImplemented:
+        return NotImplemented
+    order = [*dims, *others]
+    return result.reshape([x.shape[d] for d in order]).permute(
+        [order.index(d) for d in range(x.dim())]
+    ).contiguous()
+
+
+def _region(x, index, dim):
+    """The part of x that an index of its rank speaks of, with the dimension in front."""
+    for d in range(x.dim()):
+        if d != dim and index.shape[d] < x.shape[d]:
+            x = x.narrow(d, 0, index.shape[d])
+    return x.movedim(dim, 0)
+
+
+def _stored(x, region, dim):
+    """x with new contents in that part."""
+    region = region.movedim(0, dim)
+    for d in reversed(range(x.dim())):
+        if region.shape[d] < x.shape[d]:
+            inside = x
+            for outer in range(d):
+                if region.shape[outer] < x.shape[outer]:
+                    inside = inside.narrow(outer, 0, region.shape[outer])
+            region = torch.slice_scatter(inside, region, d, 0, region.shape[d])
+    return region.contiguous()
+
+
+def _is_scatter(x, dim, index):
+    compared = x.shape[dim] * index.numel() if x.dim() else 0
+    return (
+        x.dtype in _TYPES
+        and x.dim() == index.dim() > 0
+        and _is_index(index)
+        and 0 < compared <= MOST_COMPARED
+    )
+
+
+def _scattered(x, dim, index, source, combine):
+    """``combine`` takes the part of x, the numbers and the source, all with the dimension in front."""
+    if not _is_scatter(x, dim, index):
+        return NotImplemented
+    dim %= x.dim()
+    numbers = _checked(index, x.shape[dim], False).movedim(dim, 0)
+    if isinstance(source, torch.Tensor) and source.dim():
+        for d in range(x.dim()):
+            source = source.narrow(d, 0, index.shape[d])
+        source = source.movedim(dim, 0)
+    return _stored(x, combine(_region(x, index, dim), numbers, source), dim)
+
+
+def _put_elements(region, index, source):
+    writer = _last_writer(index, region.shape[0])
+    count = index.shape[0]
+    if not isinstance(source, torch.Tensor):
+        source = torch.full((), source, dtype=region.dtype, device=region.device)
+    elif source.dim():
+        numeric = source.to(torch.float16) if source.dtype == torch.bool else source
+        order = (_numbers(count, index) + 1).reshape([count] + [1] * (index.dim() - 1))
+        zero = torch.zeros((), dtype=numeric.dtype, device=region.device)
+        # One term is not zero, so the sum is exact.
+        terms = torch.where(writer.unsqueeze(1) == order.unsqueeze(0), numeric.unsqueeze(0), zero)
+        source = torch.sum(terms, 1, dtype=terms.dtype).to(region.dtype)
+    return _chosen(writer > 0, source, region)
+
+
+def _add_elements(region, index, source):
+    wide = torch.float32 if region.dtype in _FLOATS else region.dtype
+    is_named = _distance(index, region.shape[0]) == 0
+    zero = torch.zeros((), dtype=wide, device=region.device)
+    terms = torch.where(is_named, source.to(wide).unsqueeze(0), zero)
+    return (region.to(wide) + torch.sum(terms, 1, dtype=wide)).to(region.dtype)
+
+
+def scatter(x, dim, index, source):
+    return _scattered(x, dim, index, source, _put_elements)
+
+
+def scatter_add(x, dim, index, source):
+    if x.dtype == torch.bool:
+        return NotImplemented
+    return _scattered(x, dim, index, source, _add_elements)
+
+
+def masked_scatter(x, mask, source):
+    """Elements of the source in the order of the places the mask names."""
+    if x.dtype not in _TYPES or source.numel() == 0 or x.numel() == 0:
+        return NotImplemented
+    mask, x = torch.broadcast_tensors(mask, x)
+    order = torch.cumsum(mask.reshape(-1), 0) - 1
+    taken = torch.clamp(order, 0, source.numel() - 1)
+    chosen = torch.index_select(source.reshape(-1), 0, taken).reshape(x.shape)
+    return _chosen(mask, chosen, x)

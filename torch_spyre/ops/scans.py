@@ -1,0 +1,89 @@
+"""Running sums and products, triangles, and membership, from operations the device has.
+
+A running sum is made in steps of 1, 2, 4, ..: after each, an element has the sum of twice as many
+before it. In fp32, rounded once; integers wrap.
+"""
+
+import torch
+
+from torch_spyre._inductor.integer_decompositions import INTEGERS
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+#: Elements times candidates that are compared at most.
+MOST_COMPARED = 1 << 24
+
+
+def _kinds(x, dtype):
+    """What is computed in, and the type of the result; None for types the device has not."""
+    if x.dtype in _FLOATS:
+        kind = dtype or x.dtype
+    elif x.dtype in INTEGERS or x.dtype == torch.bool:
+        kind = dtype or torch.int64
+    else:
+        return None
+    return (torch.float32, kind) if kind in _FLOATS else (kind, kind) if kind in INTEGERS else None
+
+
+def _running(operation):
+    def decomposed(x, dim, *, dtype=None):
+        kinds = _kinds(x, dtype)
+        if kinds is None or x.numel() == 0:
+            return NotImplemented
+        y = x.to(kinds[0])
+        if x.dim() == 0:
+            return y.to(kinds[1]).clone()
+        dim %= x.dim()
+        count, step = x.shape[dim], 1
+        while step < count:
+            both = operation(y.narrow(dim, step, count - step), y.narrow(dim, 0, count - step))
+            y = torch.cat([y.narrow(dim, 0, step), both], dim)
+            step *= 2
+        y = y.to(kinds[1])
+        return y.clone() if y is x else y
+
+    return decomposed
+
+
+cumsum = _running(torch.add)
+cumprod = _running(torch.mul)
+
+
+def _triangle(keeps):
+    def decomposed(x, diagonal=0):
+        if x.dim() < 2 or x.numel() == 0 or x.dtype not in {*_FLOATS, *INTEGERS, torch.bool}:
+            return NotImplemented
+        rows = torch.arange(x.shape[-2], device=x.device).unsqueeze(1)
+        columns = torch.arange(x.shape[-1], device=x.device)
+        mask = keeps(columns - rows, diagonal)
+        if x.dtype == torch.bool:
+            return torch.logical_and(x, mask)
+        return torch.where(mask, x, torch.zeros((), dtype=x.dtype, device=x.device))
+
+    return decomposed
+
+
+tril = _triangle(lambda distance, diagonal: distance <= diagonal)
+triu = _triangle(lambda distance, diagonal: distance >= diagonal)
+
+
+def isin(elements, candidates, *, assume_unique=False, invert=False):
+    """Whether an element is one of the candidates."""
+    del assume_unique  # it is no faster when they are
+    kinds = {*_FLOATS, *INTEGERS}
+    if elements.dtype not in kinds or candidates.dtype not in kinds:
+        return NotImplemented
+    if not 0 < elements.numel() * candidates.numel() <= MOST_COMPARED:
+        return NotImplemented
+    flat = candidates.reshape(-1)
+    if elements.dtype in INTEGERS and candidates.dtype in INTEGERS:
+        rest = elements.unsqueeze(-1) - flat
+        # The sign of one of them is set unless both are 0: -1 where elements differ, else 0.
+        differs = torch.amax((rest | -rest) >> 31, -1)
+        return differs != 0 if invert else differs == 0
+    found = torch.amax((elements.unsqueeze(-1) == flat).to(torch.float16), -1)
+    return found == 0 if invert else found > 0
+
+
+def isin_number(elements, candidate, *, assume_unique=False, invert=False):
+    del assume_unique
+    return elements != candidate if invert else elements == candidate
