@@ -36,6 +36,7 @@ public:
                          options.cores, options.device.name, options.device.cores,
                          options.device.cores);
     }
+    SPYRE_ASSIGN_OR_RETURN(pipeline.planner, solver::division::parseMode(options.planner));
     SPYRE_ASSIGN_OR_RETURN(target, pipelines::parsePhase(options.compileTo));
     return prepareUserPasses();
   }

@@ -70,6 +70,8 @@ struct CompileOptions {
   arch::DeviceDesc device;
   /// Cores to divide work over, 1..device.cores; 0 means all.
   int64_t cores = 0;
+  /// Who divides work over the cores: "best", "compat" or "compat-s1" (ADR 0053).
+  std::string planner = "best";
   /// Choose layouts for all operations together; otherwise each operation chooses for itself.
   bool wholeGraphLayouts = true;
   /// Intermediates that do not live at the same time may share memory.

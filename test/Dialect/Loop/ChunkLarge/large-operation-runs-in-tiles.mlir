@@ -2,7 +2,7 @@
 // no split is enough; two loops over two tiles of columns are. With four cores nothing is to be done.
 // RUN: spyre-opt %s --spyre-loop-chunk-large="cores=2 span-limit-bytes=16384" | FileCheck %s
 // RUN: spyre-opt %s --spyre-loop-chunk-large="cores=4 span-limit-bytes=16384" | FileCheck %s --check-prefix=FITS
-// RUN: spyre-opt %s --spyre-loop-chunk-large="cores=2 span-limit-bytes=16384" --spyre-loop-divide-work="cores=2 span-limit-bytes=16384" | FileCheck %s --check-prefix=SPLIT
+// RUN: spyre-opt %s --spyre-loop-chunk-large="cores=2 span-limit-bytes=16384" --spyre-loop-span-reduction="cores=2 span-limit-bytes=16384 planner=compat" --spyre-loop-work-distribution="cores=2 span-limit-bytes=16384 planner=compat" | FileCheck %s --check-prefix=SPLIT
 // Again: nothing changes.
 // RUN: spyre-opt %s --spyre-loop-chunk-large="cores=2 span-limit-bytes=16384" -o %t
 // RUN: spyre-opt %t --spyre-loop-chunk-large="cores=2 span-limit-bytes=16384" | diff - %t
@@ -10,7 +10,7 @@
 // CHECK: loop.compute "exp" {{.*}} extents [128, 256] {{.*}} {tiles = array<i64: 1, 2>}
 // CHECK-NOT: loop.compute
 // FITS-NOT: tiles
-// SPLIT: splits [1, 2] {tiles = array<i64: 1, 2>}
+// SPLIT: splits [1, 2] {owners = {{.*}}, tiles = array<i64: 1, 2>}
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [256, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 256, 1>} : memref<128x256xf16>
   %z = loop.buffer "z" "output" index 0 stride [256, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 256, 1>} : memref<128x256xf16>
