@@ -133,6 +133,11 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.cores = options.cores;
   settings.mode = options.planner;
   settings.kFastCores = options.kFastCores;
+  settings.explain = options.explainDivision;
+  // As documented it is an option; the best planner has no reason to refuse.
+  settings.tileLarge =
+      options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
+  manager.addPass(loop::createAssignHintsPass(options.trace));
   if (settings.mode != solver::division::Mode::Best) {
     manager.addPass(loop::createSpanReductionPass(settings, options.trace));
   }
@@ -160,10 +165,6 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createLimitVarsPass(options.trace));
     return;
   case Phase::Layout:
-    if (options.chunkLargeTensors) {
-      manager.addPass(
-          loop::createChunkLargePass(options.cores, options.device.spanLimitBytes, options.trace));
-    }
     addDivision(manager, options);
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));

@@ -106,6 +106,7 @@ Status run(const Arguments &arguments) {
   SPYRE_ASSIGN_OR_RETURN(options.device, spyre::arch::DeviceDesc::load(arguments.device));
   options.cores = arguments.cores;
   options.planner = arguments.planner;
+  options.explainDivision = !arguments.explain.empty() || !arguments.traceDecisions.empty();
   options.compileTo = arguments.compileTo;
   options.symbolicArguments = arguments.symbolicArguments;
   options.unrollLoops = arguments.unrollLoops;

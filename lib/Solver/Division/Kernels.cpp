@@ -340,31 +340,55 @@ std::optional<Kernel> kernelOf(const Op &op, const KernelTraits &traits) {
   return Builder(op, traits).run();
 }
 
+/// The kernel of an operation, ready to be asked; nothing where it is none.
+static std::optional<costmodel::KernelPricer> pricerOf(const Op &op, const arch::DeviceDesc &device,
+                                                       const std::optional<KernelTraits> &given) {
+  const std::optional<KernelTraits> traits = given ? given : traitsOf(op);
+  std::optional<Kernel> kernel = traits ? kernelOf(op, *traits) : std::nullopt;
+  if (!kernel) {
+    return std::nullopt;
+  }
+  Expected<costmodel::KernelPricer> pricer =
+      costmodel::KernelPricer::create(std::move(*kernel), device);
+  return pricer.ok() ? std::optional<costmodel::KernelPricer>(std::move(*pricer)) : std::nullopt;
+}
+
+/// Candidates with one slice for each further dim of the kernel.
+static std::span<const int32_t> widened(const Candidates &candidates, size_t dims,
+                                        std::vector<int32_t> &place) {
+  if (dims == candidates.dims) {
+    return candidates.splits;
+  }
+  place.reserve(candidates.size() * dims);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    place.insert(place.end(), candidates[i].begin(), candidates[i].end());
+    place.resize((i + 1) * dims, 1);
+  }
+  return place;
+}
+
 void KernelCosts::price(const Op &op, const Units &units, const Candidates &candidates,
                         std::span<double> ns) const {
-  const std::optional<KernelTraits> of = traits ? traits : traitsOf(op);
-  std::optional<Kernel> kernel = of ? kernelOf(op, *of) : std::nullopt;
-  if (!kernel) {
+  std::optional<costmodel::KernelPricer> pricer = pricerOf(op, device, traits);
+  if (!pricer) {
     DeviceRates(device).price(op, units, candidates, ns);
     return;
   }
-  Expected<costmodel::KernelPricer> pricer = costmodel::KernelPricer::create(*kernel, device);
-  if (!pricer.ok()) {
-    DeviceRates(device).price(op, units, candidates, ns);
-    return;
+  std::vector<int32_t> place;
+  pricer->price(widened(candidates, pricer->dims(), place), ns);
+}
+
+std::optional<CheapestCandidate> KernelCosts::cheapest(const Op &op, const Units &,
+                                                       const Candidates &candidates,
+                                                       double slack) const {
+  std::optional<costmodel::KernelPricer> pricer = pricerOf(op, device, traits);
+  if (!pricer) {
+    return std::nullopt;
   }
-  const size_t dims = kernel->dims.size();
-  if (dims == candidates.dims) {
-    pricer->price(candidates.splits, ns);
-    return;
-  }
-  std::vector<int32_t> splits;
-  splits.reserve(candidates.size() * dims);
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    splits.insert(splits.end(), candidates[i].begin(), candidates[i].end());
-    splits.resize((i + 1) * dims, 1);
-  }
-  pricer->price(splits, ns);
+  std::vector<int32_t> place;
+  const costmodel::BestPrice best =
+      pricer->priceBest(widened(candidates, pricer->dims(), place), slack);
+  return CheapestCandidate{best.candidate, best.nanoseconds, best.priced};
 }
 
 } // namespace spyre::solver::division

@@ -11,6 +11,10 @@ namespace spyre::loop {
 
 /// What the first pass leaves to the second: {output = [coefficient, slices, ...], reduction = [...]}.
 constexpr const char *kSpanSplits = "span_splits";
+/// Slices a user asks for, per variable; 0: nothing.
+constexpr const char *kHints = "hints";
+/// Of a buffer: names of its dimensions.
+constexpr const char *kDims = "dims";
 
 /// Of a pass that was made from text. Errors: E9201, E9202 (device), E3074 (planner).
 Expected<DivisionSettings> settingsFrom(const std::string &device, int64_t cores,

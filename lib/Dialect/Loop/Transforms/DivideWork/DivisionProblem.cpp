@@ -5,6 +5,8 @@
 #include "spyre/Base/Math.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
+#include "Divider.h"
+
 #include <algorithm>
 
 namespace spyre::loop {
@@ -208,12 +210,14 @@ private:
   void addDims() {
     const size_t count = op.getExtents().size();
     const std::vector<int64_t> tiles = tilesOf(op);
+    auto hints = op->getAttrOfType<mlir::DenseI64ArrayAttr>(kHints);
     problem.op.dims.reserve(count);
     for (size_t v = 0; v < count; ++v) {
       division::Dim dim;
       dim.name = llvm::cast<mlir::StringAttr>(op.getVars()[v]).str();
       dim.extent = op.getExtents()[v] / tiles[v]; // cores divide one tile
       dim.reduced = int64_t(v) >= int64_t(count) - int64_t(op.getReductions());
+      dim.hint = hints && size_t(hints.size()) == count ? hints[int64_t(v)] : 0;
       problem.op.dims.push_back(std::move(dim));
     }
     if (isTopK(op) && count >= kTopKVars) {

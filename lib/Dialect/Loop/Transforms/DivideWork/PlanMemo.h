@@ -7,6 +7,7 @@
 
 #include "spyre/Base/Decision.h"
 #include "spyre/Dialect/Loop/IR/Loop.h"
+#include "spyre/Solver/Division/Tiling.h"
 
 #include <deque>
 #include <unordered_map>
@@ -15,6 +16,8 @@ namespace spyre::loop {
 
 struct PlannedDivision {
   std::vector<int64_t> splits;
+  /// The operation runs in these tiles instead.
+  std::optional<solver::division::TilingPlan> tiling;
   double nanoseconds = 0;
   int64_t candidates = 0;
   std::vector<Decision> decisions;

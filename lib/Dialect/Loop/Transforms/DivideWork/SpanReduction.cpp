@@ -46,7 +46,7 @@ struct SpanReduction : LoopPass<impl::SpanReductionPassBase<SpanReduction>> {
         divisionProblemOf(op, settings.device, {/*documented=*/true, settings.kFastCores}));
     SPYRE_RETURN_IF_ERROR(division::checkOp(problem.op));
     op->removeAttr(kSpanSplits);
-    if (problem.op.kind == division::Kind::TopK) {
+    if (problem.op.kind == division::Kind::TopK || op->hasAttr(kHints)) {
       return Status::success();
     }
     const auto how = settings.mode == division::Mode::CompatS1 ? division::SpanBytes::HostItems

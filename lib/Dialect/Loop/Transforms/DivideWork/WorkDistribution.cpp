@@ -12,6 +12,7 @@
 #include "spyre/Solver/Division/Verify.h"
 
 #include "../LoopPass.h"
+#include "../Pieces.h"
 #include "Divider.h"
 #include "PlanMemo.h"
 
@@ -29,6 +30,35 @@ namespace division = solver::division;
 namespace {
 
 constexpr const char *kStage = "work-distribution";
+/// The clock and a real machine differ by more: two percent are no reason to go on searching.
+constexpr double kSlack = 0.02;
+constexpr int kSpanFault = 3064, kTripFault = 3070;
+
+/// Replaces an operation by loops over tiles, and by what is left over behind them.
+void runInTiles(ComputeOp op, const division::TilingPlan &tiling, bool kFastCores) {
+  for (const division::TiledPart &part : tiling.parts) {
+    ComputeOp piece = op;
+    for (unsigned v = 0; v < part.tiles.size(); ++v) {
+      const int64_t count = part.tileExtent[v] * part.tiles[v];
+      if (count == piece.getExtents()[v]) {
+        continue;
+      }
+      ComputeOp cut = cloneRange(piece, v, part.first[v], count);
+      if (piece != op) {
+        piece->erase();
+      }
+      piece = cut;
+    }
+    if (piece == op) {
+      piece = llvm::cast<ComputeOp>(mlir::OpBuilder(op).clone(*op));
+    }
+    if (part.trips() > 1) {
+      piece->setAttr(kTiles, mlir::DenseI64ArrayAttr::get(op.getContext(), part.tiles));
+    }
+    loop::divide(piece, part.plan.splits, kFastCores);
+  }
+  op->erase();
+}
 
 /// One operation.
 class Distribution {
@@ -39,6 +69,16 @@ public:
     const bool documented = settings.mode != division::Mode::Best;
     SPYRE_ASSIGN_OR_RETURN(problem, divisionProblemOf(op, settings.device,
                                                       {documented, settings.kFastCores}));
+    if (op->hasAttr(kHints)) {
+      // A hint is no less of a plan in the documented modes.
+      Status status = cheapest();
+      if (status.ok() && std::isinf(planned.nanoseconds)) {
+        status = error<3069>("'{}': the back end cannot run the hinted splits {}; give others",
+                             problem.op.name, division::describe(problem.op, planned.splits));
+      }
+      return status.ok() ? Expected<PlannedDivision>(std::move(planned))
+                         : status.withContext(locationText(op.getLoc()) + ": ");
+    }
     SPYRE_RETURN_IF_ERROR(documented ? asDocumented() : cheapest());
     return std::move(planned);
   }
@@ -59,19 +99,54 @@ private:
 
   Status cheapest() {
     division::Options options{.mode = settings.mode, .cores = settings.cores, .padding = false};
+    options.compare = options.explain = settings.explain;
+    options.slack = kSlack;
     const division::KernelCosts costs(settings.device, problem.traits);
     SPYRE_ASSIGN_OR_RETURN(division::Outcome outcome,
                            division::divide(problem.op, settings.device, options, costs));
     if (outcome.tiling) {
-      return error<3065>("'{}' over {}: {}; let it run in tiles (chunk_large_tensors)",
-                         problem.op.name, division::describe(problem.op),
-                         outcome.proof ? outcome.proof->text : "the rules allow no division");
+      SPYRE_RETURN_IF_ERROR(
+          takeTiles(*std::move(outcome.tiling),
+                    outcome.proof ? outcome.proof->text : "the rules allow no division"));
+    } else {
+      SPYRE_RETURN_IF_ERROR(outcome.verdict);
     }
-    SPYRE_RETURN_IF_ERROR(outcome.verdict);
     planned.splits = outcome.plan.splits;
     planned.nanoseconds = outcome.nanoseconds;
     planned.candidates = outcome.candidatesTried;
     planned.decisions = std::move(outcome.decisions);
+    if (settings.explain) {
+      listCandidates(outcome.candidates);
+    }
+    return Status::success();
+  }
+
+  /// The cheapest, in front of the decision for one of them.
+  void listCandidates(const std::vector<division::PricedSplits> &candidates) {
+    constexpr size_t kShown = 8;
+    std::string text;
+    for (size_t i = 0; i < std::min(kShown, candidates.size()); ++i) {
+      text += fmt::format("{}{} {:.0f} ns", i > 0 ? "; " : "",
+                          division::describe(problem.op, candidates[i].splits),
+                          candidates[i].nanoseconds);
+    }
+    if (!text.empty()) {
+      planned.decisions.insert(
+          planned.decisions.begin(),
+          Decision::no("candidates", "{} of {}: {}", std::min(kShown, candidates.size()),
+                       candidates.size(), text));
+    }
+  }
+
+  /// An operation that runs in loops already is not cut again.
+  Status takeTiles(division::TilingPlan tiling, const std::string &why) {
+    if (!settings.tileLarge || op->hasAttr(kTiles)) {
+      return error<3065>("'{}' over {}: {}; {}", problem.op.name,
+                         division::describe(problem.op), why,
+                         op->hasAttr(kTiles) ? "its tiles are too large, give it more of them"
+                                             : "let it run in tiles (chunk_large_tensors)");
+    }
+    planned.tiling = std::move(tiling);
     return Status::success();
   }
 
@@ -105,8 +180,20 @@ private:
                                           ? division::documentedOrder(problem.op, planned.splits)
                                           : division::CoreOrder::FirstFastest;
     const division::Plan plan = division::makePlan(problem.op, planned.splits, order);
-    SPYRE_RETURN_IF_ERROR(
-        division::verifyPlan(problem.op, settings.device, settings.cores, plan));
+    Status verdict = division::verifyPlan(problem.op, settings.device, settings.cores, plan);
+    if (verdict.code() == kSpanFault || verdict.code() == kTripFault) {
+      const division::KernelCosts costs(settings.device, problem.traits);
+      std::optional<division::TilingPlan> tiling =
+          settings.tileLarge && !op->hasAttr(kTiles)
+              ? division::tileOp(problem.op, settings.device, settings.cores, costs)
+              : std::nullopt;
+      if (tiling) {
+        planned.nanoseconds = tiling->nanoseconds;
+        say(Decision::yes("tiled", "{}", verdict.text()));
+        return takeTiles(*std::move(tiling), "");
+      }
+    }
+    SPYRE_RETURN_IF_ERROR(verdict);
     planned.nanoseconds = priceOf(planned.splits);
     planned.candidates = 1;
     say(Decision::yes(plan.cores == settings.cores ? "all-cores" : "fewer-cores",
@@ -160,10 +247,11 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
     } else {
       SPYRE_ASSIGN_OR_RETURN(settings, settingsFrom(device, cores, spanLimitBytes, planner));
       settings.distribute = distribute;
+      settings.tileLarge = tile;
     }
     SPYRE_RETURN_IF_ERROR(checkCores(settings));
     PlanMemo memo;
-    for (mlir::Operation &each : main.getBody().front()) {
+    for (mlir::Operation &each : llvm::make_early_inc_range(main.getBody().front())) {
       if (auto op = llvm::dyn_cast<ComputeOp>(each)) {
         SPYRE_RETURN_IF_ERROR(at(op, divide(op, settings, memo)));
       } else if (auto host = llvm::dyn_cast<HostOp>(each)) {
@@ -182,16 +270,20 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
       }
       planned = &memo.keep(*std::move(fresh));
     }
-    loop::divide(op, planned->splits, settings.kFastCores);
     op->removeAttr(kSpanSplits);
     if (trace) {
       record(op, *planned);
+    }
+    if (planned->tiling) {
+      runInTiles(op, *planned->tiling, settings.kFastCores);
+    } else {
+      loop::divide(op, planned->splits, settings.kFastCores);
     }
     return Status::success();
   }
 
   void record(ComputeOp op, const PlannedDivision &planned) {
-    int64_t used = 1;
+    int64_t used = planned.tiling ? planned.tiling->parts.front().plan.cores : 1;
     for (int64_t split : planned.splits) {
       used *= split;
     }

@@ -1,10 +1,10 @@
 // The examples of the documents [spec: front-end 1.10], 256 MiB per core and tensor. [32, 8193, 1740]: 8193 rows go over
 // three cores at best, 313 MB each. Two tiles of 4096 rows over
 // all cores, and the row that is left.
-// RUN: not spyre-compile %s --compile-to=division -o - 2>&1 | FileCheck %s --check-prefix=OFF
-// RUN: spyre-compile %s --compile-to=division --chunk-large-tensors -o - | FileCheck %s
+// RUN: not spyre-compile %s --planner=compat --compile-to=division -o - 2>&1 | FileCheck %s --check-prefix=OFF
+// RUN: spyre-compile %s --compile-to=division -o - | FileCheck %s
 
-// OFF: SPYRE-E3065: {{.*}}no even division{{.*}}chunk_large_tensors
+// OFF: SPYRE-E3064: 
 // CHECK: extents [32, 8192, 1740] {{.*}} splits [1, 32, 1] {owners = {{.*}}, tiles = array<i64: 1, 2, 1>}
 // CHECK: extents [32, 1, 1740]
 // CHECK-NOT: loop.compute
