@@ -323,6 +323,7 @@ Expected<DeviceDesc> DeviceDesc::preset(const std::string &name) {
     return desc;
   }
   desc.extensions.assign(std::begin(kExtensions), std::end(kExtensions));
+  desc.division.indirectAccess = false; // our back end divides rows of tables and sticks of indices
   if (name == "openspyre") {
     return desc;
   }

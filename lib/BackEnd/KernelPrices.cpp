@@ -41,6 +41,20 @@ static KernelClass classOf(OpClass opClass) {
   return KernelClass::Pointwise;
 }
 
+std::optional<OperationTraits> operationTraits(const std::string &name) {
+  const OpInfo *info = lookUpOp(name);
+  if (info == nullptr) {
+    return std::nullopt;
+  }
+  OperationTraits traits;
+  traits.kernelClass = classOf(info->opClass);
+  traits.transcendental = program::isTranscendental(info->function);
+  traits.readsPairs = info->form == VectorForm::Pair;
+  traits.makesPairs = info->function == program::Function::SumSquares;
+  traits.scaled = info->constants[0] != nullptr && info->opClass == OpClass::Conversion;
+  return traits;
+}
+
 static int dimIndex(const spec::SuperDsc &dsc, const std::string &name) {
   for (size_t d = 0; d < dsc.size.size(); ++d) {
     if (dsc.size[d].first == name) {

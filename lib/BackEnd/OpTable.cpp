@@ -175,11 +175,18 @@ Status checkExtension(const std::string &name, const arch::DeviceDesc &device) {
                      known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
-Expected<OpInfo> findOp(const std::string &name) {
+const OpInfo *lookUpOp(const std::string &name) {
   for (const OpInfo &info : kLowered) {
     if (name == info.name) {
-      return info;
+      return &info;
     }
+  }
+  return nullptr;
+}
+
+Expected<OpInfo> findOp(const std::string &name) {
+  if (const OpInfo *info = lookUpOp(name)) {
+    return *info;
   }
   const char *standing = contains(kDocumented, name)  ? "documented, not lowered yet"
                          : contains(kNamedOnly, name) ? "known, undocumented"

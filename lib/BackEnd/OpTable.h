@@ -81,6 +81,8 @@ struct OpInfo {
 
 /// Error: E5307 when \p name is an extension (x_) that \p device does not list.
 Status checkExtension(const std::string &name, const arch::DeviceDesc &device);
+/// Null where findOp fails.
+const OpInfo *lookUpOp(const std::string &name);
 /// Error: E5301.
 Expected<OpInfo> findOp(const std::string &name);
 

@@ -30,12 +30,14 @@ public:
     pipeline.unrollLoops = options.unrollLoops;
     pipeline.kFastCores = options.kFastCores;
     pipeline.chunkLargeTensors = options.chunkLargeTensors;
+    pipeline.explainDivision = options.explainDivision;
     pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
     if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {
       return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)",
                          options.cores, options.device.name, options.device.cores,
                          options.device.cores);
     }
+    SPYRE_ASSIGN_OR_RETURN(pipeline.planner, solver::division::parseMode(options.planner));
     SPYRE_ASSIGN_OR_RETURN(target, pipelines::parsePhase(options.compileTo));
     return prepareUserPasses();
   }

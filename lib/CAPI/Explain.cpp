@@ -63,7 +63,7 @@ Expected<std::string> explanationText(const std::string &decisionsJson) {
       movement += movementText(entry);
     } else if (stage == "layout") {
       layouts += line;
-    } else if (stage == "divide-work" && field(entry, "reason") != "host-step") {
+    } else if (stage == "work-distribution" && field(entry, "reason") != "host-step") {
       cores += line;
     }
   }

@@ -2,6 +2,7 @@
 #include "spyre/CAPI/Compiler.h"
 
 #include <cmath>
+#include <sstream>
 
 namespace spyre::capi {
 
@@ -86,7 +87,74 @@ std::string attributeText(const Attribute &attribute) {
 }
 
 /// "model.py:12" -> loc("model.py":12:0)
+/// "tokens:4,hidden:2" -> "tokens = 4 : i64, hidden = 2 : i64"; what is no name with a number is
+/// left out.
+std::string countsText(const std::string &counts) {
+  std::vector<std::string> entries;
+  std::istringstream stream(counts);
+  for (std::string entry; std::getline(stream, entry, ',');) {
+    const size_t colon = entry.find(':');
+    const bool isEntry = colon != std::string::npos && colon > 0 && colon + 1 < entry.size() &&
+                         entry.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
+                         entry.size() - colon < 18;
+    if (isEntry) {
+      entries.push_back(
+          fmt::format("{} = {} : i64", quoted(entry.substr(0, colon)), entry.substr(colon + 1)));
+    }
+  }
+  return fmt::format("{}", fmt::join(entries, ", "));
+}
+
+/// "|work_div=tokens:4|tiles=m:2" -> metadata of a location.
+std::string hintsText(const std::string &hints) {
+  std::vector<std::string> kinds;
+  std::istringstream stream(hints);
+  for (std::string part; std::getline(stream, part, '|');) {
+    for (const char *kind : {"work_div", "tiles"}) {
+      if (part.starts_with(std::string(kind) + "=")) {
+        kinds.push_back(
+            fmt::format("{} = {{{}}}", kind, countsText(part.substr(std::string(kind).size() + 1))));
+      }
+    }
+  }
+  return fmt::format("{{{}}}", fmt::join(kinds, ", "));
+}
+
+/// "tokens:2048,batch:2*rows:64" -> graph.dims of an argument, names with sizes per dimension.
+std::string dimsText(const std::string &dims) {
+  std::vector<std::string> lists;
+  std::istringstream stream(dims);
+  for (std::string dim; std::getline(stream, dim, ',');) {
+    std::vector<std::string> parts;
+    std::istringstream names(dim);
+    for (std::string part; std::getline(names, part, '*');) {
+      const size_t colon = part.find(':');
+      const bool isPart = colon != std::string::npos && colon + 1 < part.size() &&
+                          part.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
+                          part.size() - colon < 18;
+      if (isPart) {
+        parts.push_back(
+            fmt::format("{}, {} : i64", quoted(part.substr(0, colon)), part.substr(colon + 1)));
+      }
+    }
+    lists.push_back(fmt::format("[{}]", fmt::join(parts, ", ")));
+  }
+  return fmt::format("graph.dims = [{}], ", fmt::join(lists, ", "));
+}
+
+std::string placeText(const std::string &location);
+
 std::string locationText(const std::string &location) {
+  const size_t bar = location.find('|');
+  const std::string place = placeText(location.substr(0, bar));
+  if (bar == std::string::npos) {
+    return place.empty() ? "" : fmt::format(" loc({})", place);
+  }
+  return fmt::format(" loc(fused<{}>[{}])", hintsText(location.substr(bar)),
+                     place.empty() ? "unknown" : place);
+}
+
+std::string placeText(const std::string &location) {
   size_t colon = location.rfind(':');
   size_t slash = location.rfind('/', colon);
   if (colon == std::string::npos || colon + 1 == location.size() ||
@@ -95,7 +163,7 @@ std::string locationText(const std::string &location) {
     return "";
   }
   size_t begin = slash == std::string::npos ? 0 : slash + 1;
-  return fmt::format(" loc({}:{}:0)", quoted(location.substr(begin, colon - begin)),
+  return fmt::format("{}:{}:0", quoted(location.substr(begin, colon - begin)),
                      location.substr(colon + 1));
 }
 
@@ -117,15 +185,17 @@ GraphBuilder::GraphBuilder(GraphBuilder &&) noexcept = default;
 
 ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
                                int64_t storageOffset, const layout::DeviceLayout &layout) {
+  const size_t bar = name.find('|');
   ValueId id = state->names.size();
   state->names.push_back(fmt::format("%arg{}", state->arguments.size()));
   state->types.push_back(type);
   state->arguments.push_back(
-      fmt::format("{}: {} {{graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, "
+      fmt::format("{}: {} {{{}graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, "
                   "graph.name = {}, "
                   "graph.offset = {} : i64, graph.stride = {}}}",
-                  state->names.back(), typeText(type), arrayText(layout.deviceSize),
-                  numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name),
+                  state->names.back(), typeText(type),
+                  bar == std::string::npos ? "" : dimsText(name.substr(bar + 1)), arrayText(layout.deviceSize),
+                  numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name.substr(0, bar)),
                   storageOffset, arrayText(type.stride)));
   return id;
 }

@@ -127,6 +127,23 @@ void registerPasses() {
                                    });
 }
 
+static void addDivision(mlir::OpPassManager &manager, const Options &options) {
+  loop::DivisionSettings settings;
+  settings.device = options.device;
+  settings.cores = options.cores;
+  settings.mode = options.planner;
+  settings.kFastCores = options.kFastCores;
+  settings.explain = options.explainDivision;
+  // As documented it is an option; the best planner has no reason to refuse.
+  settings.tileLarge =
+      options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
+  manager.addPass(loop::createAssignHintsPass(options.trace));
+  if (settings.mode != solver::division::Mode::Best) {
+    manager.addPass(loop::createSpanReductionPass(settings, options.trace));
+  }
+  manager.addPass(loop::createWorkDistributionPass(settings, options.trace));
+}
+
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
   switch (from) {
   case Phase::Graph:
@@ -148,12 +165,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createLimitVarsPass(options.trace));
     return;
   case Phase::Layout:
-    if (options.chunkLargeTensors) {
-      manager.addPass(
-          loop::createChunkLargePass(options.cores, options.device.spanLimitBytes, options.trace));
-    }
-    manager.addPass(
-        loop::createDivideWorkPass(options.cores, options.device.spanLimitBytes, options.trace));
+    addDivision(manager, options);
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);

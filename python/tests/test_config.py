@@ -36,6 +36,7 @@ FIELDS = {  # field: default, environment variable, text there, value then
     "pass_pipelines": ({}, None, None, None),
 }
 READ = {
+    "planner",
     "sencores",
     "chunk_large_tensors",
     "core_id_k_fast_emission",

@@ -24,6 +24,7 @@ using spyre::Status;
 
 struct Arguments {
   std::string input, output, device = "openspyre", from = "graph", compileTo = "code";
+  std::string planner = "best";
   std::string dumpPhases, traceDecisions, explain, dumpOpSpec, dumpSteps, backEndCommand;
   std::vector<std::string> passPlugins, passes;
   std::string cacheDirectory;
@@ -104,6 +105,8 @@ Status run(const Arguments &arguments) {
   spyre::capi::CompileOptions options;
   SPYRE_ASSIGN_OR_RETURN(options.device, spyre::arch::DeviceDesc::load(arguments.device));
   options.cores = arguments.cores;
+  options.planner = arguments.planner;
+  options.explainDivision = !arguments.explain.empty() || !arguments.traceDecisions.empty();
   options.compileTo = arguments.compileTo;
   options.symbolicArguments = arguments.symbolicArguments;
   options.unrollLoops = arguments.unrollLoops;
@@ -154,6 +157,10 @@ int main(int argc, char **argv) {
                  "Device preset (spyre, openspyre, tiny) or JSON file");
   app.add_option("--cores", arguments.cores, "Cores to divide work over; 0 means all")
       ->envname("SENCORES");
+  app.add_option("--planner", arguments.planner,
+                 "Who divides work over the cores: best (default), compat (as documented) or "
+                 "compat-s1 (with the later pass for matrix products)")
+      ->envname("SPYRE_PLANNER");
   app.add_option("--backend-cmd", arguments.backEndCommand,
                  "Another back end, run as CMD --bundle -d DIR; empty means the built-in one")
       ->envname("SPYRE_BACKEND_CMD");

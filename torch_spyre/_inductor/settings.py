@@ -33,7 +33,6 @@ NOT_READ = {
     "max_buckets": "every geometry has a program of its own",
     "min_default_granularity": "every geometry has a program of its own",
     "ignore_work_division_hints": "there are no hints to ignore",
-    "planner": "there is one planner",
 }
 _CHOICES = {
     "layout_solver": ("exact", "greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat"),
@@ -69,6 +68,7 @@ def eager():
     settings.k_fast_cores = config.core_id_k_fast_emission
     settings.chunk_large_tensors = config.chunk_large_tensors
     settings.cores = config.sencores
+    settings.planner = config.planner
     settings.cache_directory = cache_directory()
     settings.cache_limit_bytes = config.cache_limit_mb << 20
     return settings

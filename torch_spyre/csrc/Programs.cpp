@@ -110,6 +110,7 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
   options.wholeGraphLayouts = settings.wholeGraphLayouts;
   options.sharePool = settings.sharePool;
+  options.planner = settings.planner;
   options.symbolicArguments = settings.symbolicArguments;
   options.unrollLoops = settings.unrollLoops;
   options.kFastCores = settings.kFastCores;

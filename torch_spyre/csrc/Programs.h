@@ -31,6 +31,8 @@ struct CompileRecord {
 struct CompileSettings {
   /// Cores to divide work over; 0 means all.
   int64_t cores = 0;
+  /// Who divides work over them, as in capi::CompileOptions.
+  std::string planner = "best";
   /// As in capi::CompileOptions.
   bool wholeGraphLayouts = true, sharePool = true;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;

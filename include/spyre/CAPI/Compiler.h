@@ -41,9 +41,12 @@ public:
   ~GraphBuilder();
   GraphBuilder(GraphBuilder &&) noexcept;
 
+  /// Behind a bar \p name may name the dimensions for hints, several of one from outer to inner, each
+  /// with its size: "x|tokens:2048,batch:2*rows:64".
   ValueId addInput(const std::string &name, const TensorType &type, int64_t storageOffset,
                    const layout::DeviceLayout &layout);
-  /// \p location is "file.py:12" (base name only) or empty. One result; one of several is the
+  /// \p location is "file.py:12" (base name only) or empty; behind bars it may carry hints by names
+  /// of dimensions: "file.py:12|work_div=tokens:4,hidden:2|tiles=rows:2". One result; one of several is the
   /// attribute "result". A \p node from 0 on says that the caller can run the call itself: if the
   /// device cannot, it becomes a CPU step of the model with this number. Calls that are results of
   /// the same node share it.
@@ -70,6 +73,10 @@ struct CompileOptions {
   arch::DeviceDesc device;
   /// Cores to divide work over, 1..device.cores; 0 means all.
   int64_t cores = 0;
+  /// Who divides work over the cores: "best", "compat" or "compat-s1" (ADR 0053).
+  std::string planner = "best";
+  /// Decisions on divisions also list the candidates with their prices.
+  bool explainDivision = false;
   /// Choose layouts for all operations together; otherwise each operation chooses for itself.
   bool wholeGraphLayouts = true;
   /// Intermediates that do not live at the same time may share memory.
@@ -89,7 +96,8 @@ struct CompileOptions {
   bool unrollLoops = true;
   /// Cores that share an output slice of a matmul have consecutive numbers.
   bool kFastCores = true;
-  /// Operations that no split brings below the span limit run in loops; otherwise E3003.
+  /// In the documented modes too, operations that no split brings below the span limit run in
+  /// loops; otherwise E3064.
   bool chunkLargeTensors = false;
   /// Shared libraries with passes of the user's, and which passes run where: a point ("pre",
   /// "post", "pre-scheduling", "pre-fusion", "post-fusion") to a pipeline text.

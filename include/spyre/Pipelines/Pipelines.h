@@ -3,7 +3,8 @@
 //   graph --spyre-graph-verify, spyre-graph-to-loop--> loop
 //   loop --spyre-loop-elide-copies, spyre-loop-arrange-conversions, spyre-loop-propagate-layouts,
 //          spyre-loop-elide-copy-back, spyre-loop-pad-matmul, spyre-loop-limit-vars--> layout
-//   layout --(spyre-loop-chunk-large,) spyre-loop-divide-work, spyre-loop-plan-pool--> division
+//   layout --(spyre-loop-span-reduction,) spyre-loop-work-distribution, spyre-loop-plan-pool-->
+//          division
 //   division --emitSpecs--> opspec --generateBundle--> bundle --back end--> code
 //
 // Each contract is bytes: graph IR, loop IR with its layouts, OpSpecs and bundles are printed and
@@ -18,6 +19,7 @@
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Decision.h"
 #include "spyre/Pipelines/UserPasses.h"
+#include "spyre/Solver/Division/Mode.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -33,6 +35,10 @@ Expected<Phase> parsePhase(const std::string &name);
 struct Options {
   arch::DeviceDesc device;
   int64_t cores = 32;
+  /// Who divides work over them.
+  solver::division::Mode planner = solver::division::Mode::Best;
+  /// Decisions list the candidates with their prices.
+  bool explainDivision = false;
   /// Layouts for all operations together; places of the pool for several intermediates.
   bool wholeGraphLayouts = true, sharePool = true;
   DecisionTrace *trace = nullptr;
@@ -42,7 +48,8 @@ struct Options {
   bool symbolicArguments = false;
   bool unrollLoops = true;
   bool kFastCores = true;
-  /// Operations that no split brings below the span limit become loops instead of an error.
+  /// In the documented modes too, operations that no split brings below the span limit become loops
+  /// instead of an error.
   bool chunkLargeTensors = false;
   /// Checked by loadUserPasses().
   UserPasses userPasses;

@@ -107,6 +107,9 @@ private:
             source.getArgAttrOfType<mlir::DenseI64ArrayAttr>(i, "graph.stride").asArrayRef()),
         offset ? offset.getInt() : 0,
         source.getArgAttrOfType<mlir::DictionaryAttr>(i, "graph.layout"));
+    if (mlir::Attribute dims = source.getArgAttr(i, "graph.dims")) {
+      loops.nameDims(buffer, dims);
+    }
     values[argument] = View::whole(buffer, shapeOf(argument));
   }
 

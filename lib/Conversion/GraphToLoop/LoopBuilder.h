@@ -52,6 +52,10 @@ public:
   int64_t addInput(const std::string &name, int64_t index, const std::vector<int64_t> &shape,
                    mlir::Type type, const std::vector<int64_t> &stride, int64_t offset,
                    mlir::DictionaryAttr layout);
+  /// Names of a buffer's dimensions, which hints speak of (spyre-loop-assign-hints).
+  void nameDims(int64_t buffer, mlir::Attribute names) {
+    buffers[size_t(buffer)]->setAttr("dims", names);
+  }
   /// One constant per value and type.
   int64_t addConstant(double value, mlir::Type type);
   /// An intermediate that operations will write, in parts or as a whole.

@@ -63,7 +63,8 @@ static std::vector<PricedSplits> sortedByPrice(const Candidates &candidates,
 
 Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch::DeviceDesc &device,
                                                        int64_t cores, const CostModel &costs,
-                                                       const Splits &preferred, bool keepAll) {
+                                                       const Splits &preferred, bool keepAll,
+                                                       double slack) {
   using Found = std::optional<BestDivision>;
   const Units units = unitsOf(op);
   SPYRE_ASSIGN_OR_RETURN(Domains domains, domainsOf(op, units, device, cores));
@@ -72,11 +73,18 @@ Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch:
   if (candidates.size() == 0) {
     return Found();
   }
+  BestDivision found;
+  found.tried = int64_t(candidates.size());
+  found.cut = search.cut;
+  if (!keepAll && preferred.empty()) {
+    if (std::optional<CheapestCandidate> cheapest =
+            costs.cheapest(op, units, candidates, slack)) {
+      found.best = {splitsOf(candidates[cheapest->candidate]), cheapest->nanoseconds};
+      return Found(std::move(found));
+    }
+  }
   std::vector<double> ns(candidates.size());
   costs.price(op, units, candidates, ns);
-  BestDivision found;
-  found.tried = int64_t(ns.size());
-  found.cut = search.cut;
   const size_t best = chooseCheapest(candidates, ns, preferred);
   found.best = {splitsOf(candidates[best]), ns[best]};
   found.documented = found.best.splits == preferred;

@@ -14,10 +14,12 @@ struct BestDivision {
   std::vector<PricedSplits> all;
 };
 
-/// Nothing when no division is legal. \p preferred wins among equals; may be empty. Errors: E3071.
+/// Nothing when no division is legal. \p preferred wins among equals; where it is empty and not all
+/// are kept, one may be taken that another undercuts by \p slack. Errors: E3071.
 Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch::DeviceDesc &device,
                                                        int64_t cores, const CostModel &costs,
-                                                       const Splits &preferred, bool keepAll);
+                                                       const Splits &preferred, bool keepAll,
+                                                       double slack = 0);
 
 /// The operation with \p count units of \p dim; nothing where a tensor has no room.
 std::optional<Op> paddedOp(const Op &op, const Units &units, size_t dim, int64_t count);

@@ -171,10 +171,10 @@ private:
       outcome.verdict = verifyPlan(op, device, options.cores, outcome.plan);
       return outcome.verdict;
     }
-    const Splits preferred = documentedCandidate();
-    SPYRE_ASSIGN_OR_RETURN(
-        std::optional<BestDivision> found,
-        cheapestDivision(op, device, options.cores, costs, preferred, options.explain));
+    const Splits preferred = options.compare ? documentedCandidate() : Splits();
+    SPYRE_ASSIGN_OR_RETURN(std::optional<BestDivision> found,
+                           cheapestDivision(op, device, options.cores, costs, preferred,
+                                            options.explain, options.slack));
     if (!found) {
       return none();
     }

@@ -16,9 +16,9 @@ const char *kindName(Kind kind) {
 }
 
 const char *roleName(Role role) {
-  constexpr std::array<const char *, 9> kNames = {"plain",  "kernel",  "spatial",
-                                                  "search", "results", "encloses_search",
-                                                  "window", "carried", "second_stick"};
+  constexpr std::array<const char *, 10> kNames = {
+      "plain",  "kernel",  "spatial",      "search", "results", "encloses_search",
+      "window", "carried", "second_stick", "scan"};
   return kNames[size_t(role)];
 }
 
@@ -49,6 +49,11 @@ static Status checkDim(const Op &op, const Dim &dim) {
     return error<3060>("'{}': granularity {} of dim {} does not divide its largest size {}; give a "
                        "divisor of it",
                        op.name, dim.granularity, dim.name, dim.extent / dim.tiles);
+  }
+  if (dim.walked != 0 && (dim.walked < dim.extent / dim.tiles || dim.walked > kMaxCount)) {
+    return error<3060>("'{}': {} elements of dim {} are walked, which has {}; give 0 or at least "
+                       "as many",
+                       op.name, dim.walked, dim.name, dim.extent / dim.tiles);
   }
   int64_t stored = 1;
   if (!dim.segments.empty() &&

@@ -98,7 +98,7 @@ private:
     }
     std::string name;
     SPYRE_RETURN_IF_ERROR(readString(object, "role", name));
-    for (int i = 0; i <= int(Role::SecondStick); ++i) {
+    for (int i = 0; i <= int(Role::Scan); ++i) {
       if (name == roleName(Role(i))) {
         role = Role(i);
         return Status::success();
@@ -126,12 +126,14 @@ private:
   }
 
   Status readDim(const JsonReader &object) {
-    SPYRE_RETURN_IF_ERROR(object.onlyFields({"name", "extent", "reduced", "granularity", "hint",
-                                             "tiles", "role", "requiredSplit", "segments"}));
+    SPYRE_RETURN_IF_ERROR(object.onlyFields({"name", "extent", "walked", "reduced", "granularity",
+                                             "hint", "tiles", "role", "requiredSplit",
+                                             "segments"}));
     Dim dim;
     SPYRE_RETURN_IF_ERROR(readString(object, "name", dim.name));
     SPYRE_ASSIGN_OR_RETURN(JsonReader extent, object.field("extent"));
     SPYRE_ASSIGN_OR_RETURN(dim.extent, extent.asInt(1, kMaxCount));
+    SPYRE_RETURN_IF_ERROR(readInt(object, "walked", dim.walked, 0));
     SPYRE_RETURN_IF_ERROR(readBool(object, "reduced", dim.reduced));
     SPYRE_RETURN_IF_ERROR(readInt(object, "granularity", dim.granularity, 0));
     SPYRE_RETURN_IF_ERROR(readInt(object, "tiles", dim.tiles, 1));
@@ -158,7 +160,8 @@ private:
   Status readTensor(const JsonReader &object) {
     SPYRE_RETURN_IF_ERROR(object.onlyFields(
         {"name", "shape", "order", "elemsPerStick", "deviceSize", "coordinates", "offsets", "index",
-         "hostItemBytes", "output", "access", "growable", "directRead", "staggered"}));
+         "hostItemBytes", "output", "access", "growable", "directRead", "staggered",
+         "sharesSticks"}));
     Tensor tensor;
     if (object.has("shape") == object.has("deviceSize")) {
       return error<3073>("{}: give a tensor either \"shape\" or \"deviceSize\"", object.path());
@@ -171,6 +174,7 @@ private:
     SPYRE_RETURN_IF_ERROR(readBool(object, "growable", tensor.growable));
     SPYRE_RETURN_IF_ERROR(readBool(object, "directRead", tensor.directRead));
     SPYRE_RETURN_IF_ERROR(readBool(object, "staggered", tensor.staggered));
+    SPYRE_RETURN_IF_ERROR(readBool(object, "sharesSticks", tensor.sharesSticks));
     SPYRE_RETURN_IF_ERROR(readAccess(object, tensor));
     op.tensors.push_back(std::move(tensor));
     return Status::success();
@@ -329,6 +333,7 @@ static Json dimJson(const Dim &dim) {
   put("granularity", dim.granularity, usual.granularity);
   put("hint", dim.hint, usual.hint);
   put("tiles", dim.tiles, usual.tiles);
+  put("walked", dim.walked, usual.walked);
   put("requiredSplit", dim.requiredSplit, usual.requiredSplit);
   put("segments", dim.segments, usual.segments);
   put("role", std::string(roleName(dim.role)), std::string(roleName(usual.role)));
@@ -381,7 +386,8 @@ static Json tensorJson(const Op &op, const Tensor &tensor) {
   for (auto [key, flag] : {std::pair("output", tensor.output),
                            {"growable", tensor.growable},
                            {"directRead", tensor.directRead},
-                           {"staggered", tensor.staggered}}) {
+                           {"staggered", tensor.staggered},
+                           {"sharesSticks", tensor.sharesSticks}}) {
     if (flag) {
       json[key] = true;
     }

@@ -69,6 +69,7 @@ private:
     blockIf(rules.coordinateMask && dim.reduced && partial, d, "coordinateMask");
     blockIf(rules.restickifyPadding && op.kind == Kind::Restickify && partial, d,
             "restickifyPadding");
+    blockIf(dim.role == Role::Scan, d, "scan");
     blockIf(rules.secondStickDim && dim.role == Role::SecondStick, d, "secondStickDim");
     const bool staggered = std::any_of(op.tensors.begin(), op.tensors.end(),
                                        [](const Tensor &tensor) { return tensor.staggered; });
@@ -176,7 +177,21 @@ private:
     keep(d, rule, [&](int64_t split) { return split == least; });
   }
 
+  /// A core has whole sticks of indices, or a part of one. [spec: work-division 0.1]
+  void sharedSticks(size_t d) {
+    for (const Tensor &tensor : op.tensors) {
+      const int64_t lanes = tensor.elemsPerStick();
+      if (tensor.sharesSticks && laneDim(tensor) == int(d)) {
+        keep(d, "indexSticks", [&](int64_t split) {
+          const int64_t each = units.extent[d] / split;
+          return split == 1 || each <= lanes || each % lanes == 0;
+        });
+      }
+    }
+  }
+
   void indirect(size_t d) {
+    sharedSticks(d);
     if (!rules.indirectAccess) {
       return;
     }

@@ -76,7 +76,7 @@ int64_t Reaches::sticks(size_t i, size_t dim, int64_t split) const {
   // Slices that begin where a coordinate changes are all alike, and the first one is whole.
   const int64_t looked = alike && !wraps ? 1 : split;
   for (int64_t s = 0; s < looked; ++s) {
-    const int64_t low = s * each, high = std::min(units.extent[dim], low + each) - 1;
+    const int64_t low = s * each, high = std::min(units.walked[dim], low + each) - 1;
     int64_t reach = 0;
     if (wraps) {
       reach = wrappedReach(parts, low, high);

@@ -32,7 +32,15 @@ int64_t advanceBytes(const Tensor &tensor, int dim, int64_t elements) {
 Op tileOf(const Op &op, const std::vector<int64_t> &tileExtent) {
   Op tile = op;
   for (size_t d = 0; d < tileExtent.size(); ++d) {
-    tile.dims[d].extent = tileExtent[d];
+    Dim &dim = tile.dims[d];
+    if (dim.walked > 0 && tileExtent[d] != dim.extent) {
+      dim.walked = tileExtent[d];
+      for (const Tensor &tensor : op.tensors) {
+        const bool along = laneDim(tensor) == int(d);
+        dim.walked = along ? roundUp(dim.walked, tensor.elemsPerStick()) : dim.walked;
+      }
+    }
+    dim.extent = tileExtent[d];
   }
   return tile;
 }
@@ -62,7 +70,7 @@ private:
   bool mayTile(size_t d) const {
     const Dim &dim = op.dims[d];
     return !dim.reduced && dim.granularity == 0 && dim.segments.empty() &&
-           dim.role != Role::Search && dim.role != Role::Carried && units.count[d] > 1;
+           dim.role != Role::Search && dim.role != Role::Carried && dim.role != Role::Scan && units.count[d] > 1;
   }
 
   /// Every tile moves every coordinate by the same amount, and cuts no stick.

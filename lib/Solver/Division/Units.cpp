@@ -31,7 +31,7 @@ Units unitsOf(const Op &op) {
   units.stick.assign(dims, false);
   units.output.assign(dims, false);
   for (const Tensor &tensor : op.tensors) {
-    if (int dim = laneDim(tensor); dim >= 0) {
+    if (int dim = laneDim(tensor); dim >= 0 && !tensor.sharesSticks) {
       units.stick[size_t(dim)] = true;
       units.elems[size_t(dim)] = std::max(units.elems[size_t(dim)], tensor.elemsPerStick());
     }
@@ -39,6 +39,7 @@ Units unitsOf(const Op &op) {
   for (size_t d = 0; d < dims; ++d) {
     const Dim &dim = op.dims[d];
     units.extent[d] = dim.extent / dim.tiles;
+    units.walked.push_back(dim.walked > 0 ? dim.walked : units.extent[d]);
     units.count.push_back(ceilDiv(units.extent[d], units.elems[d]));
     units.basis.push_back(dim.granularity > 0 && !units.stick[d] ? dim.granularity
                                                                  : units.count[d]);

@@ -36,10 +36,13 @@ struct Cut {
 std::vector<Cut> cutsOf(const Op &op) {
   std::vector<Cut> cuts;
   for (const Dim &dim : op.dims) {
-    cuts.push_back({dim.extent / dim.tiles, 1});
+    cuts.push_back({dim.walked > 0 ? dim.walked : dim.extent / dim.tiles, 1});
   }
   for (const Tensor &tensor : op.tensors) {
     for (const Term &term : tensor.coordinates.back().terms) {
+      if (tensor.sharesSticks) {
+        continue;
+      }
       Cut &cut = cuts[size_t(term.dim)];
       cut.piece = std::max(cut.piece, tensor.deviceSize.back());
     }
@@ -186,7 +189,8 @@ public:
         const bool insideOne = range.low / width == range.high / width;
         const bool whole = range.low % width == 0 &&
                            ((range.high + 1) % width == 0 || range.high + 1 == cuts[d].elements);
-        if (!whole && !(tensor.access == Access::Index && insideOne)) {
+        const bool isPart = tensor.sharesSticks && range.high - range.low < width;
+        if (!whole && !isPart && !(tensor.access == Access::Index && insideOne)) {
           return error<3072>("'{}': slice {} of {} is elements {} to {}, which cuts a stick of {} "
                              "({} elements)",
                              op.name, s, op.dims[d].name, range.low, range.high, tensor.name,

@@ -10,6 +10,7 @@
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Solver/Division/Units.h"
 
+#include <optional>
 #include <span>
 
 namespace spyre::solver::division {
@@ -25,13 +26,27 @@ struct Candidates {
   }
 };
 
+/// The cheapest of some candidates.
+struct CheapestCandidate {
+  size_t candidate = 0;
+  double nanoseconds = 0;
+  /// Those that had to be priced to know.
+  size_t priced = 0;
+};
+
 class CostModel {
 public:
   virtual ~CostModel() = default;
-  /// Nanoseconds of each candidate, launch included. \p ns has one place per candidate. Pure: the
-  /// same question has the same answer.
+  /// Nanoseconds of each candidate, with the launch or without it for all. \p ns has one place per
+  /// candidate. Pure: the same question has the same answer.
   virtual void price(const Op &op, const Units &units, const Candidates &candidates,
                      std::span<double> ns) const = 0;
+  /// One that no other undercuts by more than the part \p slack of its price, found without pricing
+  /// all; nothing where the model has no such way.
+  virtual std::optional<CheapestCandidate> cheapest(const Op &, const Units &, const Candidates &,
+                                                    double /*slack*/) const {
+    return std::nullopt;
+  }
   virtual const char *name() const = 0;
 };
 

@@ -12,6 +12,7 @@
 #include "spyre/Base/Decision.h"
 #include "spyre/Solver/Division/Compat.h"
 #include "spyre/Solver/Division/Cost.h"
+#include "spyre/Solver/Division/Mode.h"
 #include "spyre/Solver/Division/Plan.h"
 #include "spyre/Solver/Division/Tiling.h"
 
@@ -19,10 +20,6 @@
 
 namespace spyre::solver::division {
 
-enum class Mode { Compat, CompatS1, Best };
-const char *modeName(Mode mode);
-/// Errors: E3074.
-Expected<Mode> parseMode(const std::string &name);
 /// A number of cores as SENCORES has it. Errors: E3061 (empty, no number, outside of 1..32 or of
 /// what the device has).
 Expected<int64_t> parseCores(const std::string &text, const arch::DeviceDesc &device);
@@ -37,6 +34,10 @@ struct Options {
   bool ignoreHints = false;
   /// Keep all candidates with their prices.
   bool explain = false;
+  /// Say how the documented plan compares, and take it where it is as cheap as the best.
+  bool compare = true;
+  /// Without a comparison a plan will do that no other undercuts by more than this part.
+  double slack = 0;
 };
 
 struct PricedSplits {

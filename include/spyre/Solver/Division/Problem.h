@@ -59,12 +59,16 @@ enum class Role {
   Carried,
   /// Second variable of a two-dimensional stick.
   SecondStick,
+  /// Each step needs the one before it: stays whole.
+  Scan,
 };
 
 struct Dim {
   std::string name;
   /// Elements; the largest size where the size is known only at run time.
   int64_t extent = 1;
+  /// Elements cores walk, with padding behind the extent that is read as well; 0: the extent.
+  int64_t walked = 0;
   /// Sums, maxima ... run over it.
   bool reduced = false;
   /// 0: the size is fixed; else every size is a multiple of it, and slices must divide it.
@@ -124,6 +128,8 @@ struct Tensor {
   bool directRead = false;
   /// Elements of a stick are not in ascending order, or fill two dimensions.
   bool staggered = false;
+  /// Cores may have parts of the same stick: its lanes make no units. Of indices.
+  bool sharesSticks = false;
 
   int64_t elemsPerStick() const { return deviceSize.back(); }
 };

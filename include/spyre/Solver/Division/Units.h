@@ -14,6 +14,8 @@ using Splits = std::vector<int64_t>;
 struct Units {
   /// Elements of one tile.
   std::vector<int64_t> extent;
+  /// The same with padding that cores read (Dim::walked).
+  std::vector<int64_t> walked;
   /// Elements of a unit: the widest stick along the variable, else 1.
   std::vector<int64_t> elems;
   /// Units of one tile, the last one possibly partial.

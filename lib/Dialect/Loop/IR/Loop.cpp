@@ -2,6 +2,7 @@
 #include "spyre/Dialect/Loop/IR/Loop.h"
 
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Loop/IR/Owners.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -393,6 +394,9 @@ mlir::LogicalResult ComputeOp::verify() {
   }
   if (getSplits() && int64_t(getSplits()->size()) != numVars) {
     return emitOpError("splits needs one entry per var");
+  }
+  if (mlir::failed(verifyOwners(*this))) {
+    return mlir::failure();
   }
   if (mlir::Attribute given = (*this)->getAttr(kTiles)) {
     auto tiles = llvm::dyn_cast<mlir::DenseI64ArrayAttr>(given);

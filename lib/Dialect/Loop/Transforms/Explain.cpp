@@ -7,8 +7,7 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
-#include "llvm/Support/Path.h"
-
+#include "DivideWork/Divider.h"
 #include "LoopPass.h"
 #include "Rewrite.h"
 
@@ -67,15 +66,6 @@ const char *kindOf(ComputeOp op) {
   Expected<StickUse> from = stickUse(accessOf(op, 0)), to = stickUse(accessOf(op, 1));
   const bool changes = from.ok() && to.ok() && isRestickify(accessOf(op, 0), *from, *to);
   return changes ? "restickify" : "copy";
-}
-
-/// "file:line" of the call an operation came from, without directories: explanations do not depend
-/// on them.
-std::string locationText(mlir::Location location) {
-  auto place = location->findInstanceOf<mlir::FileLineColLoc>();
-  return place ? fmt::format("{}:{}", llvm::sys::path::filename(place.getFilename().str()).str(),
-                             place.getLine())
-               : "";
 }
 
 class Explainer {

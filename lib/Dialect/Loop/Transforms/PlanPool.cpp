@@ -107,8 +107,9 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createElideCopyBackPass(); });
   mlir::registerPass([] { return createPadMatmulPass(); });
   mlir::registerPass([] { return createLimitVarsPass(); });
-  mlir::registerPass([] { return createChunkLargePass(32, int64_t(256) << 20); });
-  mlir::registerPass([] { return createDivideWorkPass(32, int64_t(256) << 20); });
+  mlir::registerPass([] { return createAssignHintsPass(); });
+  mlir::registerPass([] { return createSpanReductionPass(); });
+  mlir::registerPass([] { return createWorkDistributionPass(); });
   mlir::registerPass([] { return createPlanPoolPass(); });
   mlir::registerPass([] { return createExplainPass(204.8, 0); });
 }

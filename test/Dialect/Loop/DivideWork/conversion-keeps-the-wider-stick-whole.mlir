@@ -1,5 +1,5 @@
 // 128 elements are two sticks of 16 bits and four of 32: two cores at most.
-// RUN: spyre-opt %s --spyre-loop-divide-work=cores=32 | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-span-reduction="cores=32 planner=compat" --spyre-loop-work-distribution="cores=32 planner=compat" | FileCheck %s
 
 // CHECK: loop.compute "dl16tofp32" {{.*}} splits [2]
 func.func @main() {

@@ -1,6 +1,6 @@
 // A copy that changes the stick of [67, 128]: 67 is padded to two sticks in the output and must stay whole; 128 lanes are two
 // sticks.
-// RUN: spyre-opt %s --spyre-loop-divide-work="cores=32" | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-span-reduction="cores=32 planner=compat" --spyre-loop-work-distribution="cores=32 planner=compat" | FileCheck %s
 
 // CHECK: splits [1, 2]
 func.func @main() {

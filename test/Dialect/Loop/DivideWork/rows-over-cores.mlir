@@ -1,11 +1,11 @@
 // Rows are split over the cores; the reduced variable and the single column of sticks stay whole.
-// RUN: spyre-opt %s --spyre-loop-divide-work="cores=4" | FileCheck %s --check-prefix=FOUR
-// RUN: spyre-opt %s --spyre-loop-divide-work="cores=1" | FileCheck %s --check-prefix=ONE
-// RUN: not spyre-opt %s --spyre-loop-divide-work="cores=0" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: spyre-opt %s --spyre-loop-span-reduction="cores=4 planner=compat" --spyre-loop-work-distribution="cores=4 planner=compat" | FileCheck %s --check-prefix=FOUR
+// RUN: spyre-opt %s --spyre-loop-span-reduction="cores=1 planner=compat" --spyre-loop-work-distribution="cores=1 planner=compat" | FileCheck %s --check-prefix=ONE
+// RUN: not spyre-opt %s --spyre-loop-span-reduction="cores=0 planner=compat" --spyre-loop-work-distribution="cores=0 planner=compat" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // FOUR: splits [4, 1, 1]
 // ONE: splits [1, 1, 1]
-// NONE: SPYRE-E3002: cores = 0; give at least 1
+// NONE: SPYRE-E3002: cores = 0; give 1 to the 32 of openspyre
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [128, 1] layout {device_size = array<i64: 2, 8, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 128, 1>} : memref<8x128xf16>
   %y = loop.buffer "y" "input" index 1 stride [64, 1] layout {device_size = array<i64: 1, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 64, 1>} : memref<128x64xf16>

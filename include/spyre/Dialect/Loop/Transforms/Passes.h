@@ -5,7 +5,9 @@
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Decision.h"
+#include "spyre/Solver/Division/Mode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -22,10 +24,30 @@ std::unique_ptr<mlir::Pass> createPropagateLayoutsPass(DecisionTrace *trace = nu
 std::unique_ptr<mlir::Pass> createElideCopyBackPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createPadMatmulPass(DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createLimitVarsPass(DecisionTrace *trace = nullptr);
-std::unique_ptr<mlir::Pass> createChunkLargePass(int64_t cores, int64_t spanLimitBytes,
-                                                 DecisionTrace *trace = nullptr);
-std::unique_ptr<mlir::Pass> createDivideWorkPass(int64_t cores, int64_t spanLimitBytes,
-                                                 DecisionTrace *trace = nullptr);
+
+/// How work is divided.
+struct DivisionSettings {
+  arch::DeviceDesc device;
+  int64_t cores = 32;
+  solver::division::Mode mode = solver::division::Mode::Best;
+  /// Off: the documented modes stop after span reduction.
+  bool distribute = true;
+  /// Operations no division brings below the span limit run in tiles, instead of an error.
+  bool tileLarge = true;
+  /// Partners of a split K have consecutive cores.
+  bool kFastCores = true;
+  /// Decisions list the candidates with their prices, and how the documented plan compares.
+  bool explain = false;
+};
+std::unique_ptr<mlir::Pass> createAssignHintsPass(DecisionTrace *trace = nullptr);
+/// Of the documented modes.
+std::unique_ptr<mlir::Pass> createSpanReductionPass(const DivisionSettings &settings,
+                                                    DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createWorkDistributionPass(const DivisionSettings &settings,
+                                                       DecisionTrace *trace = nullptr);
+/// With the settings of their options.
+std::unique_ptr<mlir::Pass> createSpanReductionPass();
+std::unique_ptr<mlir::Pass> createWorkDistributionPass();
 /// \p sharePlaces: intermediates that do not live at the same time may have the same place.
 std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr,
                                                bool sharePlaces = true);

@@ -86,41 +86,64 @@ def LimitVarsPass : Pass<"spyre-loop-limit-vars", "::mlir::ModuleOp"> {
   let constructor = "::spyre::loop::createLimitVarsPass()";
 }
 
-def ChunkLargePass : Pass<"spyre-loop-chunk-large", "::mlir::ModuleOp"> {
-  let summary = "Gives operations that no split brings below the span limit `tiles`: they run as counted loops.";
+def AssignHintsPass : Pass<"spyre-loop-assign-hints", "::mlir::ModuleOp"> {
+  let summary = "Turns hints of users into slices and tiles of variables.";
   let description = [{
     Requires: layouts.
-    Ensures: where spyre-loop-divide-work would report SPYRE-E3003, the operation has `tiles` such that some split of one
-    tile keeps the limit; what does not fill a tile is an operation of its own. Reduced variables are not tiled: an
-    operation for which that is not enough stays as it is.
-    Idempotent. Deterministic. Linear in operations, times the tilings tried for those too large.
-    Example: [8192, 512] with 1 MiB per core and 4 cores: two tiles of 256 columns.
+    Ensures: an operation whose location carries hints has `hints` (slices per variable) and `tiles` for the variables
+    that walk the named dimensions; entries that name none of them are in the trace. Errors: SPYRE-E3066, E3077.
+    Idempotent. Deterministic. Linear in operations; nothing is done where there are no hints.
+    Example: `work_div = {tokens = 4}` on `x + y` with x of dims [["tokens", 128], ["hidden", 64]]: hints [4, 0].
   }];
   let dependentDialects = ["::spyre::loop::LoopDialect"];
-  let constructor = "::spyre::loop::createChunkLargePass(32, 268435456)";
-  let options = [
-    Option<"cores", "cores", "int64_t", "32", "Cores to divide over.">,
-    Option<"spanLimitBytes", "span-limit-bytes", "int64_t", "268435456", "DDR range one core may touch per tensor.">
-  ];
+  let constructor = "::spyre::loop::createAssignHintsPass()";
 }
 
-def DivideWorkPass : Pass<"spyre-loop-divide-work", "::mlir::ModuleOp"> {
-  let summary = "Splits each operation's output variables over the cores.";
+class DivisionPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+}
+class DivisionOptions {
+  list<Option> all = [
+    Option<"cores", "cores", "int64_t", "32", "Cores to divide over.">,
+    Option<"device", "device", "std::string", "\"openspyre\"", "Preset or file of the machine.">,
+    Option<"spanLimitBytes", "span-limit-bytes", "int64_t", "0",
+           "DDR range one core may touch per tensor; 0: the machine's.">,
+    Option<"planner", "planner", "std::string", "\"best\"", "best, compat or compat-s1.">
+  ];
+}
+def AllDivisionOptions : DivisionOptions;
+
+def SpanReductionPass : DivisionPass<"spyre-loop-span-reduction"> {
+  let summary = "Stores the fewest slices that bring every tensor below the span limit.";
   let description = [{
     Requires: layouts.
-    Ensures: every operation has `splits`; their product is at most `cores`; a split divides the extent of its
-    variable, counted in sticks for stick variables; reduced variables and padded variables of a restickify are
-    not split; no core touches more than `span-limit-bytes` of DDR per tensor (SPYRE-E3003 when no split does).
-    Idempotent. Deterministic. Linear in operations, times the divisor combinations where the first choice breaks the
-    span limit.
+    Ensures: an operation one of whose tensors exceeds the limit has `span_splits`: slices by the coefficient of their
+    variable in the write index (`output`) or in the first read index (`reduction`). Others have none. The
+    documented first pass; planner `best` does not need it. Errors: SPYRE-E3062, E3063.
+    Idempotent. Deterministic. Linear in operations, times the divisor combinations of those too large.
+    Example: [8192, 1048576] in 16 bits, 17 GB: 64 columns of sticks must be split.
+  }];
+  let constructor = "::spyre::loop::createSpanReductionPass()";
+  let options = AllDivisionOptions.all;
+}
+
+def WorkDistributionPass : DivisionPass<"spyre-loop-work-distribution"> {
+  let summary = "Splits each operation over the cores.";
+  let description = [{
+    Requires: layouts; for the planners compat and compat-s1 what spyre-loop-span-reduction stored.
+    Ensures: every operation has `splits`; their product is at most `cores`; every core has whole sticks and the same
+    amount of work; no core touches more DDR per tensor than the machine allows (SPYRE-E3064, E3065); splits keep the
+    machine's rules. `span_splits` is gone. Where no division keeps the span limit the operation has `tiles`, the fewest
+    that can be divided: it runs as counted loops, and what does not fill a tile is an operation of its own behind them. Planner best takes the cheapest of all such splits, compat and compat-s1
+    the documented one, without what the machine cannot do.
+    Idempotent. Deterministic. Linear in operations that differ, times their candidates.
     Example: [256, 192] over 32 cores: c0 (256 rows) is split 32 ways.
   }];
-  let dependentDialects = ["::spyre::loop::LoopDialect"];
-  let constructor = "::spyre::loop::createDivideWorkPass(32, 268435456)";
-  let options = [
-    Option<"cores", "cores", "int64_t", "32", "Cores to divide over.">,
-    Option<"spanLimitBytes", "span-limit-bytes", "int64_t", "268435456", "DDR range one core may touch per tensor.">
-  ];
+  let constructor = "::spyre::loop::createWorkDistributionPass()";
+  let options = !listconcat(AllDivisionOptions.all, [
+    Option<"distribute", "distribute", "bool", "true", "Off: what span reduction stored is the plan.">,
+    Option<"tile", "tile", "bool", "true", "Operations too large for every division run in tiles; off: an error.">
+  ]);
 }
 
 def PlanPoolPass : Pass<"spyre-loop-plan-pool", "::mlir::ModuleOp"> {

@@ -1,5 +1,5 @@
 // One core with 2,048 bytes: columns one tile at a time (16,384 bytes), then 16 rows at a time.
-// RUN: spyre-opt %s --spyre-loop-chunk-large="cores=1 span-limit-bytes=2048" | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-work-distribution="cores=1 span-limit-bytes=2048" | FileCheck %s
 
 // CHECK: loop.compute "exp" {{.*}} extents [128, 256] {{.*}} {tiles = array<i64: 8, 4>}
 func.func @main() {

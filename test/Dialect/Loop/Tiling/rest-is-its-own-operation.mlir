@@ -1,5 +1,5 @@
 // Five tiles of columns, the last one not full, on two cores that hold one each: two loops over two, and one more.
-// RUN: spyre-opt %s --spyre-loop-chunk-large="cores=2 span-limit-bytes=16384" | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-work-distribution="cores=2 span-limit-bytes=16384" | FileCheck %s
 
 // CHECK: #[[REST:.*]] = affine_map<(d0, d1) -> (d0, d1 + 256)>
 // CHECK: loop.compute "exp" {{.*}} extents [128, 256] {{.*}} {tiles = array<i64: 1, 2>}

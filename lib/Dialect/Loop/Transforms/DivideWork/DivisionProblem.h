@@ -1,0 +1,30 @@
+//===- DivisionProblem.h - a loop operation as a problem of the division library ------------===//
+#pragma once
+
+#include "spyre/Arch/DeviceDesc.h"
+#include "spyre/Dialect/Loop/Transforms/Stick.h"
+#include "spyre/Solver/Division/Kernels.h"
+#include "spyre/Solver/Division/Problem.h"
+
+namespace spyre::loop {
+
+struct DivisionProblem {
+  solver::division::Op op;
+  /// Nothing where the cost model has no such kernel.
+  std::optional<solver::division::KernelTraits> traits;
+};
+
+struct ProblemOptions {
+  /// As the documents have it: indices are divided in whole sticks.
+  bool documented = false;
+  /// Partners of a split K have consecutive cores.
+  bool kFastCores = true;
+};
+
+/// Dims are the variables in their order. Tensors have their real layouts, with padding and with one
+/// device dimension per term of a dimension, as they are emitted. Errors: E2010, E2007 (layouts),
+/// E1203 (a tensor that is read from inside sticks).
+Expected<DivisionProblem> divisionProblemOf(ComputeOp op, const arch::DeviceDesc &device,
+                                            const ProblemOptions &options = {});
+
+} // namespace spyre::loop
