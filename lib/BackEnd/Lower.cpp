@@ -5,6 +5,9 @@
 #include "Lowerings.h"
 #include "Overlap.h"
 #include "PhaseCache.h"
+#include "Uneven.h"
+
+#include <algorithm>
 
 namespace spyre::backend {
 
@@ -34,8 +37,13 @@ static Expected<program::Phase> lowerKernel(const Kernel &kernel, BufferTable &b
   return error<5301>("operation '{}' has no lowering", kernel.dsc->op);
 }
 
-Expected<program::Program> lowerSuperDscs(const std::vector<spec::SuperDsc> &operations,
+Expected<program::Program> lowerSuperDscs(const std::vector<spec::SuperDsc> &given,
                                           const arch::DeviceDesc &device) {
+  std::vector<spec::SuperDsc> expanded;
+  if (std::any_of(given.begin(), given.end(), isUneven)) {
+    SPYRE_ASSIGN_OR_RETURN(expanded, expandUneven(given, device));
+  }
+  const std::vector<spec::SuperDsc> &operations = expanded.empty() ? given : expanded;
   program::Program program;
   BufferTable buffers;
   PhaseCache cache(device.segmentBytes);

@@ -8,9 +8,13 @@ namespace spyre::backend {
 using program::Instruction;
 using program::Opcode;
 
+static int64_t maxCountOf(const arch::DeviceDesc &device) {
+  return device.division.maxTripCount > 0 ? device.division.maxTripCount : INT64_MAX;
+}
+
 PhaseBuilder::PhaseBuilder(const Kernel &kernel, BufferTable &buffers)
     : kernel(kernel), buffers(buffers), stagingNext(kernel.device->lxStagingBegin()),
-      stagingEnd(kernel.device->lxBytes) {
+      stagingEnd(kernel.device->lxBytes), maxCount(maxCountOf(*kernel.device)) {
   phase.name = kernel.name;
   phase.cores = kernel.dsc->cores;
   buffers.beginPhase(kernel.name);
@@ -135,17 +139,24 @@ void PhaseBuilder::walkPiece(const std::vector<size_t> &order, size_t depth, int
     }
     return;
   }
-  Instruction loop;
-  loop.opcode = Opcode::Loop;
-  loop.parameter = trips;
-  append(loop);
-  tile.slot = openLoops++;
-  tile.loopSteps = tile.steps;
-  walkFrom(order, depth + 1, enter, leave);
-  --openLoops;
-  Instruction end;
-  end.opcode = Opcode::EndLoop;
-  append(end);
+  while (trips > 0 && !tooLong()) {
+    // A loop the machine cannot count to the end of is several, one behind the other.
+    const int64_t counted = std::min(trips, maxCount);
+    Instruction loop;
+    loop.opcode = Opcode::Loop;
+    loop.parameter = counted;
+    append(loop);
+    tile.slot = openLoops++;
+    tile.loopSteps = tile.steps;
+    walkFrom(order, depth + 1, enter, leave);
+    tile.slot = -1;
+    --openLoops;
+    Instruction end;
+    end.opcode = Opcode::EndLoop;
+    append(end);
+    tile.offset += counted * tile.steps;
+    trips -= counted;
+  }
 }
 
 std::vector<Level> PhaseBuilder::levels(const std::vector<size_t> &order,
@@ -190,14 +201,15 @@ program::Operand PhaseBuilder::operandOf(const Place &place) const {
   return operand;
 }
 
-/// Joins neighbours that are one run for all operands; the order of points stays the same.
-static std::vector<Level> joinLevels(const std::vector<Level> &levels) {
+/// Joins neighbours that are one run for all operands and count no further than \p maxCount; the
+/// order of points stays the same.
+static std::vector<Level> joinLevels(const std::vector<Level> &levels, int64_t maxCount) {
   std::vector<Level> joined;
   for (const Level &level : levels) {
     if (level.count == 1) {
       continue;
     }
-    bool oneRun = !joined.empty();
+    bool oneRun = !joined.empty() && joined.back().count <= maxCount / level.count;
     for (size_t i = 0; oneRun && i < level.strides.size(); ++i) {
       oneRun = joined.back().strides[i] == level.strides[i] * level.count;
     }
@@ -221,7 +233,7 @@ void PhaseBuilder::emit(Instruction instruction, const std::vector<const Place *
 
 void PhaseBuilder::emitAs(numerics::DataFormat format, Instruction instruction,
                           const std::vector<const Place *> &places, std::vector<Level> levels) {
-  std::vector<Level> joined = joinLevels(levels);
+  std::vector<Level> joined = joinLevels(levels, maxCount);
   SPYRE_CHECK(joined.size() <= program::kMaxLevels,
               "tiles span at most as many axes as an instruction has levels");
   instruction.format = format;

@@ -133,6 +133,8 @@ private:
   BufferTable &buffers;
   program::Phase phase;
   int64_t stagingNext = 0, stagingEnd = 0;
+  /// What a loop or a level of an instruction may count to.
+  const int64_t maxCount;
   std::vector<TileState> state;
   int openLoops = 0;
   /// Outermost axes of the order that are unrolled because the machine has too few loops.

@@ -29,6 +29,12 @@ private:
   Status closeLoop();
   Status addWork(const Instruction &instruction, int64_t &workPoints) const;
 
+  /// The machine's counters are short: 16 bits, unless its description says otherwise.
+  int64_t maxCount() const {
+    const int64_t most = device.division.maxTripCount;
+    return most > 0 ? most : kMaxWorkPoints - 1;
+  }
+
   const Phase &phase;
   const arch::DeviceDesc &device;
   PhaseScope scope;
@@ -91,8 +97,8 @@ Status PhaseVerifier::openLoop(const Instruction &instruction) {
   if (loopStarts.size() == kMaxLoops) {
     return error<5103>("loops are nested deeper than {}", kMaxLoops);
   }
-  if (instruction.parameter < 1 || instruction.parameter >= kMaxWorkPoints) {
-    return error<5103>("loop count {} must be in 1..{}", instruction.parameter, kMaxWorkPoints - 1);
+  if (instruction.parameter < 1 || instruction.parameter > maxCount()) {
+    return error<5103>("loop count {} must be in 1..{}", instruction.parameter, maxCount());
   }
   scope.trips.push_back(instruction.parameter);
   loopStarts.push_back(instructionIndex);
@@ -115,8 +121,8 @@ Status PhaseVerifier::closeLoop() {
 Status PhaseVerifier::addWork(const Instruction &instruction, int64_t &workPoints) const {
   Wide work = 1;
   for (int64_t count : instruction.counts) {
-    if (count < 1) {
-      return error<5103>("count {} must be at least 1", count);
+    if (count < 1 || count > maxCount()) {
+      return error<5103>("count {} must be in 1..{}", count, maxCount());
     }
     work = std::min<Wide>(work * count, kMaxWorkPoints);
   }

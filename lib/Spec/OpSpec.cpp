@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/LoopSpec.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace spyre::spec {
@@ -87,6 +88,14 @@ int64_t stickElements(const TensorArg &arg, const std::string &symbol) {
     if (coordinate.kind == Coordinate::Kind::Mod && coordinate.symbol == symbol) {
       elements *= coordinate.divisor;
     }
+  }
+  return elements;
+}
+
+int64_t pieceElements(const OpSpec &spec, const IterationDim &dim) {
+  int64_t elements = 1;
+  for (const TensorArg &arg : spec.args) {
+    elements = arg.isIndex() ? elements : std::max(elements, stickElements(arg, dim.symbol));
   }
   return elements;
 }
@@ -177,8 +186,9 @@ std::string symbolsText(const std::vector<std::string> &symbols) {
 std::string specText(const OpSpec &spec) {
   std::vector<std::string> dims;
   for (const IterationDim &dim : spec.iterationSpace) {
-    dims.push_back(fmt::format("{}: ({}, {})", sympify(dim.symbol),
-                               sympify(fmt::format("{}", dim.range)), dim.cores));
+    dims.push_back(fmt::format("{}: ({}, {}{})", sympify(dim.symbol),
+                               sympify(fmt::format("{}", dim.range)), dim.cores,
+                               dim.uneven ? ", 'uneven'" : ""));
   }
   std::string text = fmt::format("  OpSpec(\n"
                                  "    op={}, is_reduction={},\n"

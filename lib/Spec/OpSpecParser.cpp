@@ -293,7 +293,14 @@ private:
       SPYRE_ASSIGN_OR_RETURN(dim.range, parseExpression(&Parser::parseInteger));
       SPYRE_RETURN_IF_ERROR(expectMark(','));
       SPYRE_ASSIGN_OR_RETURN(dim.cores, parseExpression(&Parser::parseInteger));
-      acceptMark(',');
+      if (acceptMark(',') && peek().kind == Token::Kind::String) {
+        if (peek().text != "uneven") {
+          return fault("'uneven', the only kind of division that has a name");
+        }
+        dim.uneven = true;
+        next();
+        acceptMark(',');
+      }
       spec.iterationSpace.push_back(std::move(dim));
       return expectMark(')');
     });

@@ -314,11 +314,38 @@ private:
           unit = "sticks";
         }
       }
-      if (pieces % dim.cores != 0) {
+      if (dim.uneven) {
+        SPYRE_RETURN_IF_ERROR(checkUneven(dim, ceilDiv(dim.range, pieceElements(spec, dim))));
+      } else if (pieces % dim.cores != 0) {
         return fault("symbol {}: {} cores do not divide its {} {}", dim.symbol, dim.cores, pieces,
                      unit);
       }
       SPYRE_RETURN_IF_ERROR(checkIndexCores(dim));
+    }
+    return Status::success();
+  }
+
+  /// Slices of two sizes along one symbol of the result, which must be independent of each other and
+  /// lie in DDR: a core's LX has room for slices of one size (docs/adr/0055).
+  Status checkUneven(const IterationDim &dim, int64_t pieces) const {
+    const auto count = std::count_if(spec.iterationSpace.begin(), spec.iterationSpace.end(),
+                                     [](const IterationDim &other) { return other.uneven; });
+    if (count > 1 || pieces % dim.cores == 0 || pieces < dim.cores) {
+      return fault("symbol {}: {} pieces over {} cores are called uneven; that is one symbol of an "
+                   "op, with more pieces than cores, which do not divide them",
+                   dim.symbol, pieces, dim.cores);
+    }
+    if (!uses(spec.args.back(), dim.symbol) || isWindowOp(spec.op)) {
+      return fault("symbol {} is reduced, or of a window op; only slices that need nothing of each "
+                   "other may be uneven",
+                   dim.symbol);
+    }
+    for (const TensorArg &arg : spec.args) {
+      if (arg.residency == Residency::Lx || arg.isIndex()) {
+        return fault("symbol {} is divided unevenly and an argument is in LX or an index tensor; "
+                     "divide it evenly",
+                     dim.symbol);
+      }
     }
     return Status::success();
   }

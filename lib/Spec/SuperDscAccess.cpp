@@ -1,7 +1,8 @@
 //===- SuperDscAccess.cpp - which cores have which part of a tensor -------------------------===//
 //
-// Two things every reader of a SuperDSC must see alike: by which division a tensor lies in LX, and
-// where the rows of an indirectly accessed tensor begin. (docs/adr/0020)
+// Things every reader of a SuperDSC must see alike: by which division a tensor lies in LX, where the
+// rows of an indirectly accessed tensor begin (docs/adr/0020), and which cores have the larger
+// slices of uneven work (docs/adr/0055).
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SuperDsc.h"
 
@@ -42,6 +43,57 @@ int64_t valueStart(const SuperDsc &dsc, const DscTensor &tensor, size_t core) {
     }
   }
   return tensor.startAddress[core];
+}
+
+int64_t firstOfSlice(const SuperDsc &dsc, const std::string &dim, int64_t size, int64_t slice) {
+  const DscUneven &uneven = dsc.uneven;
+  const int64_t large = uneven.dim == dim ? std::min(slice, uneven.largeSlices) : slice;
+  return large * size + (slice - large) * uneven.smallSize;
+}
+
+std::vector<std::vector<int64_t>> partCores(const SuperDsc &dsc) {
+  std::vector<std::vector<int64_t>> parts(dsc.uneven.dim.empty() ? 1 : 2);
+  for (size_t core = 0; core < dsc.coreSlice.size(); ++core) {
+    const int64_t *slice = findDim(dsc.coreSlice[core], dsc.uneven.dim);
+    parts[slice && *slice >= dsc.uneven.largeSlices ? 1 : 0].push_back(int64_t(core));
+  }
+  return parts;
+}
+
+static SuperDsc partOf(const SuperDsc &dsc, const std::vector<int64_t> &cores, bool isLarge) {
+  SuperDsc part = dsc;
+  part.uneven = {};
+  part.cores = int64_t(cores.size());
+  part.coreSlice.clear();
+  for (int64_t core : cores) {
+    part.coreSlice.push_back(dsc.coreSlice[size_t(core)]);
+  }
+  for (auto &[dim, slices] : part.slices) {
+    if (dim == dsc.uneven.dim) {
+      slices = isLarge ? dsc.uneven.largeSlices : slices - dsc.uneven.largeSlices;
+    }
+  }
+  for (auto &[dim, size] : part.perCoreSize) {
+    size = dim == dsc.uneven.dim && !isLarge ? dsc.uneven.smallSize : size;
+  }
+  for (DscTensor &tensor : part.tensors) {
+    std::vector<int64_t> starts;
+    for (int64_t core : cores) {
+      if (size_t(core) < tensor.startAddress.size()) {
+        starts.push_back(tensor.startAddress[size_t(core)]);
+      }
+    }
+    tensor.startAddress = std::move(starts);
+  }
+  return part;
+}
+
+std::vector<SuperDsc> partsOf(const SuperDsc &dsc) {
+  if (dsc.uneven.dim.empty()) {
+    return {dsc};
+  }
+  const std::vector<std::vector<int64_t>> cores = partCores(dsc);
+  return {partOf(dsc, cores[0], true), partOf(dsc, cores[1], false)};
 }
 
 } // namespace spyre::spec

@@ -95,7 +95,7 @@ private:
       const char *label = isMatmulOp()     ? kMatmulLabels[kLabelCount - count + i]
                           : i + 1 == count ? "out"
                                            : kOtherLabels[i];
-      dims.push_back({from.symbol, label, from.range, from.range, from.cores});
+      dims.push_back({from.symbol, label, from.range, from.range, from.cores, from.uneven});
     }
     return Status::success();
   }
@@ -249,13 +249,15 @@ private:
     for (Dim &dim : dims) {
       if (opClass == OpClass::Restickify && dim.size != dim.range) {
         dim.slices = 1; // The padded tail cannot be cut.
+        dim.uneven = false;
       }
     }
     for (const ArgPlan &plan : args) {
       for (size_t d = 0; d < dims.size() && !plan.arg->isIndex(); ++d) {
         const Dim &dim = dims[d];
-        SPYRE_RETURN_IF_ERROR(
-            checkWholeSticks(spec.op, dim.symbol, dim.size, dim.slices, plan.unit[d]));
+        // Uneven slices are whole pieces, of which the sizes must be made.
+        SPYRE_RETURN_IF_ERROR(checkWholeSticks(spec.op, dim.symbol, dim.size,
+                                               dim.uneven ? 1 : dim.slices, plan.unit[d]));
       }
     }
     return Status::success();
@@ -285,6 +287,21 @@ private:
     }
   }
 
+  /// Elements of the largest slice of dim \p d; says so in the SuperDSC when there are two sizes.
+  int64_t largestSlice(size_t d) {
+    const Dim &dim = dims[d];
+    if (!dim.uneven) {
+      return dim.size / dim.slices;
+    }
+    int64_t unit = 1;
+    for (const ArgPlan &plan : args) {
+      unit = std::max(unit, plan.unit[d]);
+    }
+    const int64_t pieces = dim.size / unit;
+    dsc.uneven = {dim.label, pieces % dim.slices, pieces / dim.slices * unit};
+    return dsc.uneven.smallSize + unit;
+  }
+
   // Step 11. With K first, the cores that share an output slice have consecutive numbers.
   void mapCores() {
     const bool kFirst =
@@ -301,8 +318,11 @@ private:
       dsc.cores *= dims[d].slices;
       dsc.slices.emplace_back(dims[d].label, dims[d].slices);
       dsc.size.emplace_back(dims[d].label, dims[d].size);
-      dsc.perCoreSize.emplace_back(dims[d].label, dims[d].size / dims[d].slices);
+      dsc.perCoreSize.emplace_back(dims[d].label, largestSlice(d));
     }
+    // Uneven slices change slowest: those with more to do are on the first cores.
+    std::stable_partition(fastFirst.begin(), fastFirst.end(),
+                          [&](size_t d) { return !dims[d].uneven; });
     placeInSlices.resize(dims.size());
     for (size_t at = 0; at < fastFirst.size(); ++at) {
       placeInSlices[fastFirst[at]] = at;
@@ -413,12 +433,13 @@ private:
           const int64_t slice = slices[placeInSlices[d]].second;
           // Cores may share a stick of indices; of all other tensors they have whole ones.
           const int64_t unit = plan.unit[d];
-          const int64_t first = slice * (dims[d].size / dims[d].slices);
+          const int64_t first =
+              firstOfSlice(dsc, dims[d].label, dsc.perCoreSize[d].second, slice);
           sticks += first / unit * plan.strideSticks[size_t(plan.deviceDim[d])];
           lanes += first % unit;
         } else if (int64_t(d) == plan.stick) {
           // Only one stick: it has no tile dimension.
-          lanes += slices[placeInSlices[d]].second * (dims[d].size / dims[d].slices);
+          lanes += slices[placeInSlices[d]].second * dsc.perCoreSize[d].second;
         }
       }
       tensor.startAddress.push_back(plan.arg->address + kStickBytes * sticks +

@@ -10,6 +10,8 @@
 #include "SuperDscSticks.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 namespace spyre::spec {
 
@@ -62,8 +64,10 @@ private:
     SPYRE_ASSIGN_OR_RETURN(dsc.cores, intField(body, "numCoresUsed_", 1, kMaxCores));
     SPYRE_RETURN_IF_ERROR(readTopFolds(body));
     SPYRE_RETURN_IF_ERROR(readPerCore(
-        body, "coreIdToDsc_", dsc.cores, [](int64_t, const JsonReader &value) -> Status {
-          SPYRE_ASSIGN_OR_RETURN([[maybe_unused]] int64_t which, value.asInt(0, 0));
+        body, "coreIdToDsc_", dsc.cores, [&](int64_t core, const JsonReader &value) -> Status {
+          SPYRE_ASSIGN_OR_RETURN(int64_t which, value.asInt(0, 1));
+          entryOfCore.resize(size_t(dsc.cores), 0);
+          entryOfCore[size_t(core)] = which;
           return Status::success();
         }));
     SPYRE_RETURN_IF_ERROR(readPerCore(
@@ -81,12 +85,91 @@ private:
         }));
     SPYRE_ASSIGN_OR_RETURN(JsonReader list, body.field("dscs_"));
     SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> entries, list.elements());
-    if (entries.size() != 1) {
-      return fault(list, "{} entries; one is accepted", entries.size());
+    const int64_t used = 1 + *std::max_element(entryOfCore.begin(), entryOfCore.end());
+    if (int64_t(entries.size()) != used) {
+      return fault(list, "{} entries, of which coreIdToDsc_ uses {}; one is accepted, or two",
+                   entries.size(), used);
     }
-    SPYRE_RETURN_IF_ERROR(entries.front().onlyFields({dsc.op}));
+    for (const JsonReader &entry : entries) {
+      SPYRE_RETURN_IF_ERROR(entry.onlyFields({dsc.op}));
+    }
     SPYRE_ASSIGN_OR_RETURN(JsonReader config, entries.front().field(dsc.op));
-    return readConfig(config);
+    if (entries.size() == 1) {
+      return readConfig(config, allCores());
+    }
+    SPYRE_ASSIGN_OR_RETURN(JsonReader other, entries.back().field(dsc.op));
+    return readUneven(config, other);
+  }
+
+  std::vector<int64_t> allCores() const {
+    std::vector<int64_t> cores(size_t(dsc.cores), 0);
+    std::iota(cores.begin(), cores.end(), 0);
+    return cores;
+  }
+
+  /// Reads one of two entries: an operation of its own on the cores that coreIdToDsc_ gives it.
+  Expected<SuperDsc> readPart(const JsonReader &config, int64_t entry) const {
+    Reader reader;
+    SuperDsc &part = reader.dsc;
+    part.index = dsc.index;
+    part.op = dsc.op;
+    std::vector<int64_t> cores;
+    for (size_t core = 0; core < entryOfCore.size(); ++core) {
+      if (entryOfCore[core] == entry) {
+        cores.push_back(int64_t(core));
+        part.coreSlice.push_back(dsc.coreSlice[core]);
+      }
+    }
+    part.cores = int64_t(cores.size());
+    for (const auto &[dim, slices] : dsc.slices) {
+      std::set<int64_t> seen;
+      for (const DimMap<int64_t> &slice : part.coreSlice) {
+        const int64_t *number = findDim(slice, dim);
+        seen.insert(number ? *number : -1);
+      }
+      part.slices.emplace_back(dim, int64_t(seen.size()));
+    }
+    SPYRE_RETURN_IF_ERROR(reader.readConfig(config, cores));
+    return std::move(part);
+  }
+
+  /// Two entries that say the same but for the size of a core's slice along one dimension, the
+  /// larger first (docs/adr/0055).
+  Status readUneven(const JsonReader &first, const JsonReader &second) {
+    if (std::count(entryOfCore.begin(), entryOfCore.end(), 0) == 0) {
+      return fault(first, "no core of coreIdToDsc_ uses it");
+    }
+    SPYRE_ASSIGN_OR_RETURN(SuperDsc large, readPart(first, 0));
+    SPYRE_ASSIGN_OR_RETURN(SuperDsc small, readPart(second, 1));
+    for (const auto &[dim, size] : large.perCoreSize) {
+      const int64_t *other = findDim(small.perCoreSize, dim);
+      if (other && *other != size) {
+        dsc.uneven = {dim, *findDim(large.slices, dim), *other};
+        break;
+      }
+    }
+    SuperDsc whole = large;
+    whole.cores = dsc.cores;
+    whole.slices = dsc.slices;
+    whole.coreSlice = dsc.coreSlice;
+    whole.uneven = dsc.uneven;
+    for (size_t t = 0; t < whole.tensors.size(); ++t) {
+      std::vector<int64_t> &starts = whole.tensors[t].startAddress;
+      starts.assign(size_t(dsc.cores), 0);
+      size_t next[2] = {0, 0};
+      for (size_t core = 0; core < entryOfCore.size() && t < small.tensors.size(); ++core) {
+        const SuperDsc &part = entryOfCore[core] == 0 ? large : small;
+        starts[core] = part.tensors[t].startAddress[next[entryOfCore[core]]++];
+      }
+    }
+    // What the two say must be what this one says of its parts.
+    const std::vector<SuperDsc> parts = partsOf(whole);
+    if (parts.size() != 2 || parts[0] != large || parts[1] != small) {
+      return fault(second, "the two entries may differ in ss_ of one dimension, of which the first "
+                           "slices have more and belong to the first entry, and in nothing else");
+    }
+    dsc = std::move(whole);
+    return Status::success();
   }
 
   Status readTopFolds(const JsonReader &body) {
@@ -103,7 +186,8 @@ private:
     return checkFactor(corelet, 1, 2);
   }
 
-  Status readConfig(const JsonReader &config) {
+  /// \p cores are those that run it.
+  Status readConfig(const JsonReader &config, const std::vector<int64_t> &cores) {
     SPYRE_RETURN_IF_ERROR(config.onlyFields({"numCoresUsed_", "numCoreletsUsed_", "coreIdsUsed_",
                                              "N_", "coordinateMasking_", "maskingConstId_",
                                              "dataStageParam_", "primaryDsInfo_", "scheduleTree_",
@@ -112,10 +196,9 @@ private:
     SPYRE_RETURN_IF_ERROR(expectInt(config, "numCoreletsUsed_", 1, 2));
     SPYRE_ASSIGN_OR_RETURN(JsonReader ids, config.field("coreIdsUsed_"));
     SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> coreIds, ids.asIntList());
-    for (size_t i = 0; i < coreIds.size(); ++i) {
-      if (coreIds[i] != int64_t(i) || int64_t(coreIds.size()) != dsc.cores) {
-        return fault(ids, "must be 0..{}", dsc.cores - 1);
-      }
+    if (coreIds != cores) {
+      return fault(ids, "must be the {} cores from {} on that coreIdToDsc_ gives it", cores.size(),
+                   cores.front());
     }
     SPYRE_ASSIGN_OR_RETURN(JsonReader sizes, config.field("N_"));
     SPYRE_ASSIGN_OR_RETURN(dsc.size, readDims(sizes, "n", true, 1));
@@ -372,6 +455,8 @@ private:
   }
 
   SuperDsc dsc;
+  /// coreIdToDsc_.
+  std::vector<int64_t> entryOfCore;
 };
 
 } // namespace

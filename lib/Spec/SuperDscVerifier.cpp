@@ -55,8 +55,10 @@ private:
         return fault("dimension '{}' of N_ is repeated, or not in numWkSlicesPerDim_ and ss_",
                      dim.substr(0, 40));
       }
-      if (size < 1 || *slices < 1 || *perCore < 1 || size % *slices != 0 ||
-          size / *slices != *perCore) {
+      if (dim == dsc.uneven.dim) {
+        SPYRE_RETURN_IF_ERROR(checkUneven(size, *slices, *perCore));
+      } else if (size < 1 || *slices < 1 || *perCore < 1 || size % *slices != 0 ||
+                 size / *slices != *perCore) {
         return fault("dimension '{}': size {} is not {} slices of {}", dim.substr(0, 40), size,
                      *slices, *perCore);
       }
@@ -65,8 +67,39 @@ private:
         return fault("the iteration space does not fit 64 bits");
       }
     }
+    if (!dsc.uneven.dim.empty() && !seen.count(dsc.uneven.dim)) {
+      return fault("'{}' is divided unevenly and not in N_", dsc.uneven.dim.substr(0, 40));
+    }
     return cores == dsc.cores ? Status::success()
                               : fault("the slices make {} pieces for {} cores", cores, dsc.cores);
+  }
+
+  /// Slices of two sizes, the larger first, that need nothing of each other and lie in DDR.
+  Status checkUneven(int64_t size, int64_t slices, int64_t large) const {
+    const DscUneven &uneven = dsc.uneven;
+    const int64_t others = slices - uneven.largeSlices;
+    int64_t sum = 0, rest = 0;
+    const bool fits = uneven.largeSlices >= 1 && others >= 1 && uneven.smallSize >= 1 &&
+                      large > uneven.smallSize && slices <= device.cores &&
+                      !__builtin_mul_overflow(large, uneven.largeSlices, &sum) &&
+                      !__builtin_mul_overflow(uneven.smallSize, others, &rest) &&
+                      !__builtin_add_overflow(sum, rest, &sum) && sum == size;
+    if (!fits) {
+      return fault("dimension '{}': size {} is not {} slices of {} and {} of {}",
+                   uneven.dim.substr(0, 40), size, uneven.largeSlices, large, others,
+                   uneven.smallSize);
+    }
+    for (const DscTensor &tensor : dsc.tensors) {
+      const int64_t *scale = findDim(tensor.scale, uneven.dim);
+      const bool isOutput = &tensor - dsc.tensors.data() == dsc.output;
+      if (tensor.inLx || tensor.indirection != DscTensor::Indirection::None ||
+          isWindowOp(dsc.op) || (isOutput && (!scale || *scale != 1))) {
+        return fault("'{}' is divided unevenly, but {} is in LX, indirectly accessed or of a "
+                     "window op, or '{}' is reduced",
+                     uneven.dim.substr(0, 40), tensor.name, uneven.dim.substr(0, 40));
+      }
+    }
+    return Status::success();
   }
 
   Status checkCoreMap() const {
@@ -306,9 +339,10 @@ private:
       if (isIndex && !isIndexDim(tensor, dim)) {
         continue; // Its scales are 1 everywhere; it has only the dims its value is indexed by.
       }
-      if (isStick && perCore % lanes != 0 && !isIndex) {
+      const int64_t small = dim == dsc.uneven.dim ? dsc.uneven.smallSize : 0;
+      if (isStick && (perCore % lanes != 0 || small % lanes != 0) && !isIndex) {
         return fault("{}: a core has {} elements of '{}', not whole sticks of {}", tensor.name,
-                     perCore, dim, lanes);
+                     small % lanes != 0 ? small : perCore, dim, lanes);
       }
       const bool reversed = dsc.op == "ReStickifyOpHBM";
       int64_t extent = tensor.inLx ? perCore : *findDim(dsc.size, dim);

@@ -377,12 +377,13 @@ void masking(JsonWriter &out, const SuperDsc &dsc) {
   out.end();
 }
 
-void designSpaceConfig(JsonWriter &out, const SuperDsc &dsc) {
+/// \p coreIds are those of \p dsc when it is one part of uneven work; else nullptr.
+void designSpaceConfig(JsonWriter &out, const SuperDsc &dsc, const std::vector<int64_t> *coreIds) {
   static const DscLayout kNoLayout;
   out.beginObject().key("numCoresUsed_").value(dsc.cores);
   out.key("numCoreletsUsed_").value(int64_t(1)).key("coreIdsUsed_").beginArray();
   for (int64_t core = 0; core < dsc.cores; ++core) {
-    out.value(core);
+    out.value(coreIds ? (*coreIds)[size_t(core)] : core);
   }
   out.end().key("N_");
   dimObject(out, dsc.size, "n", "_");
@@ -428,6 +429,12 @@ void foldProperties(JsonWriter &out, const SuperDsc &dsc) {
   factor(out, 1, kCorelet);
 }
 
+/// Entry of dscs_ that core \p core of uneven work runs.
+int64_t partOfCore(const SuperDsc &dsc, int64_t core) {
+  const int64_t *slice = findDim(dsc.coreSlice[size_t(core)], dsc.uneven.dim);
+  return slice && *slice >= dsc.uneven.largeSlices ? 1 : 0;
+}
+
 } // namespace
 
 std::string writeSuperDsc(const SuperDsc &dsc) {
@@ -440,7 +447,9 @@ std::string writeSuperDsc(const SuperDsc &dsc, JsonWriter &out) {
   out.beginObject().key(fmt::format("{}_{}", dsc.index, dsc.op)).beginObject();
   foldProperties(out, dsc);
   out.key("numCoresUsed_").value(dsc.cores).key("coreIdToDsc_");
-  perCore(out, dsc.cores, [&](int64_t) { out.value(int64_t(0)); });
+  static const std::vector<std::vector<int64_t>> kOnePart(1);
+  const bool isUneven = !dsc.uneven.dim.empty() && int64_t(dsc.coreSlice.size()) == dsc.cores;
+  perCore(out, dsc.cores, [&](int64_t core) { out.value(isUneven ? partOfCore(dsc, core) : 0); });
   out.key("numWkSlicesPerDim_");
   dimObject(out, dsc.slices, nullptr, "");
   out.key("coreIdToWkSlice_");
@@ -451,9 +460,14 @@ std::string writeSuperDsc(const SuperDsc &dsc, JsonWriter &out) {
   });
   out.key("coreIdToDscSchedule");
   perCore(out, dsc.cores, [&](int64_t) { out.raw("[[-1, 0, 0, 0]]"); });
-  out.key("dscs_").beginArray().beginObject().key(dsc.op);
-  designSpaceConfig(out, dsc);
-  out.end().end().end().end();
+  out.key("dscs_").beginArray();
+  const std::vector<std::vector<int64_t>> coreIds = isUneven ? partCores(dsc) : kOnePart;
+  for (size_t i = 0; i < coreIds.size(); ++i) {
+    out.beginObject().key(dsc.op);
+    designSpaceConfig(out, isUneven ? partsOf(dsc)[i] : dsc, isUneven ? &coreIds[i] : nullptr);
+    out.end();
+  }
+  out.end().end().end();
   return out.print(/*indentColumns=*/1);
 }
 

@@ -36,6 +36,8 @@ void declareDivide(CLI::App &command, DivideOptions &options) {
   command.add_flag("--span-only", options.spanOnly,
                    "Only the first documented pass: the fewest slices the span limit asks for");
   command.add_flag("--no-padding", options.noPadding, "Do not pad dims to reach more cores");
+  command.add_flag("--uneven", options.uneven,
+                   "Slices of one dim may differ by a unit where that is cheaper; mode best");
   command.add_flag("--ignore-hints", options.ignoreHints, "Plan as if no dim had a hint");
   command.add_option("--candidates", options.candidates, "Candidates to show per operation")
       ->check(CLI::Range(size_t(0), size_t(1000000)))
@@ -57,6 +59,7 @@ Expected<division::Options> plannerOptions(const DivideOptions &options,
   }
   planner.distribute = !options.spanOnly;
   planner.padding = !options.noPadding;
+  planner.uneven = options.uneven;
   planner.ignoreHints = options.ignoreHints;
   planner.explain = true;
   return planner;

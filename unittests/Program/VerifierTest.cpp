@@ -197,6 +197,7 @@ TEST(Verifier, ChecksTokens) {
 TEST(Verifier, ChecksCountsAndLanes) {
   expectFault(one().load({0}, ddrAt(0, 0), at(0)), "count 0");
   expectFault(one().load({-1}, ddrAt(0, 0), at(0)), "count -1");
+  expectFault(one().load({65536}, ddrAt(0, 0), at(0)), "count 65536 must be in 1..65535");
   for (uint16_t lanes : {0, 65}) {
     expectFault(one().accumulate(Function::Sum, {}, at(0), at(256), lanes),
                 "valid lanes must be in 1..64");
@@ -296,6 +297,8 @@ TEST(Verifier, ChecksLoopNesting) {
   expectFault(goodLoad().end(), "endloop without loop");
   expectFault(one().loop(2).end(), "loop without a body");
   expectFault(one().loop(0).fill({}, at(0), 0).end(), "loop count 0");
+  expectGood(one().loop(65535).fill({}, at(0), 0).end());
+  expectFault(one().loop(65536).fill({}, at(0), 0).end(), "loop count 65536 must be in 1..65535");
   expectFault(one().loop(2).fill({}, at(0).loops({0, 128}), 0).end(), "stride for loop 1");
 }
 

@@ -110,6 +110,9 @@ struct IterationDim {
   std::string symbol;
   int64_t range = 1;
   int64_t cores = 1;
+  /// The cores do not divide the pieces (elements, or sticks): the first ones have one more
+  /// (docs/adr/0055). Written (37, 32, 'uneven').
+  bool uneven = false;
 
   bool operator==(const IterationDim &) const = default;
 };
@@ -135,6 +138,10 @@ size_t stickRank(const TensorArg &arg);
 /// Elements of \p symbol in one stick of \p arg; 1 when it is not in the stick. \p arg must have a
 /// stick.
 int64_t stickElements(const TensorArg &arg, const std::string &symbol);
+
+/// What of \p dim can be given to cores, as elements in one piece: those of a stick, the largest one
+/// of any tensor that is no index, or 1.
+int64_t pieceElements(const OpSpec &spec, const IterationDim &dim);
 
 /// Text form: a Python-like list of OpSpec(...) entries [spec: codegen-and-backend 1.4].
 std::string writeOpSpecs(const std::vector<OpSpec> &specs);

@@ -84,6 +84,15 @@ struct DscConstant {
   bool operator==(const DscConstant &) const = default;
 };
 
+/// Slices of two sizes along one dimension (docs/adr/0055).
+struct DscUneven {
+  std::string dim;         ///< empty: all slices are alike
+  int64_t largeSlices = 0; ///< the first ones, of perCoreSize elements
+  int64_t smallSize = 0;   ///< elements of each of the others
+
+  bool operator==(const DscUneven &) const = default;
+};
+
 struct SuperDsc {
   int64_t index = 0;
   std::string op;     ///< opFuncName, with "nonstick" where it applies
@@ -93,7 +102,8 @@ struct SuperDsc {
   DimMap<int64_t> slices;                 ///< numWkSlicesPerDim_
   std::vector<DimMap<int64_t>> coreSlice; ///< coreIdToWkSlice_, by core
   DimMap<int64_t> size;                   ///< N_, padded, iteration order
-  DimMap<int64_t> perCoreSize;            ///< dataStageParam_ ss_
+  DimMap<int64_t> perCoreSize;            ///< dataStageParam_ ss_; of two, that of dscs_[0]
+  DscUneven uneven;                       ///< two entries of dscs_, by coreIdToDsc_
   /// dim -> (first masked element, number of masked elements)
   DimMap<std::pair<int64_t, int64_t>> masking;
   std::vector<DscLayout> layouts;
@@ -112,6 +122,15 @@ int64_t slicesOf(const SuperDsc &dsc, const DscTensor &tensor, const std::string
 /// Start address of a value tensor for \p core, without what a file may add for its slice of the
 /// indirect dims. \p dsc has a complete core map.
 int64_t valueStart(const SuperDsc &dsc, const DscTensor &tensor, size_t core);
+
+/// First element of slice \p slice along \p dim, whose slices have \p size elements (the large ones,
+/// where there are two sizes).
+int64_t firstOfSlice(const SuperDsc &dsc, const std::string &dim, int64_t size, int64_t slice);
+/// The entries of dscs_: the operation itself, or for uneven work the cores with large slices, then
+/// those with small ones, each a SuperDSC of its cores in ascending order with the whole N_.
+std::vector<SuperDsc> partsOf(const SuperDsc &dsc);
+/// Cores of each part, ascending. \p dsc has a complete core map.
+std::vector<std::vector<int64_t>> partCores(const SuperDsc &dsc);
 
 struct EmitOptions {
   /// Step 11: the cores that share an output slice of a matmul have consecutive numbers. Without

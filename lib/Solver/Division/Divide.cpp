@@ -7,6 +7,7 @@
 
 #include "BestDivision.h"
 #include "Hints.h"
+#include "UnevenDivision.h"
 
 #include <algorithm>
 #include <charconv>
@@ -175,12 +176,18 @@ private:
     SPYRE_ASSIGN_OR_RETURN(std::optional<BestDivision> found,
                            cheapestDivision(op, device, options.cores, costs, preferred,
                                             options.explain, options.slack));
-    if (!found) {
-      return none();
+    if (found) {
+      take(op, *found, preferred);
     }
-    take(op, *found, preferred);
-    if (options.padding && outcome.plan.cores < options.cores) {
+    if (found && options.padding && outcome.plan.cores < options.cores) {
       tryPadding();
+    }
+    bool isUneven = false;
+    if (options.uneven) {
+      SPYRE_ASSIGN_OR_RETURN(isUneven, tryUneven(found.has_value()));
+    }
+    if (!found && !isUneven) {
+      return none();
     }
     // A plan the verifier refuses is never handed out.
     SPYRE_RETURN_IF_ERROR(verifyPlan(outcome.op, device, options.cores, outcome.plan));
@@ -235,6 +242,30 @@ private:
         takePadded(*padded, **found, d);
       }
     }
+  }
+
+  /// Prices closer than this are equal, and equal slices are kept then.
+  static constexpr double kEqualPrice = 1e-9;
+
+  /// Takes an uneven division that is cheaper than what was found so far, or the first legal one.
+  Expected<bool> tryUneven(bool hasPlan) {
+    SPYRE_ASSIGN_OR_RETURN(std::optional<UnevenDivision> uneven,
+                           cheapestUneven(op, device, options.cores, costs));
+    if (!uneven || (hasPlan && uneven->nanoseconds >= outcome.nanoseconds * (1 - kEqualPrice))) {
+      say(Decision::no("even", "no uneven division is cheaper"));
+      return false;
+    }
+    const Splits &splits = uneven->plan.splits;
+    const Dim &dim = op.dims[size_t(uneven->plan.uneven)];
+    say(Decision::yes("uneven", "{} on {} cores, slices of {} differ by a unit, at {:.0f} ns{}",
+                      describe(op, splits), uneven->plan.cores, dim.name, uneven->nanoseconds,
+                      hasPlan ? fmt::format(" instead of {:.0f}", outcome.nanoseconds)
+                              : std::string("; no even division is legal")));
+    outcome.op = op;
+    outcome.plan = uneven->plan;
+    outcome.nanoseconds = uneven->nanoseconds;
+    outcome.candidatesTried += uneven->tried;
+    return true;
   }
 
   void takePadded(const Op &padded, const BestDivision &found, size_t d) {

@@ -11,10 +11,11 @@ CoreOrder documentedOrder(const Op &op, const Splits &splits) {
   return partners ? CoreOrder::ReductionFastest : CoreOrder::FirstFastest;
 }
 
-Plan makePlan(const Op &op, const Splits &splits, CoreOrder order) {
+static Plan planOf(const Op &op, const Splits &splits, CoreOrder order, int uneven) {
   Plan plan;
   plan.splits = splits;
   plan.cores = productOf(splits);
+  plan.uneven = uneven;
   for (size_t d = 0; d < splits.size(); ++d) {
     plan.order.push_back(int(d));
   }
@@ -23,6 +24,8 @@ Plan makePlan(const Op &op, const Splits &splits, CoreOrder order) {
       return op.dims[size_t(dim)].reduced && splits[size_t(dim)] > 1;
     });
   }
+  std::stable_partition(plan.order.begin(), plan.order.end(),
+                        [&](int dim) { return dim != uneven; });
   plan.owner.assign(size_t(plan.cores), Splits(splits.size(), 0));
   int64_t period = 1;
   for (int dim : plan.order) {
@@ -33,6 +36,14 @@ Plan makePlan(const Op &op, const Splits &splits, CoreOrder order) {
     period *= split;
   }
   return plan;
+}
+
+Plan makePlan(const Op &op, const Splits &splits, CoreOrder order) {
+  return planOf(op, splits, order, -1);
+}
+
+Plan makeUnevenPlan(const Op &op, const Splits &splits, int uneven) {
+  return planOf(op, splits, documentedOrder(op, splits), uneven);
 }
 
 } // namespace spyre::solver::division

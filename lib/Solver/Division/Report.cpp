@@ -59,8 +59,11 @@ std::string reportText(const Outcome &outcome, const ReportContext &context) {
                       modeName(context.options.mode), context.options.cores, context.device.name,
                       context.prices);
   if (hasPlan(outcome)) {
-    text += fmt::format("  plan       {} on {} cores, {:.0f} ns\n",
-                        describe(op, outcome.plan.splits), outcome.plan.cores, outcome.nanoseconds);
+    const int uneven = outcome.plan.uneven;
+    text += fmt::format("  plan       {}{} on {} cores, {:.0f} ns\n",
+                        describe(op, outcome.plan.splits),
+                        uneven < 0 ? "" : fmt::format(" ({} uneven)", op.dims[size_t(uneven)].name),
+                        outcome.plan.cores, outcome.nanoseconds);
     text += spansText(outcome, context.device.spanLimitBytes);
   }
   if (!outcome.verdict.ok()) {
@@ -91,9 +94,13 @@ static Json planJson(const Op &op, const Plan &plan) {
   for (size_t core = 0; core < plan.owner.size(); ++core) {
     owners[std::to_string(core)] = byName(op, plan.owner[core]);
   }
-  return {{"numCoresUsed_", plan.cores},
-          {"numWkSlicesPerDim_", byName(op, plan.splits)},
-          {"coreIdToWkSlice_", owners}};
+  Json json = {{"numCoresUsed_", plan.cores},
+               {"numWkSlicesPerDim_", byName(op, plan.splits)},
+               {"coreIdToWkSlice_", owners}};
+  if (plan.uneven >= 0) {
+    json["uneven"] = op.dims[size_t(plan.uneven)].name;
+  }
+  return json;
 }
 
 static Json tilingJson(const Outcome &outcome) {

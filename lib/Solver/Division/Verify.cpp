@@ -27,9 +27,14 @@ struct Cut {
   int64_t piece = 1;
 
   int64_t pieces() const { return (elements + piece - 1) / piece; }
+  /// What is left over makes the first slices larger by one piece; of equal slices nothing is.
   Range slice(int64_t index, int64_t of) const {
-    const int64_t each = (pieces() + of - 1) / of * piece;
-    return {index * each, std::min(elements, (index + 1) * each) - 1};
+    return {begin(index, of), std::min(elements, begin(index + 1, of)) - 1};
+  }
+
+private:
+  int64_t begin(int64_t index, int64_t of) const {
+    return (index * (pieces() / of) + std::min(index, pieces() % of)) * piece;
   }
 };
 
@@ -144,7 +149,8 @@ public:
     int64_t slices = 1;
     for (size_t d = 0; d < op.dims.size(); ++d) {
       const int64_t split = plan.splits[d];
-      if (split < 1 || split > cuts[d].pieces() || cuts[d].pieces() % split != 0) {
+      const bool mayDiffer = plan.uneven == int(d) && !op.dims[d].reduced;
+      if (split < 1 || split > cuts[d].pieces() || (cuts[d].pieces() % split != 0) != mayDiffer) {
         return error<3072>("'{}': {} slices of {} are not equal: it has {} pieces", op.name, split,
                            op.dims[d].name, cuts[d].pieces());
       }
@@ -263,7 +269,7 @@ public:
   Status checkTrips(const arch::DeviceDesc &device) const {
     const int64_t most = device.division.maxTripCount;
     for (size_t d = 0; d < op.dims.size(); ++d) {
-      const int64_t trips = cuts[d].pieces() / plan.splits[d];
+      const int64_t trips = (cuts[d].pieces() + plan.splits[d] - 1) / plan.splits[d];
       const int64_t counted = std::max(trips, op.dims[d].tiles);
       if (most > 0 && counted > most) {
         return error<3070>("'{}': a core counts {} of {}, loops count to {}; split {} further or "

@@ -31,6 +31,8 @@ struct Options {
   bool distribute = true;
   /// Dims may be padded where tensors have or can be given the room.
   bool padding = true;
+  /// Slices of one dim may differ by a unit where that is cheaper than any equal ones; `best` only.
+  bool uneven = false;
   bool ignoreHints = false;
   /// Keep all candidates with their prices.
   bool explain = false;
