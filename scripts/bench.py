@@ -3,8 +3,8 @@
 
     bench.py BIN_DIRECTORY RESULTS_DIRECTORY [--filter REGEX] [--only device|programs] [--placement CSV...]
 
-The build was made by `make bench`, without tests: what is no tool (spyre-*) and not DeviceSpeed is a Google
-Benchmark program. Host name, paths and dates are removed from the results: they are kept in the repository
+The build was made by `make bench`, without tests: what is no tool (spyre-*) and not DeviceSpeed or LxTraffic is a
+Google Benchmark program. Host name, paths and dates are removed from the results: they are kept in the repository
 and compared across machines by ratio. The table has DeviceSpeed beside its peers of the same run, on the same
 number of threads; a row that misses its target is marked.
 """
@@ -104,6 +104,16 @@ def run_device_table(bin_directory: pathlib.Path, results: pathlib.Path) -> int:
     result = {"threads": THREADS, "device": device, "peers": peers}
     (results / "DeviceSpeed.json").write_text(json.dumps(result, indent=1) + "\n")
     return 0
+
+
+def run_traffic_table(bin_directory: pathlib.Path, results: pathlib.Path) -> int:
+    program = bin_directory / "LxTraffic"
+    if not program.exists():
+        return 0
+    print("\nMemory traffic and time with and without scratchpad plans", flush=True)
+    rows = run_json([str(program), "--json"])
+    (results / "LxTraffic.json").write_text(json.dumps(rows, indent=1) + "\n")
+    return subprocess.run([str(program)], check=False).returncode
 
 
 def fitted_exponent(points: list) -> float:
@@ -267,7 +277,7 @@ def main() -> int:
     args = parser.parse_args()
     os.environ["SPYRE_PLACEMENT_FILES"] = ":".join(args.placement)
     programs = sorted(p for p in args.bin.glob("*")
-                      if p.is_file() and not p.name.startswith("spyre-") and p.name != "DeviceSpeed")
+                      if p.is_file() and not p.name.startswith("spyre-") and p.name not in ("DeviceSpeed", "LxTraffic"))
     if not programs:
         print(f"bench: no benchmark in {args.bin}; was it built with SPYRE_ENABLE_BENCHMARKS=ON?", file=sys.stderr)
         return 1
@@ -278,6 +288,7 @@ def main() -> int:
         if not args.filter and max(codes) == 0:
             built = {program.name for program in programs}
             codes += [table(args.bin, args.results) for name, table in TABLES.items() if name in built]
+        codes.append(run_traffic_table(args.bin, args.results))
     if args.only != "programs":
         codes.append(run_device_table(args.bin, args.results))
         codes.append(print_timing_table(args.bin, args.results))

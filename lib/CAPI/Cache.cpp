@@ -11,6 +11,7 @@ namespace {
 
 /// Stands beside the artifacts in an entry; a path of an artifact never begins with a slash.
 constexpr const char *kDecisions = "/decisions.json";
+constexpr const char *kLxProblem = "/lx-problem.json";
 
 /// Files a command names enter the key with their contents.
 bool addCommand(pipelines::CacheKey &key, const std::string &command) {
@@ -31,11 +32,32 @@ bool addCommand(pipelines::CacheKey &key, const std::string &command) {
   return true;
 }
 
+void addLx(pipelines::CacheKey &key, const solver::placement::LxOptions &lx) {
+  // A new field makes this line fail to compile: does it change what is compiled?
+  const auto &[enabled, compat, solver, budgetBytes, backEndShare, allowedOps, inPlace, inPlaceOps,
+               inputClones, outputClones, pins, forbidden, coOptimize, passes, acrossBundles,
+               keepProblem] = lx;
+  key.add("lx", fmt::format("{} {} {} {} {} {} {} {} {} {}", coOptimize, enabled, compat,
+                            budgetBytes, backEndShare, inPlace, inputClones, outputClones,
+                            acrossBundles, keepProblem));
+  key.add("lx solver", solver);
+  for (const std::vector<std::string> *names : {&allowedOps, &inPlaceOps, &forbidden, &passes}) {
+    key.add("lx names", fmt::format("{}", names->size()));
+    for (const std::string &name : *names) {
+      key.add("name", name);
+    }
+  }
+  for (const auto &[name, address] : pins) {
+    key.add("pin " + name, std::to_string(address));
+  }
+}
+
 /// False when something that decides the result cannot be known.
 bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   // A new field makes this line fail to compile: does it change what is compiled?
-  const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo, keepPhases, backEndCommand,
-               scratchDirectory, symbolicArguments, unrollLoops, kFastCores, chunkLargeTensors,
+  const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo,
+               keepPhases, backEndCommand, scratchDirectory, symbolicArguments, unrollLoops,
+               kFastCores, chunkLargeTensors, lx,
                passPlugins, userPasses, cacheDirectory, cacheLimitBytes] = options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
@@ -47,6 +69,7 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   key.add("unroll loops", unrollLoops ? "1" : "0");
   key.add("k-fast cores", kFastCores ? "1" : "0");
   key.add("chunk large tensors", chunkLargeTensors ? "1" : "0");
+  addLx(key, lx);
   key.add("compile to", compileTo);
   key.add("keep phases", keepPhases ? "1" : "0");
   for (const std::string &plugin : passPlugins) {
@@ -87,13 +110,18 @@ std::optional<CompileResult> CompileCache::find() const {
   if (decisions.empty()) {
     return std::nullopt;
   }
-  return CompileResult{*std::move(entry), std::move(decisions.mapped()), true};
+  auto problem = entry->extract(kLxProblem);
+  return CompileResult{*std::move(entry), std::move(decisions.mapped()),
+                       problem.empty() ? "" : std::move(problem.mapped()), true};
 }
 
 void CompileCache::store(const CompileResult &result) const {
   if (cache) {
     Artifacts entry = result.artifacts;
     entry[kDecisions] = result.decisionsJson;
+    if (!result.lxProblemJson.empty()) {
+      entry[kLxProblem] = result.lxProblemJson;
+    }
     cache->store(key, entry);
   }
 }

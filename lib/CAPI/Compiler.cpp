@@ -31,6 +31,9 @@ public:
     pipeline.kFastCores = options.kFastCores;
     pipeline.chunkLargeTensors = options.chunkLargeTensors;
     pipeline.explainDivision = options.explainDivision;
+    pipeline.lx = options.lx;
+    pipeline.lxProblem = options.lx.keepProblem ? &lxProblem : nullptr;
+    SPYRE_RETURN_IF_ERROR(pipelines::lxCapacity(pipeline).status());
     pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
     if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {
       return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)",
@@ -109,12 +112,13 @@ private:
   CompileResult finish(Artifacts artifacts) {
     log(LogLevel::Debug, "compiler", "done phase={} files={} decisions={}",
         pipelines::phaseName(target), artifacts.size(), trace.size());
-    return {std::move(artifacts), trace.toJson(), false};
+    return {std::move(artifacts), trace.toJson(), std::move(lxProblem), false};
   }
 
   const CompileOptions &options;
   pipelines::Options pipeline;
   DecisionTrace trace;
+  std::string lxProblem;
   Phase target = Phase::Code;
   Artifacts phases;
 };

@@ -31,6 +31,11 @@ std::string timeText(int64_t ns) {
   return ns < 10000 ? fmt::format("{} ns", ns) : fmt::format("{:.1f} us", double(ns) / 1000);
 }
 
+bool isTaken(const Json &entry) {
+  auto found = entry.find("taken");
+  return found != entry.end() && found->is_boolean() && found->get<bool>();
+}
+
 /// One line for what, one for why.
 std::string movementText(const Json &entry) {
   const std::string location = field(entry, "location");
@@ -50,7 +55,7 @@ Expected<std::string> explanationText(const std::string &decisionsJson) {
   if (!decisions.is_array()) {
     return error<9303>("a decision trace is an array; give what --trace-decisions wrote");
   }
-  std::string head, movement, layouts, cores;
+  std::string head, movement, layouts, cores, resident, absent;
   for (const Json &entry : decisions) {
     const std::string stage = entry.is_object() ? field(entry, "stage") : "";
     const std::string line =
@@ -63,6 +68,12 @@ Expected<std::string> explanationText(const std::string &decisionsJson) {
       movement += movementText(entry);
     } else if (stage == "layout") {
       layouts += line;
+    } else if (stage == "plan-lx" && field(entry, "reason") == "total") {
+      resident = fmt::format("  {}\n", field(entry, "detail")) + resident;
+    } else if (stage == "plan-lx") {
+      (isTaken(entry) ? resident : absent) +=
+          fmt::format("  {}: {}: {}\n", field(entry, "subject"), field(entry, "reason"),
+                      field(entry, "detail"));
     } else if (stage == "work-distribution" && field(entry, "reason") != "host-step") {
       cores += line;
     }
@@ -71,7 +82,9 @@ Expected<std::string> explanationText(const std::string &decisionsJson) {
     return lines.empty() ? "" : fmt::format("{}\n{}", title, lines);
   };
   return head + section("Data that is only moved, and why:", movement) +
-         section("Layouts that would save copies:", layouts) + section("Work per core:", cores);
+         section("Layouts that would save copies:", layouts) +
+         section("What stays in the scratchpads:", resident) +
+         section("What does not, and why:", absent) + section("Work per core:", cores);
 }
 
 } // namespace spyre::capi

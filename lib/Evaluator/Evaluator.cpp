@@ -25,7 +25,7 @@ bool isArithmetic(numerics::DataFormat format) {
 
 class Evaluator {
 public:
-  explicit Evaluator(Memory &memory) : memory(memory) {}
+  explicit Evaluator(Memory &memory) : memory(memory), lx(memory.lx) {}
 
   Status run(const OpSpec &whole) {
     SPYRE_RETURN_IF_ERROR(spec::verifyOpSpec(whole));
@@ -253,7 +253,7 @@ private:
   }
 
   Memory &memory;
-  std::map<int64_t, std::vector<uint8_t>> lx;
+  std::map<int64_t, std::vector<uint8_t>> &lx;
   /// Of the running op.
   IndexViews indices;
   /// The LX output of the running op; it may have the address of an input.

@@ -98,6 +98,37 @@ std::string printIr(mlir::ModuleOp module) {
 
 } // namespace
 
+/// Share of LX the documents leave to the back end.
+static constexpr double kBackEndShare = 0.2;
+
+Expected<int64_t> lxCapacity(const Options &options) {
+  const arch::DeviceDesc &device = options.device;
+  const double share = options.lx.backEndShare;
+  if (!(share >= 0 && share <= 1)) {
+    return error<3102>("the back end is to keep {} of LX; give a share from 0 to 1 "
+                       "(DXP_LX_FRAC_AVAIL)",
+                       share);
+  }
+  int64_t bytes = solver::placement::plannedLxBytes(device.lxBytes, device.stickBytes, share);
+  if (share == kBackEndShare) { // the machine's own border
+    bytes = std::min(bytes, device.lxPlannerBytes / device.stickBytes * device.stickBytes);
+  }
+  if (options.lx.budgetBytes < 0 || options.lx.budgetBytes > bytes) {
+    return error<3102>("{} bytes of LX to plan, device '{}' leaves planners {}; give less",
+                       options.lx.budgetBytes, device.name, bytes);
+  }
+  return options.lx.budgetBytes > 0 ? options.lx.budgetBytes : bytes;
+}
+
+arch::DeviceDesc backEndDevice(const Options &options) {
+  arch::DeviceDesc device = options.device;
+  if (options.lx.backEndShare != kBackEndShare) {
+    device.lxPlannerBytes = solver::placement::plannedLxBytes(device.lxBytes, device.stickBytes,
+                                                              options.lx.backEndShare);
+  }
+  return device;
+}
+
 const char *phaseName(Phase phase) { return kPhaseNames[int(phase)]; }
 
 Expected<Phase> parsePhase(const std::string &name) {
@@ -116,6 +147,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
 void registerPasses() {
   graph::registerGraphPasses();
   registerGraphToLoopPass();
+  registerPlanLxPass();
   loop::registerLoopPasses();
   mlir::PassPipelineRegistration<>("spyre-graph-to-division-pipeline",
                                    "From graph IR to planned loop IR for 32 cores.",
@@ -167,6 +199,13 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
   case Phase::Layout:
     addDivision(manager, options);
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
+    if (options.lx.enabled) {
+      // Callers that can report an error have asked before.
+      const Expected<int64_t> capacity = lxCapacity(options);
+      manager.addPass(createPlanLxPass({options.lx, capacity.ok() ? *capacity : 0, options.cores,
+                                        options.kFastCores, options.device.spanLimitBytes,
+                                        options.trace, options.lxProblem}));
+    }
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
     if (options.trace) {
@@ -218,33 +257,39 @@ Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Optio
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
   SPYRE_RETURN_IF_ERROR(
       runPasses(session, *module, from, Phase::Division, /*verifyLast=*/true, options));
-  return emitSpecs(*module, options.device, {options.symbolicArguments});
+  SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
+  return emitSpecs(*module, options.device,
+                   {options.symbolicArguments, lxBytes, options.kFastCores});
 }
 
 namespace {
 
-/// Directories of the model's steps, each once, in order.
-Expected<std::vector<std::string>> bundleDirectories(const Artifacts &artifacts) {
+/// Bundles of the model's steps, each directory once, in order.
+Expected<std::vector<spec::BundleStep>> bundlesOf(const Artifacts &artifacts) {
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
-  std::vector<std::string> directories;
+  std::vector<spec::BundleStep> bundles;
   for (const spec::ModelStep &step : model.steps) {
     const auto *bundle = std::get_if<spec::BundleStep>(&step);
-    if (bundle &&
-        std::find(directories.begin(), directories.end(), bundle->directory) == directories.end()) {
-      directories.push_back(bundle->directory);
+    const auto isIt = [&](const spec::BundleStep &other) {
+      return other.directory == bundle->directory;
+    };
+    if (bundle && std::none_of(bundles.begin(), bundles.end(), isIt)) {
+      bundles.push_back(*bundle);
     }
   }
-  return directories;
+  return bundles;
 }
 
 } // namespace
 
 Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
-  const spec::BundleOptions bundleOptions{
+  spec::BundleOptions bundleOptions{
       options.symbolicArguments, options.unrollLoops, {options.kFastCores}, options.trace};
-  SPYRE_ASSIGN_OR_RETURN(std::vector<std::string> directories, bundleDirectories(artifacts));
-  for (const std::string &directory : directories) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts));
+  for (const spec::BundleStep &step : bundles) {
+    const std::string &directory = step.directory;
+    bundleOptions.nonTerminal = step.nonTerminal;
     std::string path = directory + "/op_spec.txt";
     SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, path));
     Expected<spec::Kernel> kernel = spec::parseKernel(text);
@@ -263,11 +308,13 @@ Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
 }
 
 Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<std::string> directories, bundleDirectories(artifacts));
-  for (const std::string &directory : directories) {
+  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts));
+  const arch::DeviceDesc device = backEndDevice(options);
+  for (const spec::BundleStep &step : bundles) {
+    const std::string &directory = step.directory;
     Artifacts bundle = subArtifacts(artifacts, directory + "/");
     Expected<Artifacts> code = options.backEnd.command.empty()
-                                   ? backend::compileBundle(bundle, options.device)
+                                   ? backend::compileBundle(bundle, device)
                                    : backend::compileBundle(bundle, options.backEnd);
     if (!code.ok()) {
       return code.status().withContext(directory + ": ");

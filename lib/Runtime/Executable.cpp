@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace spyre::runtime {
 
@@ -196,6 +197,9 @@ struct Run {
   /// Those the steps allocate; null while they have no memory.
   std::vector<BufferRef> own;
   BufferRef pool;
+  /// Launches that leave something in LX for the next one: they go to the stream together, so that
+  /// no other stream's comes between.
+  std::vector<BoundLaunch> held;
 };
 
 /// The files that are needed to load the programs again.
@@ -350,6 +354,10 @@ Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
   }
   SPYRE_ASSIGN_OR_RETURN(BoundLaunch launch,
                          step.plan->bind(arguments, stepPool, run.stream.value_or(kDefaultStream)));
+  if (run.stream && step.plan->isNonTerminal()) {
+    run.held.push_back(std::move(launch));
+    return Status::success();
+  }
   if (!run.stream) {
     std::unique_lock<std::mutex> lock(immediate, std::defer_lock);
     if (hasCpuSteps) {
@@ -359,7 +367,17 @@ Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
   }
   Operation operation;
   operation.name = step.operationName;
-  operation.body = [launch = std::move(launch)](OperationContext &) { return launch.run(); };
+  if (run.held.empty()) {
+    operation.body = [launch = std::move(launch)](OperationContext &) { return launch.run(); };
+  } else {
+    run.held.push_back(std::move(launch));
+    operation.body = [launches = std::exchange(run.held, {})](OperationContext &) {
+      for (const BoundLaunch &one : launches) {
+        SPYRE_RETURN_IF_ERROR(one.run());
+      }
+      return Status::success();
+    };
+  }
   return device->streams().submit(*run.stream, std::move(operation));
 }
 
@@ -415,7 +433,8 @@ Status Executable::State::start(const std::vector<BufferRef> &inputs,
           stream,
           std::move(programs),
           std::vector<BufferRef>(model.buffers.size()),
-          nullptr};
+          nullptr,
+          {}};
   return runSteps(run);
 }
 

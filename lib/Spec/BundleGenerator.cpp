@@ -90,6 +90,7 @@ class Generator {
 public:
   Generator(const Kernel &kernel, const BundleOptions &options)
       : options(options), symbols(kernel, bundle) {
+    bundle.nonTerminal = options.nonTerminal;
     if (!options.symbolicArguments) {
       bundle.arguments.clear();
     }

@@ -149,13 +149,18 @@ Expected<ConstantDesc> readConstant(const JsonReader &object) {
 }
 
 Expected<BundleStep> readBundleStep(const JsonReader &object) {
-  SPYRE_RETURN_IF_ERROR(object.onlyFields({"kind", "directory", "uses_pool", "arguments"}));
+  SPYRE_RETURN_IF_ERROR(
+      object.onlyFields({"kind", "directory", "uses_pool", "arguments", "non_terminal"}));
   BundleStep step;
   SPYRE_ASSIGN_OR_RETURN(step.directory, textField(object, "directory"));
   SPYRE_ASSIGN_OR_RETURN(JsonReader usesPool, object.field("uses_pool"));
   SPYRE_ASSIGN_OR_RETURN(step.usesPool, usesPool.asBool());
   SPYRE_ASSIGN_OR_RETURN(JsonReader arguments, object.field("arguments"));
   SPYRE_ASSIGN_OR_RETURN(step.arguments, arguments.asStringList());
+  if (object.has("non_terminal")) {
+    SPYRE_ASSIGN_OR_RETURN(JsonReader nonTerminal, object.field("non_terminal"));
+    SPYRE_ASSIGN_OR_RETURN(step.nonTerminal, nonTerminal.asBool());
+  }
   return step;
 }
 
@@ -249,6 +254,9 @@ void stepFields(JsonWriter &out, const BundleStep &step) {
   out.key("kind").value("bundle").key("directory").value(step.directory);
   out.key("uses_pool").boolean(step.usesPool).key("arguments");
   strings(out, step.arguments);
+  if (step.nonTerminal) {
+    out.key("non_terminal").boolean(true);
+  }
 }
 
 void stepFields(JsonWriter &out, const CpuStep &step) {

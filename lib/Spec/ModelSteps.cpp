@@ -38,8 +38,9 @@ Status refuseCpuSteps(const Model &model) {
 namespace {
 
 std::string lineOf(const BundleStep &step) {
-  return fmt::format("launch {}({}){}", step.directory, fmt::join(step.arguments, ", "),
-                     step.usesPool ? " with pool" : "");
+  return fmt::format("launch {}({}){}{}", step.directory, fmt::join(step.arguments, ", "),
+                     step.usesPool ? " with pool" : "",
+                     step.nonTerminal ? ", the next one follows at once" : "");
 }
 
 std::string lineOf(const CpuStep &step) {

@@ -74,9 +74,21 @@ public:
   }
 
   Status run() {
+    bool isOpen = false; // a bundle waits for the next one
     for (const ModelStep &step : model.steps) {
       SPYRE_RETURN_IF_ERROR(std::visit([&](const auto &one) { return verify(one); }, step));
+      const auto *bundle = std::get_if<BundleStep>(&step);
+      if (isOpen && std::holds_alternative<CpuStep>(step)) {
+        return error<6002>("step {}: a CPU step behind a non-terminal bundle, which leaves data in "
+                           "LX for the next bundle",
+                           index);
+      }
+      isOpen = bundle ? bundle->nonTerminal : isOpen;
       ++index;
+    }
+    if (isOpen) {
+      return error<6002>("the last bundle is non-terminal; no bundle follows that could read what "
+                         "it leaves in LX");
     }
     for (const std::string &name : buffers) {
       if (present.count(name)) {

@@ -30,6 +30,9 @@ struct Arguments {
   std::string cacheDirectory;
   int64_t cores = 0, cacheLimitMb = int64_t(spyre::capi::kDefaultCacheLimitBytes >> 20);
   bool useCache = true;
+  spyre::solver::placement::LxOptions lx;
+  std::vector<std::string> lxPins;
+  std::string dumpLxProblem;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
 };
 
@@ -52,6 +55,21 @@ Status addPasses(const std::vector<std::string> &texts, spyre::capi::CompileOpti
     }
     std::string &passes = options.userPasses[text.substr(0, equals)];
     passes += (passes.empty() ? "" : ",") + text.substr(equals + 1);
+  }
+  return Status::success();
+}
+
+/// "name=address" -> pins.
+Status addPins(const std::vector<std::string> &texts, spyre::solver::placement::LxOptions &lx) {
+  for (const std::string &text : texts) {
+    const size_t equals = text.rfind('=');
+    char *end = nullptr;
+    const char *digits = equals == std::string::npos ? "" : text.c_str() + equals + 1;
+    const long long address = std::strtoll(digits, &end, 0);
+    if (*digits == '\0' || *end != '\0' || address < 0) {
+      return spyre::error<3100>("'{}' is no pin; give BUFFER=ADDRESS", text);
+    }
+    lx.pins[text.substr(0, equals)] = address;
   }
   return Status::success();
 }
@@ -112,6 +130,9 @@ Status run(const Arguments &arguments) {
   options.unrollLoops = arguments.unrollLoops;
   options.kFastCores = arguments.kFastCores;
   options.chunkLargeTensors = arguments.chunkLargeTensors;
+  options.lx = arguments.lx;
+  options.lx.keepProblem = !arguments.dumpLxProblem.empty();
+  SPYRE_RETURN_IF_ERROR(addPins(arguments.lxPins, options.lx));
   options.keepPhases = !arguments.dumpPhases.empty();
   options.backEndCommand = arguments.backEndCommand;
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
@@ -131,6 +152,9 @@ Status run(const Arguments &arguments) {
     SPYRE_ASSIGN_OR_RETURN(std::string text, spyre::capi::explanationText(result.decisionsJson));
     SPYRE_RETURN_IF_ERROR(spyre::writeFile(arguments.explain, text));
   }
+  if (!arguments.dumpLxProblem.empty()) {
+    SPYRE_RETURN_IF_ERROR(spyre::writeFile(arguments.dumpLxProblem, result.lxProblemJson));
+  }
   if (!arguments.dumpOpSpec.empty()) {
     SPYRE_RETURN_IF_ERROR(writeOpSpecs(result.artifacts, arguments.dumpOpSpec));
   }
@@ -141,6 +165,46 @@ Status run(const Arguments &arguments) {
     return spyre::writeFile(arguments.output, result.artifacts.begin()->second);
   }
   return spyre::writeToDirectory(result.artifacts, arguments.output);
+}
+
+void addLxOptions(CLI::App &app, Arguments &arguments) {
+  spyre::solver::placement::LxOptions &lx = arguments.lx;
+  const char *group = "Scratchpad planning";
+  app.add_flag("--lx-planning,!--no-lx-planning", lx.enabled,
+               "Keep intermediates in the cores' scratchpads")
+      ->envname("LX_PLANNING")
+      ->group(group);
+  app.add_flag("--lx-compat", lx.compat,
+               "Plan as the documents do: copies of inputs in front, then a one-pass solver")
+      ->group(group);
+  app.add_option("--lx-solver", lx.solver,
+                 "greedy, firstfit, bestfit, simulated_annealing, exact or a registered one")
+      ->group(group);
+  app.add_option("--lx-frac-avail", lx.backEndShare, "Share of LX the back end keeps")
+      ->envname("DXP_LX_FRAC_AVAIL")
+      ->group(group);
+  app.add_option("--lx-budget-bytes", lx.budgetBytes, "What if a core had only this much to plan")
+      ->group(group);
+  app.add_option("--lx-pin", arguments.lxPins, "BUFFER=ADDRESS: it is there or not in LX")
+      ->group(group);
+  app.add_option("--lx-forbid", lx.forbidden, "Buffer that is not to stay in LX")->group(group);
+  app.add_option("--lx-ops", lx.allowedOps, "Operations whose results may stay (all)")
+      ->delimiter(',')
+      ->group(group);
+  app.add_option("--lx-in-place-ops", lx.inPlaceOps,
+                 "Operations that may write over an operand (all element-wise ones)")
+      ->delimiter(',')
+      ->group(group);
+  app.add_flag("!--no-lx-in-place", lx.inPlace, "No result takes an operand's place")->group(group);
+  app.add_flag("!--no-lx-input-clones", lx.inputClones, "No copies of inputs")->group(group);
+  app.add_flag("!--no-lx-output-clones", lx.outputClones, "No copies of outputs")->group(group);
+  app.add_flag("--lx-move-splits", lx.coOptimize,
+               "Also try other divisions: splits moved to other output dimensions")
+      ->envname("CO_OPTIMIZING_LX_PLANNING")
+      ->group(group);
+  app.add_option("--dump-lx-problem", arguments.dumpLxProblem,
+                 "File for the placement problem, for spyre-plan ('-' prints it)")
+      ->group(group);
 }
 
 } // namespace
@@ -191,6 +255,7 @@ int main(int argc, char **argv) {
   app.add_flag("--k-fast-cores,!--plain-core-order", arguments.kFastCores,
                "Number the cores of a matmul by K (default), or by its first dimension")
       ->envname("SPYRE_CORE_ID_K_FAST_EMISSION");
+  addLxOptions(app, arguments);
   app.add_option("--from", arguments.from,
                  "Phase of the input: graph, loop, layout, division, opspec, bundle");
   app.add_option("--compile-to", arguments.compileTo,

@@ -82,7 +82,13 @@ Status readBack(runtime::Device &device, const std::vector<runtime::BufferRef> &
 
 Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &desc,
                                    const std::vector<HostTensor> &inputs, uint32_t threads) {
-  SPYRE_ASSIGN_OR_RETURN(auto driver, runtime::createDriver("sim", desc, {threads, true}));
+  return runOnSimulator(artifacts, desc, inputs, runtime::DriverOptions{threads, true});
+}
+
+Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &desc,
+                                   const std::vector<HostTensor> &inputs,
+                                   const runtime::DriverOptions &options) {
+  SPYRE_ASSIGN_OR_RETURN(auto driver, runtime::createDriver("sim", desc, options));
   std::shared_ptr<runtime::Device> device = runtime::Device::create(std::move(driver));
   SPYRE_ASSIGN_OR_RETURN(auto executable, runtime::Executable::load(device, artifacts));
   const spec::Model &model = executable->model();

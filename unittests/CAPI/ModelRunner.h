@@ -21,6 +21,9 @@ struct RunResult {
 
 Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &device,
                                    const std::vector<HostTensor> &inputs, uint32_t threads = 0);
+Expected<RunResult> runOnSimulator(const Artifacts &artifacts, const arch::DeviceDesc &device,
+                                   const std::vector<HostTensor> &inputs,
+                                   const runtime::DriverOptions &options);
 /// Device bytes of every output by the evaluator, from op_spec.txt alone; on request also those of
 /// the inputs, after the run.
 Expected<std::vector<std::vector<uint8_t>>>

@@ -93,6 +93,40 @@ Verdict judgeOutput(const Bounds &expected, const HostTensor &output) {
   return {};
 }
 
+/// The same graph with intermediates in LX: the same bits, and no more bytes of memory.
+Verdict judgeLx(const Graph &graph, const Machine &machine, capi::CompileOptions options,
+                const RunResult &plain) {
+  options.lx.enabled = true;
+  // The documented way for every third graph, bundles of few tensors for all.
+  options.lx.compat = graph.calls.size() % 3 == 0;
+  Expected<capi::CompileResult> compiled = capi::compileGraph(graphText(graph), options);
+  if (!compiled.ok()) {
+    return failed("lx compiler", compiled.status());
+  }
+  Expected<RunResult> run = runOnSimulator(compiled->artifacts, machine.device, graph.inputs, 1);
+  if (!run.ok()) {
+    return failed("lx simulator", run.status());
+  }
+  auto evaluated = runOnEvaluator(compiled->artifacts, graph.inputs);
+  if (!evaluated.ok()) {
+    return failed("lx evaluator", evaluated.status());
+  }
+  if (run->deviceBytes != *evaluated) {
+    return {"lx bits", "simulator and evaluator differ"};
+  }
+  if (run->deviceBytes != plain.deviceBytes || run->inputBytes != plain.inputBytes) {
+    return {"lx result", "what stays in LX changes the result"};
+  }
+  const auto bytesOf = [](const RunResult &one) {
+    return one.counters.ddrReadBytes + one.counters.ddrWriteBytes;
+  };
+  if (!options.lx.compat && bytesOf(*run) > bytesOf(plain)) {
+    return {"lx bytes",
+            fmt::format("{} bytes of memory instead of {}", bytesOf(*run), bytesOf(plain))};
+  }
+  return {};
+}
+
 Verdict judge(const Graph &graph, const Machine &machine) {
   capi::CompileOptions options;
   options.device = machine.device;
@@ -118,6 +152,9 @@ Verdict judge(const Graph &graph, const Machine &machine) {
     return {"bits", "simulator and evaluator differ"};
   }
   statistics().count(compiled->artifacts);
+  if (Verdict verdict = judgeLx(graph, machine, options, *run); !verdict.ok()) {
+    return verdict;
+  }
   const std::vector<Bounds> values = interpret(graph);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     Verdict verdict = judgeOutput(values[size_t(graph.outputs[i])], run->outputs[i]);

@@ -1,7 +1,7 @@
 //===- OpSpecTest.cpp - text form and invariants of OpSpecs ---------------------------------===//
-#include "SpecTestUtils.h"
-
 #include "spyre/Spec/LoopSpec.h"
+
+#include "SpecTestUtils.h"
 
 #include <cmath>
 #include <functional>

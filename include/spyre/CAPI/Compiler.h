@@ -9,6 +9,7 @@
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Layout/DeviceLayout.h"
+#include "spyre/Solver/Placement/LxPlan.h"
 
 #include <map>
 #include <memory>
@@ -99,6 +100,8 @@ struct CompileOptions {
   /// In the documented modes too, operations that no split brings below the span limit run in
   /// loops; otherwise E3064.
   bool chunkLargeTensors = false;
+  /// Intermediates that stay in the scratchpads.
+  solver::placement::LxOptions lx;
   /// Shared libraries with passes of the user's, and which passes run where: a point ("pre",
   /// "post", "pre-scheduling", "pre-fusion", "post-fusion") to a pipeline text.
   std::vector<std::string> passPlugins;
@@ -113,6 +116,8 @@ struct CompileResult {
   /// stopped early at an IR phase, "<phase>.mlir".
   Artifacts artifacts;
   std::string decisionsJson;
+  /// With lx.keepProblem: the placement problem, for spyre-plan; empty when nothing was planned.
+  std::string lxProblemJson;
   /// Nothing was compiled: an earlier compilation of the same had left this.
   bool fromCache = false;
 };

@@ -20,6 +20,8 @@ namespace spyre::evaluator {
 struct Memory {
   std::vector<std::vector<uint8_t>> arguments;
   std::vector<uint8_t> pool;
+  /// What lies in LX, by address: the next bundle may read it.
+  std::map<int64_t, std::vector<uint8_t>> lx = {};
 };
 
 /// Runs the ops in order on \p memory. Padding lanes of outputs are written as the device does.

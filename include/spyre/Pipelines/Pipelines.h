@@ -3,14 +3,14 @@
 //   graph --spyre-graph-verify, spyre-graph-to-loop--> loop
 //   loop --spyre-loop-elide-copies, spyre-loop-arrange-conversions, spyre-loop-propagate-layouts,
 //          spyre-loop-elide-copy-back, spyre-loop-pad-matmul, spyre-loop-limit-vars--> layout
-//   layout --(spyre-loop-span-reduction,) spyre-loop-work-distribution, spyre-loop-plan-pool-->
-//          division
+//   layout --(spyre-loop-span-reduction,) spyre-loop-work-distribution, (spyre-loop-plan-lx,)
+//          spyre-loop-plan-pool--> division
 //   division --emitSpecs--> opspec --generateBundle--> bundle --back end--> code
 //
 // Each contract is bytes: graph IR, loop IR with its layouts, OpSpecs and bundles are printed and
 // parsed again, so nothing can bypass them. Inside of a stretch between two of them (graph to
-// layout, layout to OpSpecs) the IR stays in memory, unless somebody asks for the text of a phase: a
-// dumped and edited one can take the place of a computed one.
+// layout, layout to OpSpecs) the IR stays in memory, unless somebody asks for the text of a phase:
+// a dumped and edited one can take the place of a computed one.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "spyre/Base/Decision.h"
 #include "spyre/Pipelines/UserPasses.h"
 #include "spyre/Solver/Division/Mode.h"
+#include "spyre/Solver/Placement/LxPlan.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -27,6 +28,12 @@
 namespace spyre::pipelines {
 
 enum class Phase { Graph, Loop, Layout, Division, OpSpec, Bundle, Code };
+
+struct Options;
+/// Bytes of LX that planned buffers may take, and the machine as the back end is to see it: both
+/// see the same border. Error: E3102 (a budget or share the machine does not have).
+Expected<int64_t> lxCapacity(const Options &options);
+arch::DeviceDesc backEndDevice(const Options &options);
 
 const char *phaseName(Phase phase);
 /// Error: E9301 lists the phases.
@@ -51,6 +58,9 @@ struct Options {
   /// In the documented modes too, operations that no split brings below the span limit become loops
   /// instead of an error.
   bool chunkLargeTensors = false;
+  solver::placement::LxOptions lx;
+  /// Where to put the placement problem as JSON; set if lx.keepProblem.
+  std::string *lxProblem = nullptr;
   /// Checked by loadUserPasses().
   UserPasses userPasses;
 };
@@ -63,8 +73,8 @@ void registerPasses();
 /// Passes that lead from \p from to the next IR phase (Graph, Loop or Layout).
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options);
 
-/// IR text of phase \p from to IR text of phase \p to, at most Division. Errors: E1001 (malformed or
-/// hostile text) and whatever the passes report.
+/// IR text of phase \p from to IR text of phase \p to, at most Division. Errors: E1001 (malformed
+/// or hostile text) and whatever the passes report.
 Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
                                   const Options &options);
 /// IR text of phase \p from, at most Division, to "model.json" + "bundle_<i>/op_spec.txt".

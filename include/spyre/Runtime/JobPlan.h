@@ -59,6 +59,8 @@ public:
   /// Errors: E6207.
   Expected<StepKind> step(int64_t index) const;
   uint64_t allocationBytes() const { return program->bytes(); }
+  /// It leaves something in LX for the next launch, which must follow at once.
+  bool isNonTerminal() const { return nonTerminal; }
   /// Host buffers in the rings of all streams.
   size_t hostBuffers() const;
 

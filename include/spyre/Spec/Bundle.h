@@ -103,6 +103,8 @@ struct BundleOptions {
   EmitOptions emit = {};
   /// Which loops were unrolled and why; may be null.
   DecisionTrace *trace = nullptr;
+  /// As in Bundle.
+  bool nonTerminal = false;
 };
 /// A kernel -> "bundle.mlir" + "sdsc_<n>.json", n counted depth first. Errors: E1302, E1303, E5001.
 Expected<Artifacts> generateBundle(const Kernel &kernel, const BundleOptions &options = {});

@@ -41,6 +41,8 @@ struct BundleStep {
   std::string directory; ///< "bundle_0"
   bool usesPool = false;
   std::vector<std::string> arguments; ///< buffer names, kernel argument order
+  /// The next bundle reads what this one leaves in LX: no CPU step may stand between them.
+  bool nonTerminal = false;
   bool operator==(const BundleStep &) const = default;
 };
 

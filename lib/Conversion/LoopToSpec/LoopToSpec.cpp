@@ -6,8 +6,8 @@
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/Model.h"
 
-#include "DeviceAccess.h"
 #include "HostSteps.h"
+#include "LxProgram.h"
 
 #include <algorithm>
 
@@ -16,16 +16,6 @@ namespace {
 
 using loop::BufferOp;
 using loop::ComputeOp;
-
-constexpr const char *kConstantOrder[] = {"clipMin",      "clipMax",        "eps",
-                                          "softplusBeta", "softplusThresh", "scaling_factor",
-                                          "exx2scale",    "useZeroMean"};
-
-/// Place of a constant in the order of the interface.
-size_t constantRank(const std::string &name) {
-  auto found = std::find(std::begin(kConstantOrder), std::end(kConstantOrder), name);
-  return size_t(found - std::begin(kConstantOrder));
-}
 
 /// Collects operations of one bundle and gives each call tensor its segment.
 class Emitter {
@@ -38,13 +28,17 @@ public:
 
   Expected<Artifacts> run() {
     SPYRE_RETURN_IF_ERROR(describeBuffers());
-    for (mlir::Operation &op : main.getBody().front()) {
+    SPYRE_ASSIGN_OR_RETURN(program, lxProgramOf(main));
+    SPYRE_RETURN_IF_ERROR(verifyLx(program, options.lxCapacityBytes, options.kFastCores));
+    findLastUses();
+    for (mlir::Operation *op : program.operations) {
       if (auto compute = llvm::dyn_cast<ComputeOp>(op)) {
         SPYRE_RETURN_IF_ERROR(addOp(compute));
       } else if (auto host = llvm::dyn_cast<loop::HostOp>(op)) {
         closeBundle();
         model.steps.push_back(cpuStep(host));
       }
+      ++position;
     }
     closeBundle();
     addAllocations(model);
@@ -73,6 +67,9 @@ private:
     for (BufferOp buffer : main.getOps<BufferOp>()) {
       if (loop::isHostValue(buffer)) {
         model.hostValues.push_back(hostValue(buffer));
+        continue;
+      }
+      if (loop::lxAddressOf(buffer)) {
         continue;
       }
       SPYRE_ASSIGN_OR_RETURN(spec::TensorDesc desc, describe(buffer));
@@ -121,7 +118,8 @@ private:
     for (unsigned i = 0; i < loop::operandCount(op); ++i) {
       BufferOp buffer = loop::operandBuffer(op, i);
       std::string name = buffer.getName().str();
-      bool known = loop::isPooled(buffer) || std::count(arguments.begin(), arguments.end(), name) ||
+      bool known = loop::isPooled(buffer) || loop::lxAddressOf(buffer) ||
+                   std::count(arguments.begin(), arguments.end(), name) ||
                    std::count(names.begin(), names.end(), name);
       if (!known) {
         names.push_back(name);
@@ -143,7 +141,7 @@ private:
       added = newTensors(op);
     }
     arguments.insert(arguments.end(), added.begin(), added.end());
-    SPYRE_ASSIGN_OR_RETURN(spec::OpSpec opSpec, specOf(op));
+    spec::OpSpec opSpec = takeSpec();
     if (Status status = spec::verifyOpSpec(opSpec); !status.ok()) {
       return status.withContext("after planning: ");
     }
@@ -165,120 +163,42 @@ private:
     return node;
   }
 
-  Expected<spec::OpSpec> specOf(ComputeOp op) {
-    spec::OpSpec result;
-    std::vector<std::string> vars;
-    for (mlir::Attribute name : op.getVars()) {
-      vars.push_back(llvm::cast<mlir::StringAttr>(name).str());
+  /// The next of the operations, with its tensors' places.
+  spec::OpSpec takeSpec() {
+    MadeSpec &made = program.specs[nextSpec++];
+    for (size_t i = 0; i < made.spec.args.size(); ++i) {
+      place(made.buffers[i], made.spec.args[i]);
     }
-    if (!op.getSplits()) {
-      return error<1205>("'{}' has no splits; run spyre-loop-work-distribution", op.getCallee().str());
-    }
-    const std::vector<int64_t> tiles = loop::tilesOf(op);
-    for (size_t v = 0; v < vars.size(); ++v) {
-      result.iterationSpace.push_back(
-          {vars[v], op.getExtents()[v] / tiles[v], (*op.getSplits())[v]});
-      if (tiles[v] > 1) {
-        result.tiledSymbols.push_back(vars[v]);
-      }
-    }
-    result.op = op.getCallee().str();
-    result.isReduction = op.getReductions() > 0;
-    result.constants = constantsOf(op);
-    std::vector<UnitSymbol> units(loop::operandCount(op), UnitSymbol::None);
-    int64_t indices = 0;
-    if (op.getCallee() == loop::kCopy && op.getIndirect()) {
-      result.op = "identity";
-    } else if (op.getCallee() == loop::kCopy) {
-      SPYRE_RETURN_IF_ERROR(nameCopy(op, result, units));
-    }
-    for (unsigned i = 0; i < loop::operandCount(op); ++i) {
-      const std::optional<unsigned> stickVar = loop::findNamedStickVar(op, i);
-      const bool isIndex = loop::isIndexInput(op, i);
-      const std::optional<unsigned> chooser = loop::indexInputOf(op, i);
-      SPYRE_ASSIGN_OR_RETURN(spec::TensorArg arg,
-                             deviceAccess(loop::accessOf(op, i), vars, units[i],
-                                          isIndex ? unitVar(op, i) : stickVar,
-                                          chooser ? indexName(op, *chooser) : ""));
-      place(loop::operandBuffer(op, i), arg);
-      arg.isInput = i + 1 < loop::operandCount(op);
-      arg.name = isIndex ? indexName(op, i) : "";
-      // Indices come first.
-      result.args.insert(isIndex ? result.args.begin() + indices++ : result.args.end(),
-                         std::move(arg));
-    }
-    nameFixedDims(result);
-    equalizeRanks(result.args);
-    return result;
+    return std::move(made.spec);
   }
 
-  /// Where a table is read at one place of a dimension, a symbol of range 1 stands for it: the
-  /// extent of its rows would otherwise reach over that dimension.
-  static void nameFixedDims(spec::OpSpec &result) {
-    spec::TensorArg &output = result.args.back();
-    for (spec::TensorArg &arg : result.args) {
-      for (size_t d = 0; arg.indirectCoordinate() && d + 1 < arg.deviceSize.size(); ++d) {
-        spec::Coordinate &coordinate = arg.deviceCoordinates[d];
-        if (coordinate.kind != spec::Coordinate::Kind::Constant || arg.deviceSize[d] == 1) {
-          continue;
+  /// The last operation that uses anything in LX which one up to that place uses: a bundle that
+  /// ends before it must leave LX alone.
+  void findLastUses() {
+    std::map<int, int64_t> last;
+    for (size_t i = 0; i < program.program.steps.size(); ++i) {
+      for (int tensor : program.program.steps[i].tensors) {
+        if (program.residents.contains(tensor)) {
+          last[tensor] = int64_t(i);
         }
-        const std::string name = fmt::format("f{}", result.iterationSpace.size());
-        coordinate = spec::Coordinate::var(name, coordinate.offset);
-        result.iterationSpace.push_back({name, 1, 1});
-        output.deviceSize.insert(output.deviceSize.begin(), 1);
-        output.deviceCoordinates.insert(output.deviceCoordinates.begin(),
-                                        spec::Coordinate::var(name));
-        output.strideMap.insert(output.strideMap.begin(), 0);
       }
     }
-  }
-
-  static std::string indexName(ComputeOp op, unsigned operand) {
-    return fmt::format("i{}_{}", operand,
-                       loop::operandBuffer(op, operand).getName().str().substr(0, 40));
-  }
-
-  /// A single index is still read along a variable: the interface wants one.
-  static std::optional<unsigned> unitVar(ComputeOp op, unsigned operand) {
-    const std::set<unsigned> vars = loop::varsOf(loop::accessOf(op, operand));
-    const bool isOne = vars.size() == 1 && op.getExtents()[*vars.begin()] == 1;
-    return isOne ? std::optional<unsigned>(*vars.begin()) : std::nullopt;
-  }
-
-  /// By name, in the order of the interface.
-  static std::vector<std::pair<std::string, double>> constantsOf(ComputeOp op) {
-    std::vector<std::pair<std::string, double>> constants;
-    mlir::DictionaryAttr given = op.getConstantsAttr();
-    if (!given) {
-      return constants;
+    int64_t open = -1;
+    for (const auto &step : program.program.steps) {
+      for (int tensor : step.tensors) {
+        auto found = last.find(tensor);
+        open = found == last.end() ? open : std::max(open, found->second);
+      }
+      lastUse.push_back(open);
     }
-    for (mlir::NamedAttribute entry : given) {
-      constants.emplace_back(entry.getName().str(),
-                             llvm::cast<mlir::FloatAttr>(entry.getValue()).getValueAsDouble());
-    }
-    std::stable_sort(constants.begin(), constants.end(), [](const auto &a, const auto &b) {
-      return constantRank(a.first) < constantRank(b.first);
-    });
-    return constants;
-  }
-
-  /// identity or ReStickifyOpHBM; a sparse side of the latter needs the unit symbol.
-  Status nameCopy(ComputeOp op, spec::OpSpec &result, std::vector<UnitSymbol> &units) {
-    SPYRE_ASSIGN_OR_RETURN(loop::StickUse from, loop::stickUse(loop::accessOf(op, 0)));
-    SPYRE_ASSIGN_OR_RETURN(loop::StickUse to, loop::stickUse(loop::accessOf(op, 1)));
-    bool restick = loop::isRestickify(loop::accessOf(op, 0), from, to);
-    result.op = restick ? "ReStickifyOpHBM" : "identity";
-    bool fromSparse = from.kind == loop::StickUse::Kind::None;
-    bool toSparse = to.kind == loop::StickUse::Kind::None;
-    if (restick && (fromSparse || toSparse)) {
-      units[0] = fromSparse ? UnitSymbol::Stick : UnitSymbol::Outer;
-      units[1] = toSparse ? UnitSymbol::Stick : UnitSymbol::Outer;
-      result.iterationSpace.push_back({kUnitSymbol, 1, 1});
-    }
-    return Status::success();
   }
 
   void place(BufferOp buffer, spec::TensorArg &arg) {
+    if (const std::optional<int64_t> lx = loop::lxAddressOf(buffer)) {
+      arg.residency = spec::Residency::Lx;
+      arg.address = *lx;
+      return;
+    }
     if (loop::isPooled(buffer)) {
       arg.residency = spec::Residency::Pool;
       arg.address = buffer.getPoolOffset().value_or(0);
@@ -296,7 +216,8 @@ private:
     }
     std::string directory = fmt::format("bundle_{}", bundles++);
     artifacts[directory + "/op_spec.txt"] = spec::writeKernel(kernel);
-    model.steps.push_back(spec::BundleStep{directory, model.poolBytes > 0, arguments});
+    const bool leavesData = position > 0 && lastUse[size_t(position - 1)] >= position;
+    model.steps.push_back(spec::BundleStep{directory, model.poolBytes > 0, arguments, leavesData});
     kernel.clear();
     operations = 0;
     arguments.clear();
@@ -312,6 +233,11 @@ private:
   int64_t operations = 0;
   std::vector<std::string> arguments;
   int64_t bundles = 0;
+  LxProgram program;
+  size_t nextSpec = 0;
+  /// Of the operation at hand.
+  int64_t position = 0;
+  std::vector<int64_t> lastUse;
 };
 
 } // namespace

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Solver/Placement/OpList.h"
 
+#include <numeric>
+
 namespace spyre::solver::placement {
 namespace {
 
@@ -15,20 +17,18 @@ struct User {
   bool writes;
 };
 
-std::vector<User> usersOf(const OpList &list, int tensor) {
+std::vector<User> usersOf(const OpList &list, int tensor, const std::vector<int64_t> &uses) {
   std::vector<User> users;
-  for (size_t i = 0; i < list.ops.size(); ++i) {
-    const OpStep &op = list.ops[i];
+  for (int64_t i : uses) {
+    const OpStep &op = list.ops[size_t(i)];
     for (size_t j = 0; j < op.writes.size(); ++j) {
       if (op.writes[j] == tensor) {
-        users.push_back(
-            {&op, int64_t(i), op.writeViews.empty() ? CoreView() : op.writeViews[j], true});
+        users.push_back({&op, i, op.writeViews.empty() ? CoreView() : op.writeViews[j], true});
       }
     }
     for (size_t j = 0; j < op.reads.size(); ++j) {
       if (op.reads[j] == tensor) {
-        users.push_back(
-            {&op, int64_t(i), op.readViews.empty() ? CoreView() : op.readViews[j], false});
+        users.push_back({&op, i, op.readViews.empty() ? CoreView() : op.readViews[j], false});
       }
     }
   }
@@ -46,7 +46,13 @@ int64_t sliceCount(const CoreView &view) {
 } // namespace
 
 Decision divisionsAgree(const OpList &list, int tensor) {
-  const std::vector<User> users = usersOf(list, tensor);
+  std::vector<int64_t> all(list.ops.size());
+  std::iota(all.begin(), all.end(), 0);
+  return divisionsAgree(list, tensor, all);
+}
+
+Decision divisionsAgree(const OpList &list, int tensor, const std::vector<int64_t> &uses) {
+  const std::vector<User> users = usersOf(list, tensor, uses);
   if (users.size() < 2) {
     return Decision::yes("one-user", "one access");
   }

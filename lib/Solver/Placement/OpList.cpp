@@ -15,18 +15,17 @@ bool rewrites(const OpStep &op, int tensor) {
   return contains(op.writes, tensor) && !contains(op.reads, tensor) && !op.mutates;
 }
 
-/// An operation that runs other programs anywhere in the life of the web.
-int opaqueWithin(const OpList &list, const Web &web) {
-  for (int64_t i = web.uses.front(); i <= web.uses.back(); ++i) {
-    if (list.ops[i].opaque) {
-      return int(i);
-    }
+/// For each operation the first one from there on that runs another program.
+std::vector<int64_t> nextOpaque(const OpList &list) {
+  std::vector<int64_t> next(list.ops.size() + 1, int64_t(list.ops.size()));
+  for (size_t i = list.ops.size(); i-- > 0;) {
+    next[i] = list.ops[i].opaque ? int64_t(i) : next[i + 1];
   }
-  return -1;
+  return next;
 }
 
 Decision mayStay(const OpList &list, const Web &web, const PlacementRules &rules,
-                 int64_t capacityBytes) {
+                 int64_t capacityBytes, const std::vector<int64_t> &opaque) {
   const OpTensor &tensor = list.tensors[web.tensor];
   if (!tensor.barred.empty()) {
     return Decision::no("barred", "{}", tensor.barred);
@@ -47,9 +46,9 @@ Decision mayStay(const OpList &list, const Web &web, const PlacementRules &rules
       return Decision::no("mutation-target", "'{}' writes into it", list.ops[use].name);
     }
   }
-  if (const int at = opaqueWithin(list, web); at >= 0) {
+  if (const int64_t at = opaque[size_t(web.uses.front())]; at <= web.uses.back()) {
     return Decision::no("opaque-in-lifetime", "'{}' (operation {}) may use any address",
-                        list.ops[at].name, at);
+                        list.ops[size_t(at)].name, at);
   }
   if (web.firstUseIsRead && !rules.inputClones) {
     return Decision::no("graph-input", "graph inputs are not copied");
@@ -64,7 +63,7 @@ Decision mayStay(const OpList &list, const Web &web, const PlacementRules &rules
     return Decision::no("no-consumer", "no operation reads it");
   }
   if (rules.cores > 1) {
-    if (Decision agree = divisionsAgree(list, web.tensor); !agree) {
+    if (Decision agree = divisionsAgree(list, web.tensor, web.uses); !agree) {
       return agree;
     }
   }
@@ -79,9 +78,12 @@ Decision mayStay(const OpList &list, const Web &web, const PlacementRules &rules
 /// Memory bytes saved if it stays [spec: scratchpad 18.1].
 int64_t worthOf(const OpList &list, const Web &web) {
   const OpTensor &tensor = list.tensors[web.tensor];
-  const int64_t saved = web.firstUseIsRead     ? web.reads() - 1
-                        : tensor.isGraphOutput ? web.reads()
-                                               : web.reads() + 1;
+  int64_t reads = 0; // an operation may read it twice
+  for (int64_t use : web.uses) {
+    const std::vector<int> &read = list.ops[use].reads;
+    reads += std::count(read.begin(), read.end(), web.tensor);
+  }
+  const int64_t saved = web.firstUseIsRead ? reads - 1 : tensor.isGraphOutput ? reads : reads + 1;
   return std::max<int64_t>(0, saved) * tensor.totalBytes;
 }
 
@@ -96,11 +98,20 @@ bool mayTakePlace(const OpList &list, const PlacementRules &rules, const Web &pa
   if (!rules.inPlaceOps.contains(op.name) && !(rules.pointwiseInPlace && op.pointwise)) {
     return false;
   }
+  for (size_t i = 0; i < op.reads.size() && !op.aligned.empty(); ++i) {
+    if (op.reads[i] == parent.tensor && !op.aligned[i]) {
+      return false;
+    }
+  }
   return from.layout == to.layout && (rules.equalSizesInPlace ? from.coreBytes == to.coreBytes
                                                               : from.coreBytes >= to.coreBytes);
 }
 
 void addParents(const OpList &list, const PlacementRules &rules, OpListProblem &made) {
+  std::vector<std::vector<int>> livesOf(list.tensors.size());
+  for (size_t i = 0; i < made.webs.size(); ++i) {
+    livesOf[made.webs[i].tensor].push_back(int(i));
+  }
   for (size_t child = 0; child < made.webs.size(); ++child) {
     if (!made.decisions[child] || made.webs[child].firstUseIsRead) {
       continue;
@@ -108,12 +119,12 @@ void addParents(const OpList &list, const PlacementRules &rules, OpListProblem &
     // In the order the operation reads them.
     const OpStep &op = list.ops[made.webs[child].uses.front()];
     for (int tensor : op.reads) {
-      for (size_t parent = 0; parent < made.webs.size(); ++parent) {
+      for (int parent : livesOf[tensor]) {
         auto &parents = made.problem.buffers[child].parents;
-        if (parent != child && made.webs[parent].tensor == tensor && made.decisions[parent] &&
+        if (size_t(parent) != child && made.decisions[parent] &&
             mayTakePlace(list, rules, made.webs[parent], made.webs[child]) &&
-            !contains(parents, int(parent))) {
-          parents.push_back(int(parent));
+            !contains(parents, parent)) {
+          parents.push_back(parent);
         }
       }
     }
@@ -151,7 +162,8 @@ Status validate(const OpList &list) {
       }
     }
     if ((!op.readViews.empty() && op.readViews.size() != op.reads.size()) ||
-        (!op.writeViews.empty() && op.writeViews.size() != op.writes.size())) {
+        (!op.writeViews.empty() && op.writeViews.size() != op.writes.size()) ||
+        (!op.aligned.empty() && op.aligned.size() != op.reads.size())) {
       return error<3049>("operation {} ('{}') has not one view per access", i, op.name);
     }
     if (op.transientBytes < 0 || op.transientBytes > kMaxBytes) {
@@ -225,8 +237,9 @@ Expected<OpListProblem> makeProblem(const OpList &list, const PlacementRules &ru
   made.problem.alignment = alignment;
   made.webs = websOf(list, rules.splitWebs);
   std::vector<int> lives(list.tensors.size(), 0);
+  const std::vector<int64_t> opaque = nextOpaque(list);
   for (const Web &web : made.webs) {
-    made.decisions.push_back(mayStay(list, web, rules, capacityBytes));
+    made.decisions.push_back(mayStay(list, web, rules, capacityBytes, opaque));
     made.problem.buffers.push_back(bufferOf(list, web, made.decisions.back(), lives[web.tensor]++));
   }
   addParents(list, rules, made);
@@ -268,6 +281,25 @@ int64_t memoryTraffic(const OpList &list, const OpListProblem &made, const Offse
   return bytes;
 }
 
+std::vector<int> inputsToClone(const OpList &list, int64_t capacityBytes) {
+  std::vector<char> written(list.tensors.size(), 0);
+  for (const OpStep &op : list.ops) {
+    for (int tensor : op.writes) {
+      written[size_t(tensor)] = 1;
+    }
+  }
+  const auto uses = usesOf(list);
+  std::vector<int> chosen;
+  for (size_t tensor = 0; tensor < list.tensors.size(); ++tensor) {
+    const OpTensor &source = list.tensors[tensor];
+    if (source.isGraphInput && uses[tensor].size() > 1 && source.coreBytes <= capacityBytes &&
+        source.barred.empty() && !written[tensor]) {
+      chosen.push_back(int(tensor));
+    }
+  }
+  return chosen;
+}
+
 namespace {
 
 class CloneInputsPass : public ScratchpadOptimizationPass {
@@ -276,25 +308,18 @@ public:
 
   Status run(OpList &list, int64_t capacityBytes) const override {
     SPYRE_RETURN_IF_ERROR(validate(list));
-    const auto uses = usesOf(list);
     std::vector<OpStep> copies;
-    const size_t tensors = list.tensors.size();
-    for (size_t tensor = 0; tensor < tensors; ++tensor) {
-      const OpTensor source = list.tensors[tensor];
-      if (!source.isGraphInput || uses[tensor].size() < 2 || source.coreBytes > capacityBytes ||
-          !source.barred.empty() || isWritten(list, int(tensor))) {
-        continue;
-      }
-      OpTensor copy = source;
+    for (int tensor : inputsToClone(list, capacityBytes)) {
+      OpTensor copy = list.tensors[size_t(tensor)];
       copy.name += "_lx";
       copy.isGraphInput = false;
       list.tensors.push_back(copy);
       const int target = int(list.tensors.size()) - 1;
       OpStep clone;
       clone.name = "clone";
-      clone.reads = {int(tensor)};
+      clone.reads = {tensor};
       clone.writes = {target};
-      redirect(list, int(tensor), target, clone);
+      redirect(list, tensor, target, clone);
       copies.push_back(std::move(clone));
     }
     list.ops.insert(list.ops.begin(), copies.begin(), copies.end());
@@ -302,11 +327,6 @@ public:
   }
 
 private:
-  static bool isWritten(const OpList &list, int tensor) {
-    return std::any_of(list.ops.begin(), list.ops.end(),
-                       [&](const OpStep &op) { return contains(op.writes, tensor); });
-  }
-
   /// Readers read the copy; the copy is divided as its first reader reads it.
   static void redirect(OpList &list, int from, int to, OpStep &clone) {
     for (OpStep &op : list.ops) {

@@ -9,20 +9,48 @@
 
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Artifacts.h"
+#include "spyre/Base/Decision.h"
+#include "spyre/Solver/Placement/LxPlan.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
 
 namespace spyre {
 
 struct EmitSpecsOptions {
   /// The bundles will be made with symbolic arguments (Spec/Bundle.h).
   bool symbolicArguments = false;
+  /// What buffers with an address in LX may take of it, and the order of cores they rest on.
+  int64_t lxCapacityBytes = 0;
+  bool kFastCores = true;
 };
 
 /// "model.json" and "bundle_<i>/op_spec.txt". Errors: E1202 (not a loop module), E1203 (an access
 /// the device cannot express), E1204 (inputs or outputs are not numbered 0..n-1), E1205 (not
-/// planned: splits or pool offsets are missing), and those of layouts and OpSpecs.
+/// planned: splits or pool offsets are missing), E3101 (addresses in LX that do not fit the
+/// operations), and those of layouts and OpSpecs.
 Expected<Artifacts> emitSpecs(mlir::ModuleOp module, const arch::DeviceDesc &device,
                               const EmitSpecsOptions &options = {});
+
+struct PlanLxOptions {
+  solver::placement::LxOptions lx;
+  int64_t capacityBytes = 1625344;
+  int64_t cores = 32;
+  bool kFastCores = true;
+  /// Memory one core may touch of a tensor.
+  int64_t spanLimitBytes = int64_t(256) << 20;
+  DecisionTrace *trace = nullptr;
+  /// Where to put the placement problem as JSON, or null.
+  std::string *problem = nullptr;
+};
+
+/// spyre-loop-plan-lx.
+/// Requires: splits (spyre-loop-work-distribution).
+/// Ensures: temps that stay in LX have `lx_address`, a multiple of 128 and the same on every core;
+/// those alive together do not overlap, except where a result takes the place of an operand that
+/// dies; inputs and outputs have copies where that saves more than it costs.
+/// Deterministic. Linear in operations but for the solver, which has limits in decisions.
+std::unique_ptr<mlir::Pass> createPlanLxPass(const PlanLxOptions &options);
+void registerPlanLxPass();
 
 } // namespace spyre

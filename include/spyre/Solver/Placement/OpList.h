@@ -30,6 +30,9 @@ struct CoreView {
   std::vector<std::pair<int, int>> slices;
   /// Number of the slice each core has; empty when there are no slices.
   std::vector<int64_t> sliceOfCore;
+  /// How a slice lies in the whole tensor: (sticks, distance between them), innermost first. Empty
+  /// where the slices say it.
+  std::vector<std::pair<int64_t, int64_t>> walk;
   bool operator==(const CoreView &) const = default;
 };
 
@@ -54,6 +57,8 @@ struct OpStep {
   bool splitsReduction = false;
   /// Reads each input at the index it writes.
   bool pointwise = false;
+  /// One per read where only some inputs are read at the index that is written; empty: all are.
+  std::vector<char> aligned;
   /// Another program runs: it may use any address.
   bool opaque = false;
   /// It writes into a tensor that is there already.
@@ -91,6 +96,8 @@ std::vector<Web> websOf(const OpList &list, bool split);
 
 /// Do all users of the tensor see the same part of it on each core? [spec: scratchpad 5.2]
 Decision divisionsAgree(const OpList &list, int tensor);
+/// The same among the operations \p uses, ascending.
+Decision divisionsAgree(const OpList &list, int tensor, const std::vector<int64_t> &uses);
 
 /// Bytes on one core of a tensor that \p cores share.
 int64_t bytesPerCore(int64_t totalBytes, int64_t cores);
@@ -145,6 +152,8 @@ public:
   virtual Status run(OpList &list, int64_t capacityBytes) const = 0;
 };
 
+/// Graph inputs that the documented pass copies: read more than once, and they fit.
+std::vector<int> inputsToClone(const OpList &list, int64_t capacityBytes);
 /// Copies every graph input that is read more than once and fits, at the front of the list: the
 /// documented pass. It does not ask whether there will be room.
 std::unique_ptr<ScratchpadOptimizationPass> createCloneInputsPass();

@@ -248,8 +248,13 @@ Expected<DimRoles> dimRolesOf(BufferOp buffer) {
   return cacheOf(buffer).roles.find(key, [&] { return findDimRoles(buffer); });
 }
 
+std::optional<int64_t> lxAddressOf(BufferOp buffer) {
+  auto address = buffer->getAttrOfType<mlir::IntegerAttr>(kLxAddress);
+  return address ? std::optional<int64_t>(address.getInt()) : std::nullopt;
+}
+
 bool isPooled(BufferOp buffer) {
-  return buffer.getKind() == "temp" &&
+  return buffer.getKind() == "temp" && !lxAddressOf(buffer) &&
          llvm::none_of(buffer.getResult().getUsers(),
                        [](mlir::Operation *user) { return llvm::isa<HostOp>(user); });
 }
@@ -308,6 +313,15 @@ mlir::LogicalResult BufferOp::verify() {
   if (getPoolOffset() && (getKind() != "temp" || *getPoolOffset() > uint64_t(1) << 47 ||
                           *getPoolOffset() % 128 != 0)) {
     return emitOpError("pool_offset belongs to temps and is a multiple of 128");
+  }
+  if (mlir::Attribute given = (*this)->getAttr(kLxAddress)) {
+    auto address = llvm::dyn_cast<mlir::IntegerAttr>(given);
+    const bool isSound = address && address.getType().isSignlessInteger(64) &&
+                         address.getInt() >= 0 && address.getInt() % 128 == 0;
+    if (!isSound || getKind() != "temp" || getPoolOffset()) {
+      return emitOpError(
+          "lx_address belongs to temps without pool_offset and is a multiple of 128");
+    }
   }
   if (getLayoutAttr()) {
     Expected<layout::DeviceLayout> layout = knownLayout(*this);

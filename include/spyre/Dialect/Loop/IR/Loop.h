@@ -44,6 +44,8 @@ constexpr const char *kTiles = "tiles";
 constexpr const char *kReducesPadding = "reduces_padding";
 /// Attribute of a copy: why it is there, as "key: text".
 constexpr const char *kWhy = "why";
+/// Attribute of a temp that stays in the cores' scratchpads: its address, the same on every core.
+constexpr const char *kLxAddress = "lx_address";
 
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.
@@ -95,8 +97,11 @@ inline BufferOp operandBuffer(ComputeOp op, unsigned index) {
 /// Kind of the buffers that never lie on the device.
 constexpr const char *kHostKind = "host";
 inline bool isHostValue(BufferOp buffer) { return buffer.getKind() == kHostKind; }
-/// A temp that shares the pool with others; not one that a host step reads or writes.
+/// A temp that shares the pool with others; not one that a host step reads or writes, nor one that
+/// stays in LX.
 bool isPooled(BufferOp buffer);
+/// Where the temp lies in every core's LX (kLxAddress); nothing for what lies in device memory.
+std::optional<int64_t> lxAddressOf(BufferOp buffer);
 
 /// Layout attribute of a buffer; E2010 when it is missing or unsound.
 Expected<layout::DeviceLayout> layoutOf(BufferOp buffer);

@@ -1,0 +1,21 @@
+//===- LxGraphs.h - parts of models, to see what scratchpad planning saves -------------------===//
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace spyre::bench {
+
+struct LxGraph {
+  std::string name;
+  /// Graph IR.
+  std::string text;
+  /// Cores to divide over; 0 means all.
+  int64_t cores = 0;
+};
+
+/// Softmax, layer norm, attention with all and with shared heads, gated MLP, MLP of experts, a
+/// layer of the shape of Granite and one of BERT, all small enough to be run.
+std::vector<LxGraph> lxGraphs();
+
+} // namespace spyre::bench

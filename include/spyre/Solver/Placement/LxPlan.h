@@ -1,0 +1,83 @@
+//===- LxPlan.h - what the scratchpad pass is asked for, and its answer without IR ------------===//
+//
+// Two ways to plan. `compat` is the documented one: inputs that are read more than once are copied
+// in front of everything, then a one-pass solver places what it meets. Otherwise the exact solver
+// chooses what stays, copies of inputs and outputs included, by the bytes of memory traffic that
+// saves.
+//===--------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "spyre/Solver/Placement/MemoryPlanSolver.h"
+#include "spyre/Solver/Placement/OpList.h"
+
+#include <map>
+
+namespace spyre::solver::placement {
+
+/// Whatever is added here must also change the key of compiled models (lib/CAPI/Cache.cpp).
+struct LxOptions {
+  bool enabled = false;
+  bool compat = false;
+  /// A name createSolver() knows; empty: greedy for compat, else exact.
+  std::string solver;
+  /// Bytes of each core's LX to plan; 0: the machine's part for planners.
+  int64_t budgetBytes = 0;
+  /// Share of LX the back end keeps for itself.
+  double backEndShare = 0.2;
+  /// Operations whose results may stay; empty: all.
+  std::vector<std::string> allowedOps;
+  /// Results may take the place of operands that die; of all element-wise operations if the list is
+  /// empty.
+  bool inPlace = true;
+  std::vector<std::string> inPlaceOps;
+  bool inputClones = true, outputClones = true;
+  /// What-if: buffers with a fixed address, and those that must not stay.
+  std::map<std::string, int64_t> pins;
+  std::vector<std::string> forbidden;
+  /// Also try other divisions: an operation's split moved to another output dimension.
+  bool coOptimize = false;
+  /// Registered passes (registerScratchpadPass) that run before planning.
+  std::vector<std::string> passes;
+  /// Results may stay over the end of a bundle, which is then marked (non_terminal).
+  bool acrossBundles = true;
+  /// Also return the problem, for spyre-plan.
+  bool keepProblem = false;
+
+  bool operator==(const LxOptions &) const = default;
+};
+
+/// Bytes of LX for planned buffers when the back end keeps \p backEndShare of it: what is left of
+/// LX without the part that programs have (1/32), in whole sticks [spec: scratchpad 1].
+int64_t plannedLxBytes(int64_t lxBytes, int64_t stickBytes, double backEndShare);
+
+/// Makes a pass known by its name, so that LxOptions::passes can ask for it. In a compilation it
+/// may bar tensors and say what operations need for themselves; new operations are the compiler's.
+/// Error: E3103 (the name is taken).
+Status registerScratchpadPass(std::shared_ptr<const ScratchpadOptimizationPass> pass);
+
+struct LxPlan {
+  OpListProblem made;
+  Plan plan;
+  /// Bytes between memory and cores with nothing in LX, and with the plan.
+  int64_t trafficBefore = 0, trafficAfter = 0;
+  /// The name of the solver.
+  std::string solver;
+};
+
+/// Rules of \p options for a machine with \p cores at work.
+PlacementRules rulesOf(const LxOptions &options, int cores);
+
+/// The list's plan, verified. Errors: E3045 (no such solver), E3100 (a pin or a forbidden buffer
+/// that is none), E3103 (an unknown pass, or one that adds operations), E3049 and those of the
+/// solver.
+Expected<LxPlan> planLx(const OpList &list, const LxOptions &options, int cores,
+                        int64_t capacityBytes);
+
+/// What a program says of itself: each resident tensor's address.
+using Residents = std::map<int, int64_t>;
+/// Is what \p list does right if \p residents stay where they are said to? Looks at the list alone,
+/// not at a plan: the last check before code. Errors: E3101 (names tensors, operations, addresses).
+Status verifyResidents(const OpList &list, const Residents &residents, int64_t capacityBytes,
+                       int cores);
+
+} // namespace spyre::solver::placement

@@ -1,0 +1,248 @@
+//===- PlanLx.cpp - which intermediates stay in the scratchpads, and where -------------------===//
+//
+// The pass asks the planner (Solver/Placement) about the operations as they are divided, writes the
+// addresses on the buffers and inserts the copies that pay. What it did is checked once more when
+// OpSpecs are made: passes of users may come in between.
+//===--------------------------------------------------------------------------------------------===//
+#include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
+#include "spyre/Dialect/Loop/IR/Owners.h"
+#include "spyre/Dialect/Utils/Attributes.h"
+#include "spyre/Solver/Placement/DimFlip.h"
+#include "spyre/Solver/Placement/Explain.h"
+#include "spyre/Solver/Placement/Files.h"
+
+#include "mlir/IR/Builders.h"
+
+#include "LxClones.h"
+#include "LxProgram.h"
+
+#include <algorithm>
+
+namespace spyre {
+namespace {
+
+using loop::BufferOp;
+using loop::ComputeOp;
+namespace placement = solver::placement;
+
+class Planner {
+public:
+  Planner(mlir::func::FuncOp main, const PlanLxOptions &options)
+      : main(main), options(options), trace(options.trace) {}
+
+  Status run() {
+    if (options.lx.coOptimize && options.cores > 1) {
+      SPYRE_RETURN_IF_ERROR(moveSplits());
+    }
+    if (options.lx.compat && options.lx.inputClones) {
+      SPYRE_RETURN_IF_ERROR(cloneInFront());
+    }
+    SPYRE_ASSIGN_OR_RETURN(program, lxProgramOf(main));
+    const placement::OpList list = placement::listOf(program.program, options.kFastCores);
+    SPYRE_ASSIGN_OR_RETURN(
+        plan, placement::planLx(list, options.lx, int(options.cores), options.capacityBytes));
+    if (options.problem) {
+      *options.problem = placement::writeProblemJson(plan.made.problem);
+    }
+    record();
+    commit();
+    return Status::success();
+  }
+
+private:
+  /// The documented co-optimiser: other splits where more then stays.
+  Status moveSplits() {
+    SPYRE_ASSIGN_OR_RETURN(LxProgram before, lxProgramOf(main));
+    placement::FlipLimits limits;
+    limits.spanBytes = options.spanLimitBytes;
+    SPYRE_ASSIGN_OR_RETURN(const placement::FlipResult flipped,
+                           placement::flipDims(before.program, options.lx, int(options.cores),
+                                               options.capacityBytes, options.kFastCores, limits));
+    for (size_t i = 0; i < flipped.splits.size(); ++i) {
+      if (flipped.splits[i].empty()) {
+        continue;
+      }
+      auto op = llvm::cast<ComputeOp>(before.operations[i]);
+      // Symbols behind the variables are of the interface and never split.
+      const auto end = flipped.splits[i].begin() + int64_t(op.getExtents().size());
+      loop::divide(op, std::vector<int64_t>(flipped.splits[i].begin(), end), options.kFastCores);
+    }
+    if (trace) {
+      const char *reason = flipped.isComplete ? "all-combinations" : "limit-reached";
+      trace->record(
+          "move-splits", "all",
+          Decision::yes(reason,
+                        "{} operations could be divided otherwise; {} plans made, {} bytes "
+                        "to and from memory instead of {}",
+                        flipped.flippable, flipped.leaves, flipped.bytesAfter,
+                        flipped.bytesBefore));
+    }
+    return Status::success();
+  }
+
+  /// The documented pass: whatever is read more than once and fits is copied first of all.
+  Status cloneInFront() {
+    SPYRE_ASSIGN_OR_RETURN(LxProgram before, lxProgramOf(main));
+    const placement::OpList list = placement::listOf(before.program, options.kFastCores);
+    const std::vector<int> chosen = placement::inputsToClone(list, options.capacityBytes);
+    for (int tensor : chosen) {
+      const auto uses = placement::usesOf(list)[size_t(tensor)];
+      const bool agree = options.cores == 1 || bool(placement::divisionsAgree(list, tensor, uses));
+      const bool mayRun = std::none_of(uses.begin(), uses.end(),
+                                       [&](int64_t use) { return list.ops[size_t(use)].opaque; });
+      if (agree && mayRun) {
+        cloneInput(main, before.buffers[size_t(tensor)], before.operations.front());
+      }
+    }
+    return Status::success();
+  }
+
+  void commit() {
+    for (size_t i = 0; i < plan.made.webs.size(); ++i) {
+      if (!plan.plan.offsets[i]) {
+        continue;
+      }
+      const placement::Web &web = plan.made.webs[i];
+      BufferOp buffer = program.buffers[size_t(web.tensor)];
+      if (web.firstUseIsRead) {
+        buffer = cloneInput(main, buffer, program.operations[size_t(web.uses.front())]);
+      } else if (buffer.getKind() == "output") {
+        buffer = cloneOutput(main, buffer);
+      }
+      mlir::OpBuilder builder(buffer);
+      buffer->setAttr(loop::kLxAddress, builder.getI64IntegerAttr(*plan.plan.offsets[i]));
+    }
+  }
+
+  void record() {
+    if (!trace) {
+      return;
+    }
+    const placement::Certificate &certificate = plan.plan.certificate;
+    trace->record("plan-lx", "all",
+                  Decision::yes("total",
+                                "{} bytes to and from memory instead of {}; solver {}, {} of {} "
+                                "bytes saved at most (gap {}, {})",
+                                plan.trafficAfter, plan.trafficBefore, plan.solver,
+                                certificate.value, certificate.bound, certificate.gap(),
+                                placement::nameOf(certificate.proof)),
+                  {"",
+                   {{"bytes_before", plan.trafficBefore},
+                    {"bytes_after", plan.trafficAfter},
+                    {"bound", certificate.bound},
+                    {"gap", certificate.gap()},
+                    {"high_water", placement::heightOf(plan.made.problem, plan.plan.offsets)},
+                    {"capacity", options.capacityBytes}}});
+    recordBuffers();
+  }
+
+  void recordBuffers() {
+    placement::SearchLimits few;
+    few.packNodes = 200;
+    few.totalNodes = 2'000;
+    const placement::Problem &problem = plan.made.problem;
+    std::vector<placement::Explanation> explanations;
+    for (size_t i = 0; i < problem.buffers.size(); ++i) {
+      const placement::Buffer &buffer = problem.buffers[i];
+      const Decision &decision = plan.made.decisions[i];
+      if (!decision) {
+        trace->record("plan-lx", buffer.name, decision);
+        continue;
+      }
+      if (plan.plan.offsets[i]) {
+        trace->record("plan-lx", buffer.name, placed(i), numbersOf(i));
+        continue;
+      }
+      if (explanations.empty()) {
+        explanations = placement::explainPlan(problem, plan.plan, few);
+      }
+      trace->record("plan-lx", buffer.name,
+                    Decision::no(explanations[i].reason, "{}", explanations[i].text), numbersOf(i));
+    }
+  }
+
+  Decision placed(size_t i) const {
+    const placement::Buffer &buffer = plan.made.problem.buffers[i];
+    const placement::Web &web = plan.made.webs[i];
+    const char *reason = web.firstUseIsRead ? "input-clone"
+                         : program.program.tensors[size_t(web.tensor)].isGraphOutput
+                             ? "output-clone"
+                             : "placed";
+    std::string place;
+    for (int parent : buffer.parents) {
+      if (plan.plan.offsets[size_t(parent)] == plan.plan.offsets[i]) {
+        place =
+            fmt::format(", in the place of '{}'", plan.made.problem.buffers[size_t(parent)].name);
+      }
+    }
+    return Decision::yes(reason,
+                         "{} bytes of each core at {}, operations {} to {}{}; saves {} bytes",
+                         buffer.sizeBytes, *plan.plan.offsets[i], buffer.lower, buffer.upper - 1,
+                         place, buffer.worth());
+  }
+
+  Evidence numbersOf(size_t i) const {
+    const placement::Buffer &buffer = plan.made.problem.buffers[i];
+    return {"", {{"core_bytes", buffer.sizeBytes}, {"saved_bytes", buffer.worth()}}};
+  }
+
+  mlir::func::FuncOp main;
+  const PlanLxOptions &options;
+  DecisionTrace *trace;
+  LxProgram program;
+  placement::LxPlan plan;
+};
+
+struct PlanLx : mlir::PassWrapper<PlanLx, mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanLx)
+  explicit PlanLx(PlanLxOptions options) : options(std::move(options)) {
+    capacityBytes = this->options.capacityBytes;
+    cores = this->options.cores;
+    compat = this->options.lx.compat;
+    solver = this->options.lx.solver;
+  }
+  PlanLx(const PlanLx &other) : PassWrapper(other), options(other.options) {}
+
+  llvm::StringRef getArgument() const override { return "spyre-loop-plan-lx"; }
+  llvm::StringRef getDescription() const override {
+    return "Keeps intermediates in the cores' scratchpads: gives them lx_address and inserts "
+           "copies "
+           "of inputs and outputs that pay (requires spyre-loop-work-distribution).";
+  }
+  void getDependentDialects(mlir::DialectRegistry &registry) const override {
+    registry.insert<loop::LoopDialect>();
+  }
+
+  void runOnOperation() override {
+    mlir::func::FuncOp main = loop::findMain(getOperation());
+    PlanLxOptions now = options;
+    now.capacityBytes = capacityBytes;
+    now.cores = cores;
+    now.lx.compat = compat;
+    now.lx.solver = solver;
+    Status status = main ? Planner(main, now).run()
+                         : error<1202>("a loop module holds one func.func @main() with one block");
+    if (!status.ok()) {
+      (void)dialect::report(getOperation(), status);
+      signalPassFailure();
+    }
+  }
+
+  PlanLxOptions options;
+  Option<int64_t> capacityBytes{*this, "capacity-bytes", llvm::cl::desc("LX to plan, per core.")};
+  Option<int64_t> cores{*this, "cores", llvm::cl::desc("Cores work is divided over.")};
+  Option<bool> compat{*this, "compat", llvm::cl::desc("Plan as the documents do.")};
+  Option<std::string> solver{*this, "solver", llvm::cl::desc("Placement solver.")};
+};
+
+} // namespace
+
+std::unique_ptr<mlir::Pass> createPlanLxPass(const PlanLxOptions &options) {
+  return std::make_unique<PlanLx>(options);
+}
+
+void registerPlanLxPass() {
+  mlir::registerPass([] { return createPlanLxPass({}); });
+}
+
+} // namespace spyre
