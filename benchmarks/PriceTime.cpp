@@ -10,6 +10,7 @@
 #include "BackEnd/Specs.h"
 #include "benchmark/benchmark.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
@@ -72,6 +73,13 @@ void priceAs(benchmark::State &state, const spec::OpSpec &spec, Asked asked) {
     legal += std::isfinite(time);
   }
   state.counters["legal"] = legal;
+  // How much of the best price its bound knows.
+  auto least =
+      size_t(std::min_element(nanoseconds.begin(), nanoseconds.end()) - nanoseconds.begin());
+  double bound = 0;
+  const size_t width = priced->kernel.dims.size();
+  pricer->lowerBounds(std::span(all).subspan(least * width, width), std::span(&bound, 1));
+  state.counters["bound"] = bound / nanoseconds[least];
   state.counters["per_candidate"] = benchmark::Counter(
       count, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }

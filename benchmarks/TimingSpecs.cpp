@@ -156,6 +156,35 @@ static OpSpec rowTile(const Product &product, int64_t first, int64_t rows, const
   return spec;
 }
 
+/// Columns [first, first + columns) of a product with more columns.
+static OpSpec columnTile(const Product &product, int64_t first, int64_t columns,
+                         const Splits &splits) {
+  OpSpec spec = matmulOf({product.m, product.k, columns}, splits);
+  for (size_t arg : {size_t(1), size_t(2)}) {
+    size_t dim = spec.args[arg].deviceSize.size() - 3;
+    spec.args[arg].deviceSize[dim] = product.n / kLanes;
+    spec.args[arg].deviceCoordinates[dim].offset = first / kLanes;
+  }
+  return spec;
+}
+
+/// Sums of one operation that a core keeps beside its operands: an eighth of LX in fp32.
+static constexpr int64_t kMostResults = 65536;
+
+/// One operation, or as few equal ones along n as it takes for a core to keep its sums.
+static Ops productOps(const Product &product, const Splits &splits) {
+  int64_t results = product.m / splitOf(splits, "m") * (product.n / splitOf(splits, "n"));
+  int64_t sticks = product.n / kLanes / splitOf(splits, "n"), tiles = 1;
+  while (tiles < sticks && (results / tiles > kMostResults || sticks % tiles != 0)) {
+    ++tiles;
+  }
+  Ops ops;
+  for (int64_t i = 0; i < tiles; ++i) {
+    ops.push_back(columnTile(product, i * product.n / tiles, product.n / tiles, splits));
+  }
+  return ops;
+}
+
 static Expected<RowSpecs> matmulRow(const TimingRow &row) {
   Product product = productOf(row.shape);
   if (product.m == 0) {
@@ -174,9 +203,9 @@ static Expected<RowSpecs> matmulRow(const TimingRow &row) {
     return specs;
   }
   auto [first, second] = cutAt(row.split, " | ");
-  specs.kernels.push_back({matmulOf(product, splitsOf(first))});
+  specs.kernels.push_back(productOps(product, splitsOf(first)));
   if (row.isRatio()) {
-    specs.kernels.push_back({matmulOf(product, splitsOf(second))});
+    specs.kernels.push_back(productOps(product, splitsOf(second)));
   }
   return specs;
 }

@@ -1,6 +1,7 @@
 """What the compiler did with a function, and why: the object behind ``torch_spyre.explain``."""
 
 import json
+import math
 
 import torch
 
@@ -14,6 +15,11 @@ class Explanation:
     ``movement``: every copy, restickify, gather and CPU step, each a dict with ``subject``,
     ``reason``, ``detail``, ``location`` (file:line) and ``numbers`` (bytes, ns).
     ``layouts``: inputs that are only read in another layout; ``detail`` has the dim_order to give.
+    ``operations``: every operation of the device in order, each a dict with its ``name`` and
+    ``place`` (graph and bundle), the predicted ``ns`` and ``cycles``, ``wait_cycles`` (per reason what
+    the schedule waited for: they sum to ``cycles``), ``waits_for`` (the main reason), and its place
+    under the roofline: ``intensity`` (operations per DDR byte), ``bound`` (which peak of the chip is
+    nearest: ddr, pt or sfp) and ``part_of_bound`` (1: as fast as that peak allows).
     ``total``: sums over all graphs. ``result`` is what the function returned.
     """
 
@@ -43,10 +49,15 @@ class Explanation:
                     total[name] = total.get(name, 0) + value
         return total
 
+    @property
+    def operations(self):
+        return [row for record in self._records for row in operations_of(record)]
+
     def to_json(self):
-        """All decisions of all graphs."""
+        """All decisions of all graphs, and where the time of their operations goes."""
         graphs = [{"name": name, "decisions": decisions} for name, decisions in self.graphs]
-        return json.dumps({"graphs": graphs, "total": self.total}, indent=1)
+        content = {"graphs": graphs, "operations": self.operations, "total": self.total}
+        return json.dumps(content, indent=1)
 
     def to_html(self, path=None):
         """One page without other files: graph, moved data with cause and cost, work per core, DDR
@@ -62,10 +73,49 @@ class Explanation:
     def __str__(self):
         if not self.graphs:
             return "Nothing was compiled for the device.\n"
-        parts = zip(self.graphs, self._texts, strict=True)
-        return "\n".join(f"{name}: {text}" for (name, _), text in parts)
+        parts = zip(self._records, self._texts, strict=True)
+        return "\n".join(
+            f"{record.name}: {text}{_times_text(operations_of(record))}" for record, text in parts
+        )
 
     __repr__ = __str__
+
+
+def operations_of(record):
+    """Of one compiled graph: time, waits and roofline of each operation, in the order they run."""
+    artifacts = record.artifacts
+    rows = []
+    for step in json.loads(artifacts["model.json"])["steps"]:
+        if step["kind"] != "bundle":
+            continue
+        program = artifacts.get(f"{step['directory']}/spyreCodeDir/init.bin")
+        # Another back end's binaries are its own.
+        for row in _C.operation_times(program) if program else []:
+            # JSON has no infinity; an operation without DDR traffic has no intensity.
+            row["intensity"] = row["intensity"] if math.isfinite(row["intensity"]) else None
+            rows.append({"place": f"{record.name}/{step['directory']}", **row})
+    return rows
+
+
+def waits_text(row):
+    """Reasons with at least a hundredth of the time, largest first."""
+    waits = sorted(row["wait_cycles"].items(), key=lambda item: -item[1])
+    parts = [(name, 100 * cycles / max(row["cycles"], 1)) for name, cycles in waits]
+    return ", ".join(f"{name} {part:.0f} %" for name, part in parts if part >= 1)
+
+
+def _times_text(rows):
+    if not rows:
+        return ""
+    lines = ["Where the time goes (waits sum to the time; bound: the nearest peak of the chip):"]
+    for row in rows:
+        intensity = "-" if row["intensity"] is None else f"{row['intensity']:.3g}"
+        lines.append(
+            f"  {row['name']}: {row['ns'] / 1e3:.3f} us on {row['cores']} cores, "
+            f"{100 * row['part_of_bound']:.0f} % of the {row['bound']} bound at {intensity} "
+            f"operations per DDR byte; {waits_text(row)}"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def explain(function, *args, **kwargs):

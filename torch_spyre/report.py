@@ -9,7 +9,7 @@ import html
 import json
 import math
 
-from torch_spyre import _C
+from torch_spyre import _C, explanation
 
 # Beyond it a drawing helps nobody; the tables stay whole.
 MAX_DRAWN = 400
@@ -224,6 +224,22 @@ def _movement_table(entries):
     return _table(["what", "cause", "line", "#bytes", "#ns, predicted"], rows)
 
 
+def _times_table(record):
+    rows = [
+        [
+            _text(row["name"]),
+            f"{row['ns'] / 1e3:.3f}",
+            _text(row["cores"]),
+            _text("-" if row["intensity"] is None else f"{row['intensity']:.3g}"),
+            _text(f"{100 * row['part_of_bound']:.0f} % of {row['bound']}"),
+            _text(explanation.waits_text(row)),
+        ]
+        for row in explanation.operations_of(record)
+    ]
+    head = ["operation", "#us, predicted", "#cores", "#operations per DDR byte", "roofline"]
+    return _table([*head, "what the schedule waited for"], rows)
+
+
 def _graph_section(record):
     artifacts = record.artifacts
     model = json.loads(artifacts["model.json"])
@@ -238,6 +254,7 @@ def _graph_section(record):
         "Inputs in another layout than they are read in": _movement_table(advice),
         "Work per core": _splits_table(steps),
         "DDR traffic": _traffic_table(steps),
+        "Where the time goes": _times_table(record),
         "Layouts": _layouts_table(model, steps),
     }
     hidden = {

@@ -88,7 +88,7 @@ void KernelPricer::lowerBounds(std::span<const int32_t> splits,
                                std::span<double> nanoseconds) const {
   const arch::Timing &timing = state->priced.device->timing;
   for (size_t i = 0; i < nanoseconds.size(); ++i) {
-    double cycles = state->bound.cycles(splits.data() + i * dims());
+    double cycles = state->bound.nearerCycles(splits.data() + i * dims(), 0x1p1000);
     nanoseconds[i] = (cycles + overheadCycles(timing)) / timing.clockGhz;
   }
 }
@@ -97,6 +97,8 @@ namespace {
 struct Bounded {
   double nanoseconds;
   size_t candidate;
+  /// By the nearer of the bounds.
+  bool isNear = false;
 };
 /// Of heaps with the cheapest on top, the first of several.
 bool isDearer(const Bounded &a, const Bounded &b) {
@@ -112,7 +114,7 @@ BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack)
   std::span<Bounded> heap(count > few.size() ? many.data() : few.data(), count);
   for (size_t i = 0; i < count; ++i) {
     double cycles = state->bound.cycles(splits.data() + i * width) + overheadCycles(timing);
-    heap[i] = {cycles / timing.clockGhz, i};
+    heap[i] = {cycles / timing.clockGhz, i, false};
   }
   std::make_heap(heap.begin(), heap.end(), isDearer);
   BestPrice best;
@@ -127,6 +129,13 @@ BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack)
       break;
     }
     std::pop_heap(heap.begin(), heap.end(), isDearer);
+    if (!next.isNear && state->bound.hasNearer() && best.priced > 0) {
+      double cycles = state->bound.nearerCycles(splits.data() + next.candidate * width,
+                                                limit * timing.clockGhz);
+      heap.back() = {(cycles + overheadCycles(timing)) / timing.clockGhz, next.candidate, true};
+      std::push_heap(heap.begin(), heap.end(), isDearer);
+      continue;
+    }
     heap = heap.first(heap.size() - 1);
     double price = cyclesOf(state->priced, splits.subspan(next.candidate * width, width), candidate,
                             sketch, nullptr) /

@@ -352,6 +352,7 @@ public:
 private:
   MatmulTiles from(int r, int n, int k);
   void descend();
+  void setSides();
   /// True when it is the best so far.
   bool tryTiles(int r, int n, int k);
 
@@ -366,10 +367,28 @@ private:
   MatmulTiles best{1, 1, 1, true, 0x1p1000, false};
   int bestR = 0, bestN = 0, bestK = 0;
   int rLast = 0, nLast = 0, kLast = 0;
+  /// Tiles of each size, and how many there are of them.
+  struct Side {
+    double size, trips;
+  };
+  std::array<Side, Sizes::kCount> rSides, nSides, kSides;
   /// Tilings that were looked at: from another place they are not better.
   static constexpr size_t kMostSizes = 32;
   std::bitset<kMostSizes * kMostSizes * kMostSizes> visited;
 };
+
+void ShortSearch::setSides() {
+  auto set = [](std::array<Side, Sizes::kCount> &sides, int last, double count,
+                const std::array<double, Sizes::kCount> &sizes) {
+    for (int i = 0; i <= last; ++i) {
+      double size = std::min(sizes[size_t(i)], count);
+      sides[size_t(i)] = {size, double(int64_t((count + size - 1) / size))};
+    }
+  };
+  set(rSides, rLast, rowCount, kSizes.plain);
+  set(nSides, nLast, nCount, nSizes);
+  set(kSides, kLast, kCount, kSizes.plain);
+}
 
 bool ShortSearch::tryTiles(int ri, int ni, int ki) {
   const auto most = int(kMostSizes);
@@ -380,18 +399,21 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
     }
     seen = true;
   }
-  const double r = std::min(kSizes.plain[size_t(ri)], rowCount);
-  const double n = std::min(nSizes[size_t(ni)], nCount);
-  const double k = std::min(kSizes.plain[size_t(ki)], kCount);
-  const double rTrips = std::ceil(rowCount / r), nTrips = std::ceil(nCount / n),
-               kTrips = std::ceil(kCount / k);
+  const auto [r, rTrips] = rSides[size_t(ri)];
+  const auto [n, nTrips] = nSides[size_t(ni)];
+  const auto [k, kTrips] = kSides[size_t(ki)];
+  const double all = batches * rTrips * nTrips * kTrips, stream = r * rowStream;
+  const double compute =
+      (stream < fill ? macCycles * fill / stream : macCycles) + all * std::min(fill, stream);
+  // No order and no number of copies is faster than this.
+  if (compute + accCycles >= best.cycles) {
+    return false;
+  }
   const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
   const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
-  const double aCycles = aLoad.at(aBytes), bCycles = bLoad.at(bBytes);
   const double acc = r * n * program::kMatmulAccBytes;
-  const double all = batches * rTrips * nTrips * kTrips;
-  const double stream = r * rowStream;
-  const double compute = macCycles * std::max(fill / stream, 1.0) + all * std::min(fill, stream);
+  const double aCycles = aLoad.at(aBytes), bCycles = bLoad.at(bBytes);
+  const double perTrip = 1 / all;
   bool better = false;
   for (bool sliced : {false, true}) {
     if (sliced && (!scarce || shape.cInLx || n == 1)) {
@@ -401,21 +423,26 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
     if (fixed + aBytes + bBytes > room) {
       continue;
     }
+    const double slicing =
+        sliced ? batches * rTrips * nTrips * n * timing.ddrLatencyCycles + accCycles : accCycles;
+    // With parts of k both factors are loaded again for every tile, whatever the order.
     for (bool rowsOutside : {false, true}) {
+      if (rowsOutside && kTrips > 1) {
+        break;
+      }
       double aLoads = all, bLoads = all;
       if (kTrips == 1) {
         aLoads = batches * (rTrips > 1 ? rTrips * (rowsOutside ? 1 : nTrips) : 1);
         bLoads = batches * (nTrips > 1 ? nTrips * (rowsOutside ? rTrips : 1) : 1);
       }
-      TileLoop loop;
-      loop.iterations = all;
-      loop.computeCycles = compute;
-      loop.transferCycles = store + aLoads * aCycles + bLoads * bCycles;
-      loop.doubled = fixed + aBytes * (aLoads > 1 ? 2 : 1) + bBytes * (bLoads > 1 ? 2 : 1) <= room;
-      double cycles = cyclesOf(loop, timing) + accCycles;
-      if (sliced) {
-        cycles += batches * rTrips * nTrips * n * timing.ddrLatencyCycles;
-      }
+      const double transfer = store + aLoads * aCycles + bLoads * bCycles;
+      const double oneByOne = (transfer + compute) * perTrip + timing.ddrLatencyCycles;
+      const bool doubled =
+          fixed + aBytes * (aLoads > 1 ? 2 : 1) + bBytes * (bLoads > 1 ? 2 : 1) <= room;
+      // cyclesOf() of a TileLoop.
+      const double period =
+          doubled ? std::max(std::max(transfer, compute) * perTrip, oneByOne / 2) : oneByOne;
+      const double cycles = oneByOne + (all - 1) * period + slicing;
       if (cycles < best.cycles) {
         best = {int64_t(r), int64_t(n), int64_t(k), rowsOutside, cycles, sliced};
         better = true;
@@ -429,6 +456,7 @@ MatmulTiles ShortSearch::run() {
   rLast = lastIndex(rowCount, kSizes.plain);
   nLast = lastIndex(nCount, nSizes);
   kLast = lastIndex(kCount, kSizes.plain);
+  setSides();
   // From several places downhill; where a tile does not fit, from a smaller one.
   MatmulTiles cheapest = from(0, 0, 0);
   for (int n : {0, nLast / 2, nLast}) {

@@ -4,6 +4,8 @@
 #include "spyre/Program/Program.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 
 namespace spyre::costmodel {
@@ -215,11 +217,20 @@ void PriceBound::addProducts(const PricedKernel &priced) {
   const auto kDim = size_t(kernel.inputStickDim), nDim = size_t(kernel.stickDim);
   blocks.add(nDim, double(priced.lanes()));
   blocks.add(kDim, double(priced.perStick[0][kDim]));
+  hasTiles = loads == 2;
+  int64_t rowDims = 0;
   for (size_t d = 0; d < dims; ++d) {
     if (d != kDim && d != nDim) {
-      ((priced.held[1] >> d & 1) != 0 ? blocks : rows).add(d, 1);
+      const bool isRow = (priced.held[1] >> d & 1) == 0;
+      (isRow ? rows : blocks).add(d, 1);
+      rowDims += isRow && kernel.dims[d] > 1;
+      hasTiles &= !isRow || (priced.held[0] & priced.held[2] & 1u << d) != 0;
     }
   }
+  hasOneRow = rowDims <= 1;
+  columns.add(nDim, double(priced.lanes()));
+  depth.add(kDim, double(priced.perStick[0][kDim]));
+  matmulRoom = double(priced.device->lxStagingBytes());
 }
 
 void PriceBound::addWindow(const PricedKernel &priced) {
@@ -360,13 +371,43 @@ double PriceBound::ringCycles(const int32_t *splits, const Slices &slices) const
   return exchanges * (bytes * ways * perRingByte + hops * hopCycles);
 }
 
+/// Loads of both factors, \p a and \p b when each is read once. Results of a tile have to fit, so
+/// whatever the tiles are, one factor is read again for each tile of the other's side; but for
+/// tiles with all of k, where one of them may stay.
+double PriceBound::factorCycles(double a, double b, const Slices &slices) const {
+  constexpr double kBlockBytes = double(program::kMatmulBlock * kStickBytes);
+  const double r = rows.of(slices.perCore), n = columns.of(slices.perCore);
+  const double most = matmulRoom / double(program::kMatmulAccBytes);
+  if (r * n <= most) {
+    return a + b;
+  }
+  // Parts of tiles are better than any whole number of them.
+  double tile = std::sqrt(a * n * most / (b * r));
+  tile = std::clamp(tile, std::max(1.0, most / r), std::min(n, most));
+  double least = a * n / tile + b * std::max(r * tile / most, 1.0);
+  const double k = depth.of(slices.perCore);
+  const double rowsBeside = (matmulRoom - kBlockBytes * k) / (kStickBytes * k);
+  const double columnsBeside = (matmulRoom - kStickBytes * k) / (kBlockBytes * k);
+  if (rowsBeside >= 1) {
+    least = std::min(least, a + b * std::max(r / rowsBeside, 1.0));
+  }
+  if (columnsBeside >= 1) {
+    least = std::min(least, b + a * std::max(n / columnsBeside, 1.0));
+  }
+  return least;
+}
+
 double PriceBound::cycles(const int32_t *splits) const {
   Slices slices;
   if (!setSlices(splits, slices)) {
     return std::numeric_limits<double>::infinity();
   }
   double loading = 0;
-  for (size_t l = 0; l < loads; ++l) {
+  if (hasTiles) {
+    loading = factorCycles(loadCycles(load[0], splits, slices), loadCycles(load[1], splits, slices),
+                           slices);
+  }
+  for (size_t l = 0; l < loads && !hasTiles; ++l) {
     loading += loadCycles(load[l], splits, slices);
   }
   double storing = 0;
@@ -398,6 +439,93 @@ double PriceBound::cycles(const int32_t *splits) const {
   }
   double busiest = std::max({loading + storing - arrives, computing, ring, matrix});
   return kRepeats * busiest + arrives + leaves;
+}
+
+//===- Matmuls in tiles ---------------------------------------------------------------------===//
+
+/// One core's part of a matmul: sticks of its sides, blocks in all, cycles of both factors' loads
+/// when each is read once, and of the results' stores.
+struct PriceBound::Product {
+  double rows, columns, depth, blocks;
+  double a, b, storing;
+};
+
+static double wholeTrips(double steps, double tile) {
+  return double(int64_t((steps + tile - 1) / tile));
+}
+
+/// Tiles of at most \p most columns: all, or one, three or five times a power of two
+/// (MatmulTiles.cpp).
+static double columnTrips(double columns, double most) {
+  if (most >= columns) {
+    return 1;
+  }
+  const auto power = double(std::bit_floor(uint64_t(most)));
+  double tile = most >= 1.5 * power && power >= 2    ? 1.5 * power
+                : most >= 1.25 * power && power >= 4 ? 1.25 * power
+                                                     : power;
+  return wholeTrips(columns, tile);
+}
+
+/// The cheapest with tiles of \p tileRows rows. Of each factor a tile is there once or twice: once
+/// means that loads and products take turns.
+double PriceBound::tileCycles(const Product &product, double tileRows, double enough) const {
+  constexpr double kBlockBytes = double(program::kMatmulBlock * kStickBytes);
+  constexpr auto kAccBytes = double(program::kMatmulAccBytes);
+  const double trips = wholeTrips(product.rows, tileRows), stream = tileRows * rowCycles;
+  const double streaming = product.blocks * std::max(product.rows * rowCycles, trips * fillCycles);
+  if (streaming >= enough) {
+    return streaming;
+  }
+  const double firstBlocks =
+      product.blocks * (product.rows / tileRows) * std::min(stream, fillCycles) * kBlockBytes;
+  double least = std::numeric_limits<double>::infinity();
+  for (int aTiles = 1; aTiles <= 2; ++aTiles) {
+    for (int bTiles = 1; bTiles <= 2; ++bTiles) {
+      // Every instruction waits for its first block, and has no more than LX holds.
+      const double computing = streaming + firstBlocks * bTiles / matmulRoom;
+      auto take = [&](double a, double b) {
+        double apart = computing + (aTiles == 1 ? a : 0) + (bTiles == 1 ? b : 0);
+        least = std::min(least, std::max(a + b + product.storing, apart));
+      };
+      const double room = matmulRoom - kStickBytes * tileRows;
+      const double aBytes = aTiles * kStickBytes * tileRows, bBytes = bTiles * kBlockBytes;
+      double columns = (room - aBytes) / (kAccBytes * tileRows + bBytes);
+      if (columns >= 1) {
+        take(product.a * columnTrips(product.columns, columns), product.b * trips);
+      }
+      // Tiles with all of k: the outer one of the factors stays.
+      columns = (room - aBytes * product.depth) / (kAccBytes * tileRows + bBytes * product.depth);
+      if (columns >= 1) {
+        bool isAll = columns >= product.columns;
+        take(product.a, isAll ? product.b : product.b * trips);
+        take(product.a * columnTrips(product.columns, columns), product.b);
+      }
+    }
+  }
+  return least;
+}
+
+double PriceBound::nearerCycles(const int32_t *splits, double enough) const {
+  Slices slices;
+  const double coarse = cycles(splits);
+  if (!hasNearer() || !setSlices(splits, slices)) {
+    return coarse;
+  }
+  Product product;
+  product.rows = rows.of(slices.perCore);
+  product.columns = columns.of(slices.perCore);
+  product.depth = depth.of(slices.perCore);
+  product.blocks = blocks.of(slices.perCore);
+  product.a = loadCycles(load[0], splits, slices);
+  product.b = loadCycles(load[1], splits, slices);
+  product.storing = hasStore ? storeCycles(slices, false) : 0;
+  double least = tileCycles(product, product.rows, enough);
+  for (double tileRows = 1; tileRows < product.rows && least > coarse; tileRows *= 2) {
+    least = std::min(least, tileCycles(product, tileRows, enough));
+  }
+  const double arrives = hasLoad ? latency : 0;
+  return std::max(coarse, kRepeats * (least - arrives) + arrives);
 }
 
 } // namespace spyre::costmodel

@@ -18,6 +18,11 @@ public:
 
   /// Cycles without the operation's overhead; infinite where the slices are not whole.
   double cycles(const int32_t *splits) const;
+  /// A bound that is nearer and takes longer, for kernels that have one: of matmuls, what the best
+  /// tiles cost that LX has room for. \p enough: when it is known to be more, any number beyond is
+  /// an answer.
+  bool hasNearer() const { return hasTiles && hasOneRow; }
+  double nearerCycles(const int32_t *splits, double enough) const;
 
 private:
   /// Elements of a core along some dims, in steps.
@@ -70,6 +75,9 @@ private:
   double loadCycles(const Transfer &transfer, const int32_t *splits, const Slices &slices) const;
   double storeCycles(const Slices &slices, bool turns) const;
   double ringCycles(const int32_t *splits, const Slices &slices) const;
+  double factorCycles(double a, double b, const Slices &slices) const;
+  struct Product;
+  double tileCycles(const Product &product, double tileRows, double enough) const;
 
   size_t dims = 0;
   int reducedDim = -1;
@@ -94,6 +102,11 @@ private:
   bool multiplies = false;
   Steps blocks, rows;
   double rowCycles = 0, fillCycles = 0;
+  /// Of a matmul: sticks of results and of k, where both factors move along all rows, and the
+  /// staging bytes that its tiles have.
+  bool hasTiles = false, hasOneRow = false;
+  Steps columns, depth;
+  double matmulRoom = 0;
   /// Accumulators that travel when the reduced dim is split.
   double ringBytesPerResult = 0, exchanges = 1;
   /// What one tile of everything takes, where it is known; 0: it is not.

@@ -34,15 +34,40 @@ struct Times {
   std::array<double, 2 * kMaxBuffers> touched;
 };
 
+/// Where the clock stands: times, who touched which copy last, and unused time of the memory.
+struct Stand {
+  Times times;
+  std::array<uint8_t, 2 * kMaxBuffers> lastUnit;
+  uint16_t inCopy = 0, wasRead = 0;
+  size_t gaps = 0;
+  std::array<double, kMaxGaps + 1> gapBegin, gapEnd;
+};
+
+/// One iteration of a loop with loops inside, from where it began to where it ended. Begun from the
+/// same stand at another time it takes the same time, so it need not be followed again.
+struct Iteration {
+  unsigned variant = 0;
+  Stand before, after;
+  /// A store found fewer bytes read than it writes.
+  bool readsRunOut = false;
+};
+
+/// What an iteration at some depth uses.
+struct Used {
+  unsigned units = 0, buffers = 0;
+};
+
 class Run {
 public:
   Run(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown)
-      : sketch(sketch), timing(timing), breakdown(breakdown) {
+      : sketch(sketch), timing(timing), breakdown(breakdown),
+        remembers(breakdown == nullptr && sketch.loops > 1 && !sketch.unrolls) {
     for (size_t a = 0; a < sketch.table.axes; ++a) {
       const SketchAxis &axis = sketch.table.axis[a];
       steps[a] = axis.count;
       tail[a] = axis.full < axis.count;
     }
+    sortSteps();
     lastUnit.fill(kNobody);
     times.free.fill(0);
     std::fill_n(times.touched.begin(), 2 * sketch.buffers, 0.0);
@@ -60,7 +85,11 @@ public:
 private:
   static constexpr uint8_t kNobody = 0xFF;
 
+  void sortSteps();
   void walk(size_t depth, unsigned variant);
+  void iterate(size_t depth, unsigned variant);
+  bool isFrom(const Iteration &iteration, const Used &used) const;
+  void replay(const Iteration &iteration, const Used &used);
   void repeat(size_t depth, unsigned variant, int64_t trips);
   void runSteps(size_t depth, bool leaving, unsigned variant);
   void runSliced(size_t first, size_t end, unsigned variant);
@@ -75,20 +104,160 @@ private:
   const arch::Timing &timing;
   Breakdown *breakdown;
   double weight = 1;
+  const bool remembers;
   size_t executed = 0, waits = 0;
+  /// Numbers of the steps by depth, those before the inner loops first.
+  std::array<uint8_t, kMaxSteps> stepOrder;
+  std::array<uint8_t, 2 * (kMaxAxes + 1) + 1> stepBegin;
+  std::array<Used, kMaxAxes + 1> usedFrom;
+  /// Of depths 1 and 2, the last ones in turn.
+  static constexpr size_t kKeptIterations = 3;
+  std::array<std::array<Iteration, kKeptIterations>, 2> iterations;
+  std::array<size_t, 2> iterationsKept{};
   std::array<int64_t, kMaxAxes> steps;
   std::array<bool, kMaxAxes> tail;
-  Times times;
-  std::array<uint8_t, 2 * kMaxBuffers> lastUnit;
-  uint16_t inCopy = 0, wasRead = 0;
-  size_t gaps = 0;
-  std::array<double, kMaxGaps + 1> gapBegin, gapEnd;
+  Stand stand;
+  Times &times = stand.times;
+  std::array<uint8_t, 2 * kMaxBuffers> &lastUnit = stand.lastUnit;
+  uint16_t &inCopy = stand.inCopy, &wasRead = stand.wasRead;
+  size_t &gaps = stand.gaps;
+  std::array<double, kMaxGaps + 1> &gapBegin = stand.gapBegin, &gapEnd = stand.gapEnd;
+  bool readsRunOut = false;
   std::array<std::array<Cost, kMaxSteps>, size_t(1) << kKeptDepths> kept;
   std::array<uint32_t, size_t(1) << kKeptDepths> isKept{};
   Cost scratch;
 };
 
 //===- Loops --------------------------------------------------------------------------------===//
+
+void Run::sortSteps() {
+  size_t count = 0, slot = 0;
+  for (size_t depth = 0; depth <= sketch.loops; ++depth) {
+    for (bool leaving : {false, true}) {
+      stepBegin[slot++] = uint8_t(count);
+      for (size_t s = 0; s < sketch.steps; ++s) {
+        if (sketch.step[s].depth == depth && sketch.step[s].leaving == leaving) {
+          stepOrder[count++] = uint8_t(s);
+        }
+      }
+    }
+  }
+  stepBegin[slot] = uint8_t(count);
+  for (size_t depth = sketch.loops + 1; remembers && depth-- > 0;) {
+    Used &used = usedFrom[depth];
+    used = depth < sketch.loops ? usedFrom[depth + 1] : Used();
+    for (size_t i = stepBegin[2 * depth]; i < stepBegin[2 * depth + 2]; ++i) {
+      const SketchStep &step = sketch.step[stepOrder[i]];
+      used.units |= 1u << unsigned(step.unit);
+      used.buffers |= unsigned(step.reads | step.writes);
+    }
+    used.units = sketch.overlaps ? used.units : (1u << kUnits) - 1;
+  }
+}
+
+/// Cycles that make no difference: times are whole, but for halves where loops were multiplied.
+static constexpr double kSameCycles = 0.6;
+
+static bool isNear(double a, double b) { return std::abs(a - b) < kSameCycles; }
+
+/// Whether the clock stands as it did when \p iteration began, for what an iteration uses. Times
+/// before all of its units are free do not matter.
+bool Run::isFrom(const Iteration &iteration, const Used &used) const {
+  const Stand &before = iteration.before;
+  const auto first = size_t(__builtin_ctz(used.units));
+  const double shift = times.free[first] - before.times.free[first];
+  if (((inCopy ^ before.inCopy) & used.buffers) != 0 ||
+      ((wasRead ^ before.wasRead) & used.buffers) != 0 || gaps != before.gaps ||
+      times.unmatchedWrites != before.times.unmatchedWrites ||
+      (times.unmatchedReads != before.times.unmatchedReads &&
+       (iteration.readsRunOut || times.unmatchedReads < before.times.unmatchedReads)) ||
+      !isNear(times.ddrEnd, before.times.ddrEnd + shift)) {
+    return false;
+  }
+  double earliest = times.free[first];
+  for (unsigned left = used.units; left != 0; left &= left - 1) {
+    auto u = size_t(__builtin_ctz(left));
+    if (!isNear(times.free[u], before.times.free[u] + shift) ||
+        !isNear(std::max(times.done[u], times.free[u]),
+                std::max(before.times.done[u], before.times.free[u]) + shift)) {
+      return false;
+    }
+    earliest = std::min(earliest, times.free[u]);
+  }
+  for (unsigned left = used.buffers; left != 0; left &= left - 1) {
+    auto b = size_t(__builtin_ctz(left));
+    for (size_t at = 2 * b; at < 2 * b + 1 + sketch.buffer[b].doubled; ++at) {
+      double now = lastUnit[at] == kNobody ? earliest : times.touched[at];
+      double then = before.lastUnit[at] == kNobody ? earliest : before.times.touched[at] + shift;
+      bool isOld = now <= earliest && then <= earliest + kSameCycles;
+      if (!isOld && (!isNear(now, then) || lastUnit[at] != before.lastUnit[at])) {
+        return false;
+      }
+    }
+  }
+  for (size_t g = 0; g < gaps; ++g) {
+    if (!isNear(gapBegin[g], before.gapBegin[g] + shift) ||
+        !isNear(gapEnd[g], before.gapEnd[g] + shift)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Run::replay(const Iteration &iteration, const Used &used) {
+  const Stand &before = iteration.before, &after = iteration.after;
+  const auto first = size_t(__builtin_ctz(used.units));
+  const double shift = times.free[first] - before.times.free[first];
+  for (unsigned left = used.units; left != 0; left &= left - 1) {
+    auto u = size_t(__builtin_ctz(left));
+    times.free[u] = after.times.free[u] + shift;
+    times.done[u] = after.times.done[u] + shift;
+  }
+  for (unsigned left = used.buffers; left != 0; left &= left - 1) {
+    auto b = size_t(__builtin_ctz(left));
+    for (size_t at = 2 * b; at < 2 * b + 2; ++at) {
+      times.touched[at] = after.times.touched[at] + shift;
+      lastUnit[at] = after.lastUnit[at];
+    }
+  }
+  inCopy = uint16_t((inCopy & ~used.buffers) | (after.inCopy & used.buffers));
+  wasRead = uint16_t((wasRead & ~used.buffers) | (after.wasRead & used.buffers));
+  times.ddrEnd = after.times.ddrEnd + shift;
+  times.unmatchedReads += after.times.unmatchedReads - before.times.unmatchedReads;
+  times.unmatchedWrites += after.times.unmatchedWrites - before.times.unmatchedWrites;
+  gaps = after.gaps;
+  for (size_t g = 0; g < gaps; ++g) {
+    gapBegin[g] = after.gapBegin[g] + shift;
+    gapEnd[g] = after.gapEnd[g] + shift;
+  }
+  readsRunOut |= iteration.readsRunOut;
+}
+
+/// The body of loop \p depth - 1.
+void Run::iterate(size_t depth, unsigned variant) {
+  if (!remembers || depth >= sketch.loops || depth > iterations.size()) {
+    walk(depth, variant);
+    return;
+  }
+  auto &kept = iterations[depth - 1];
+  size_t &count = iterationsKept[depth - 1];
+  const Used &used = usedFrom[depth];
+  for (size_t i = 0; i < std::min(count, kKeptIterations); ++i) {
+    if (kept[i].variant == variant && isFrom(kept[i], used)) {
+      replay(kept[i], used);
+      return;
+    }
+  }
+  Iteration &added = kept[count++ % kKeptIterations];
+  added.variant = variant;
+  added.before = stand;
+  const bool outer = readsRunOut;
+  readsRunOut = false;
+  walk(depth, variant);
+  added.after = stand;
+  added.readsRunOut = readsRunOut;
+  readsRunOut |= outer;
+}
 
 void Run::walk(size_t depth, unsigned variant) {
   runSteps(depth, false, variant);
@@ -104,7 +273,7 @@ void Run::walk(size_t depth, unsigned variant) {
     if (rest > 0) {
       steps[a] = rest;
       tail[a] = axis.full < axis.count;
-      walk(depth + 1, variant | 1u << depth);
+      iterate(depth + 1, variant | 1u << depth);
     }
     steps[a] = axis.count;
     tail[a] = axis.full < axis.count;
@@ -125,22 +294,22 @@ static bool isSteady(const Times &a, const Times &b, const Times &c) {
 void Run::repeat(size_t depth, unsigned variant, int64_t trips) {
   if (trips <= kExactTrips) {
     for (int64_t i = 0; i < trips; ++i) {
-      walk(depth + 1, variant);
+      iterate(depth + 1, variant);
     }
     return;
   }
   // In pairs, since buffers take turns.
   Times first, second, third;
-  walk(depth + 1, variant);
+  iterate(depth + 1, variant);
   first = times;
-  walk(depth + 1, variant);
-  walk(depth + 1, variant);
+  iterate(depth + 1, variant);
+  iterate(depth + 1, variant);
   second = times;
   int64_t done = 3;
   const double outer = weight;
   while (trips - done >= 2) {
-    walk(depth + 1, variant);
-    walk(depth + 1, variant);
+    iterate(depth + 1, variant);
+    iterate(depth + 1, variant);
     done += 2;
     third = times;
     if (isSteady(first, second, third) || done >= kMostTrips) {
@@ -153,8 +322,8 @@ void Run::repeat(size_t depth, unsigned variant, int64_t trips) {
         size_t savedGaps = gaps;
         auto begins = gapBegin, ends = gapEnd;
         weight = outer * pairs;
-        walk(depth + 1, variant);
-        walk(depth + 1, variant);
+        iterate(depth + 1, variant);
+        iterate(depth + 1, variant);
         weight = outer;
         times = saved;
         lastUnit = units;
@@ -169,7 +338,7 @@ void Run::repeat(size_t depth, unsigned variant, int64_t trips) {
     second = third;
   }
   for (; done < trips; ++done) {
-    walk(depth + 1, variant);
+    iterate(depth + 1, variant);
   }
 }
 
@@ -192,11 +361,10 @@ void Run::extrapolate(const Times &before, double pairs) {
 }
 
 void Run::runSteps(size_t depth, bool leaving, unsigned variant) {
-  for (size_t s = 0; s < sketch.steps; ++s) {
+  const size_t slot = 2 * depth + leaving;
+  for (size_t i = stepBegin[slot]; i < stepBegin[slot + 1]; ++i) {
+    const size_t s = stepOrder[i];
     const SketchStep &step = sketch.step[s];
-    if (step.depth != depth || step.leaving != leaving) {
-      continue;
-    }
     if ((step.onlyTail >= 0 && !tail[size_t(step.onlyTail)]) ||
         (step.alsoTail >= 0 && !tail[size_t(step.alsoTail)])) {
       continue;
@@ -210,7 +378,7 @@ void Run::runSteps(size_t depth, bool leaving, unsigned variant) {
       ++end;
     }
     runSliced(s, end, variant);
-    s = end - 1;
+    i += end - 1 - s;
   }
 }
 
@@ -311,6 +479,7 @@ void Run::run(const SketchStep &step, const Cost &cost) {
     double &other = isLoad ? times.unmatchedWrites : times.unmatchedReads;
     double matched = std::min(other, cost.ddrBytes);
     other -= matched;
+    readsRunOut |= !isLoad && matched < cost.ddrBytes;
     (isLoad ? times.unmatchedReads : times.unmatchedWrites) += cost.ddrBytes - matched;
     if (matched > 0) {
       turn = std::ceil(std::max(cost.turn * matched / cost.ddrBytes - cost.slack, 0.0));

@@ -148,6 +148,7 @@ static void addTimes(Counters &sum, const Counters &cost, uint64_t times) {
   sum.lxWriteBytes += cost.lxWriteBytes * times;
   sum.ringBytes += cost.ringBytes * times;
   sum.ptMacs += cost.ptMacs * times;
+  sum.ptRows += cost.ptRows * times;
   sum.sfpLaneOps += cost.sfpLaneOps * times;
   sum.instructions += cost.instructions * times;
 }

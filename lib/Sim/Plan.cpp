@@ -28,6 +28,7 @@ Counters &Counters::operator+=(const Counters &other) {
   lxWriteBytes += other.lxWriteBytes;
   ringBytes += other.ringBytes;
   ptMacs += other.ptMacs;
+  ptRows += other.ptRows;
   sfpLaneOps += other.sfpLaneOps;
   instructions += other.instructions;
   sanitizerChecks += other.sanitizerChecks;
@@ -285,6 +286,7 @@ static void planMatmul(PlannedInstruction &planned, uint64_t points, const arch:
   planned.matmulNest = matmulOrder(planned.nest);
   auto depth = uint64_t(planned.lanes);
   planned.cost.ptMacs = points * depth * kMatmulBlock;
+  planned.cost.ptRows = points;
   double rate = timing.ptMacsPerCycle * double(depth) / double(kMatmulBlock);
   double blocks = matmulBlocks(planned.matmulNest);
   double stream = double(planned.cost.ptMacs) / rate / blocks;

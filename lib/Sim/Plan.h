@@ -28,6 +28,8 @@ struct Counters {
   uint64_t lxReadBytes = 0, lxWriteBytes = 0;
   uint64_t ringBytes = 0;
   uint64_t ptMacs = 0, sfpLaneOps = 0;
+  /// Rows that stream past a block of weights: 64 x 64 products, in 8 bits 128 x 64.
+  uint64_t ptRows = 0;
   uint64_t instructions = 0;
   uint64_t sanitizerChecks = 0;
 

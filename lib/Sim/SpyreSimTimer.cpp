@@ -42,6 +42,7 @@ static spyre_sim_phase phaseOf(const PhaseTime &time, const spyre::program::Phas
   phase.ddr_write_bytes = time.counters.ddrWriteBytes;
   phase.ring_bytes = time.counters.ringBytes;
   phase.pt_macs = time.counters.ptMacs;
+  phase.pt_rows = time.counters.ptRows;
   phase.sfp_lane_ops = time.counters.sfpLaneOps;
   return phase;
 }

@@ -25,6 +25,14 @@ COUNTERS = [
     "sfp_lane_ops",
     "device_cycles",
     "device_ns",
+    "ddr_cycles",
+    "lx_cycles",
+    "ring_cycles",
+    "pt_fill_cycles",
+    "pt_cycles",
+    "sfp_cycles",
+    "latency_cycles",
+    "overhead_cycles",
 ]
 
 

@@ -148,3 +148,37 @@ def test_the_page_escapes_what_it_is_given():
     page = _Page(report.page([record], {}))
     assert "script" not in page.tags and page.words.count(evil) >= 6
     assert "Nothing was compiled" in torch_spyre.explain(lambda x: x + 1, torch.ones(2)).to_html()
+
+
+def test_every_operation_says_where_its_time_goes(on_device):
+    x, weight = tensors((256, 1024), (1024, 2048))
+    with on_device():
+        report = torch_spyre.explain(lambda x, weight: torch.exp(x @ weight), x, weight)
+    product, function = report.operations
+    assert "matmul" in product["name"] and function["name"].endswith("exp")
+    for row in report.operations:
+        assert sum(row["wait_cycles"].values()) == row["cycles"] > 0
+        assert row["wait_cycles"][row["waits_for"]] == max(row["wait_cycles"].values())
+        assert 0 < row["part_of_bound"] <= 1
+        assert f"{row['name']}: {row['ns'] / 1e3:.3f} us" in str(report)
+    assert product["pt_macs"] == 256 * 1024 * 2048
+    assert product["intensity"] > 10 * function["intensity"]
+    # A transcendental function of many elements waits for its unit or for the memory.
+    assert function["waits_for"] in ("sfp", "ddr")
+    assert json.loads(report.to_json())["operations"] == report.operations
+    assert "Where the time goes" in report.to_html()
+
+
+def test_the_counters_know_what_was_waited_for(on_device):
+    (x,) = tensors((512, 512))
+    compiled = torch.compile(lambda x: torch.exp(x) + x)
+    compiled(x)
+    torch.spyre.synchronize()
+    torch.spyre.reset_counters()
+    with on_device():
+        compiled(x)
+    counters = torch.spyre.counters()
+    reasons = ("ddr", "lx", "ring", "pt_fill", "pt", "sfp", "latency", "overhead")
+    assert sum(counters[f"{reason}_cycles"] for reason in reasons) == counters["device_cycles"]
+    assert counters["ddr_cycles"] > 0 and counters["overhead_cycles"] > 0
+    assert counters["pt_cycles"] == 0

@@ -10,6 +10,7 @@
 #include "spyre/Runtime/Device.h"
 #include "spyre/Runtime/Executable.h"
 #include "spyre/Runtime/Npy.h"
+#include "spyre/Runtime/OperationTimes.h"
 
 #include "CLI/CLI.hpp"
 #include "Support/Text.h"
@@ -257,7 +258,8 @@ Status writeAll(const std::vector<std::string> &paths, const std::vector<std::st
   return Status::success();
 }
 
-void printCounters(std::ostream &out, const runtime::Device &device, uint32_t runs) {
+void printCounters(std::ostream &out, const runtime::Device &device,
+                   const runtime::StallSource *stalls, uint32_t runs) {
   const runtime::DeviceCounters counters = device.counters();
   out << fmt::format("device      {} ({} driver)\n", device.desc().name, device.driverName())
       << fmt::format("runs        {}, launches {}\n", grouped(runs), grouped(counters.launches))
@@ -270,6 +272,16 @@ void printCounters(std::ostream &out, const runtime::Device &device, uint32_t ru
       << fmt::format("ring        {} bytes\n", grouped(counters.ringBytes))
       << fmt::format("PT          {} multiply-adds\n", grouped(counters.ptMacs))
       << fmt::format("SFP         {} lane operations\n", grouped(counters.sfpLaneOps));
+  if (stalls == nullptr || counters.cycles == 0) {
+    return;
+  }
+  const runtime::StallCycles cycles = stalls->stallCycles();
+  out << "waited for ";
+  for (size_t i = 0; i < runtime::kStallReasons; ++i) {
+    out << fmt::format("{}{} {:.1f} %", i == 0 ? " " : ", ", runtime::kStallNames[i],
+                       100 * double(cycles[i]) / double(counters.cycles));
+  }
+  out << "\n";
 }
 
 Status execute(const RunOptions &options, std::ostream &summary) {
@@ -287,6 +299,7 @@ Status execute(const RunOptions &options, std::ostream &summary) {
   driverOptions.threads = options.threads;
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Driver> driver,
                          runtime::createDriver(options.driver, desc, driverOptions));
+  const auto *stalls = dynamic_cast<runtime::StallSource *>(driver.get());
   std::shared_ptr<runtime::Device> device =
       runtime::Device::create(std::move(driver), options.threads);
   SPYRE_ASSIGN_OR_RETURN(std::shared_ptr<runtime::Executable> executable,
@@ -306,7 +319,7 @@ Status execute(const RunOptions &options, std::ostream &summary) {
     SPYRE_RETURN_IF_ERROR(writeAll(options.outputs, files));
   }
   if (options.counters) {
-    printCounters(summary, *device, options.repeat);
+    printCounters(summary, *device, stalls, options.repeat);
   }
   return Status::success();
 }

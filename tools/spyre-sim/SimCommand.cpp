@@ -12,6 +12,7 @@
 #include "spyre/Program/Program.h"
 #include "spyre/Runtime/Device.h"
 #include "spyre/Runtime/Npy.h"
+#include "spyre/Runtime/OperationTimes.h"
 #include "spyre/Spec/SpyreCode.h"
 
 #include "CLI/CLI.hpp"
@@ -235,6 +236,11 @@ std::string countersText(const spyre_sim_counters &counters, bool asJson) {
     json[row.name] = value;
     table += fmt::format("{:<18}{:>16}\n", row.name, grouped(value));
   }
+  for (size_t i = 0; i < runtime::kStallReasons; ++i) {
+    std::string name = fmt::format("{}_cycles", runtime::kStallNames[i]);
+    json[name] = counters.stall_cycles[i];
+    table += fmt::format("{:<18}{:>16}\n", name, grouped(counters.stall_cycles[i]));
+  }
   return asJson ? json.dump(2) + "\n" : table;
 }
 
@@ -250,13 +256,15 @@ Status launchAll(SimSession &session, uint32_t repeat, uint32_t flags) {
   return Status::success();
 }
 
-Status writeTrace(const SimSession &session, const SimOptions &options,
-                  const program::Program &program, double clockGhz, std::ostream &err) {
+Status writeTrace(const SimSession &session, const SimOptions &options, const LoadedProgram &loaded,
+                  const arch::DeviceDesc &device, std::ostream &err) {
   std::vector<spyre_sim_event> events = session.trace();
   if (events.size() >= kMaxTraceEvents) {
     err << fmt::format("spyre-sim: the trace holds the first {} events\n", grouped(events.size()));
   }
-  return writeFile(options.trace, traceText(events, program, clockGhz));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<runtime::OperationTime> operations,
+                         runtime::operationTimes(loaded.bytes, device));
+  return writeFile(options.trace, traceText(events, operations, loaded.program, device.timing));
 }
 
 Status execute(const SimOptions &options, std::ostream &out, std::ostream &err) {
@@ -278,8 +286,7 @@ Status execute(const SimOptions &options, std::ostream &out, std::ostream &err) 
   std::string text;
   SPYRE_RETURN_IF_ERROR(dumpMemory(session, work, options.dumpFormat, text));
   if (!options.trace.empty()) {
-    SPYRE_RETURN_IF_ERROR(
-        writeTrace(session, options, loaded.program, device.timing.clockGhz, err));
+    SPYRE_RETURN_IF_ERROR(writeTrace(session, options, loaded, device, err));
   }
   if (!options.counters.empty()) {
     text += countersText(session.counters(), options.counters == "json");

@@ -4,6 +4,7 @@
 #include "spyre/Base/Json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -20,9 +21,17 @@ class TraceWriter {
 public:
   TraceWriter(const Program &program, double clockGhz);
   void add(const spyre_sim_event &event);
+  /// From \p cycle on; returns when it is over.
+  uint64_t add(const runtime::OperationTime &operation, uint64_t cycle);
+  void nameOperations() {
+    name("process_name", kOperations, 0, "operations");
+    name("thread_name", kOperations, 0, "all cores");
+  }
   std::string finish();
 
 private:
+  /// Process of the operations, beside one for each core.
+  static constexpr uint32_t kOperations = 1u << 20;
   void line(const std::string &json);
   void name(const char *what, uint32_t core, size_t row, const std::string &text);
   size_t rowOf(const spyre_sim_event &event);
@@ -122,13 +131,43 @@ void TraceWriter::add(const spyre_sim_event &event) {
       jsonString(instructionTexts[event.phase][event.instruction])));
 }
 
+uint64_t TraceWriter::add(const runtime::OperationTime &operation, uint64_t cycle) {
+  std::string waited;
+  for (size_t i = 0; i < runtime::kStallReasons; ++i) {
+    waited +=
+        fmt::format(R"(, "{}_cycles": {})", runtime::kStallNames[i], operation.stallCycles[i]);
+  }
+  const uint64_t over = cycle + operation.cycles;
+  uint64_t start = tenthsOfNs(cycle), end = tenthsOfNs(over);
+  line(fmt::format(
+      R"({{"ph": "X", "name": {}, "cat": "operation", "pid": {}, "tid": 0, "ts": {}, "dur": {}, )"
+      R"("args": {{"cycles": {}, "waits_for": "{}", "bound": "{}", "part_of_bound": {:.4f}{}}}}})",
+      jsonString(operation.name), kOperations, microseconds(start), microseconds(end - start),
+      operation.cycles, operation.mainReason(), operation.bound, operation.partOfBound(), waited));
+  return over;
+}
+
 std::string TraceWriter::finish() { return text + "\n]}\n"; }
 
-std::string traceText(const std::vector<spyre_sim_event> &events, const Program &program,
-                      double clockGhz) {
-  TraceWriter writer(program, clockGhz);
+std::string traceText(const std::vector<spyre_sim_event> &events,
+                      const std::vector<runtime::OperationTime> &operations, const Program &program,
+                      const arch::Timing &timing) {
+  TraceWriter writer(program, timing.clockGhz);
+  uint32_t launches = 0;
   for (const spyre_sim_event &event : events) {
     writer.add(event);
+    launches = std::max(launches, event.launch + 1);
+  }
+  if (launches > 0) {
+    writer.nameOperations();
+  }
+  uint64_t cycle = 0;
+  for (uint32_t launch = 0; launch < launches; ++launch) {
+    cycle += uint64_t(std::ceil(timing.launchOverheadCycles)) +
+             uint64_t(std::ceil(timing.bundleOverheadCycles));
+    for (const runtime::OperationTime &operation : operations) {
+      cycle = writer.add(operation, cycle);
+    }
   }
   return writer.finish();
 }

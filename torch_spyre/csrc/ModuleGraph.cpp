@@ -1,9 +1,12 @@
 //===- ModuleGraph.cpp - captured graphs and compile records in Python ----------------------===//
+#include "spyre/Runtime/OperationTimes.h"
+
 #include "ATen/core/dispatch/Dispatcher.h"
 #include "CompiledGraph.h"
 #include "Errors.h"
 #include "Module.h"
 #include "Programs.h"
+#include "RuntimeState.h"
 #include "Types.h"
 #include "torch/csrc/utils/pybind.h"
 
@@ -187,6 +190,35 @@ HostCalls hostCalls(const py::function &runNode, const py::function &report) {
   return calls;
 }
 
+/// What explain() tells of each operation of a program.
+py::list operationTimesOf(const py::bytes &program) {
+  py::list rows;
+  for (const runtime::OperationTime &time :
+       check(runtime::operationTimes(std::string(program), deviceDesc()))) {
+    py::dict waited;
+    for (size_t i = 0; i < runtime::kStallReasons; ++i) {
+      waited[runtime::kStallNames[i]] = time.stallCycles[i];
+    }
+    py::dict row;
+    row["name"] = time.name;
+    row["cores"] = time.cores;
+    row["cycles"] = time.cycles;
+    row["ns"] = time.nanoseconds;
+    row["waits_for"] = time.mainReason();
+    row["wait_cycles"] = waited;
+    row["ddr_bytes"] = time.ddrReadBytes + time.ddrWriteBytes;
+    row["ring_bytes"] = time.ringBytes;
+    row["pt_macs"] = time.ptMacs;
+    row["sfp_lane_ops"] = time.sfpLaneOps;
+    row["intensity"] = time.intensity;
+    row["bound"] = time.bound;
+    row["bound_cycles"] = time.boundCycles;
+    row["part_of_bound"] = time.partOfBound();
+    rows.append(row);
+  }
+  return rows;
+}
+
 py::dict artifactsOf(const CompileRecord &record) {
   py::dict files;
   for (const auto &[path, contents] : record.result.artifacts) {
@@ -274,6 +306,7 @@ void bindGraph(py::module_ &module) {
         check(writeToDirectory(record.result.artifacts, path));
       });
   module.def("keep_compiles", &keepCompiles);
+  module.def("operation_times", &operationTimesOf, py::arg("program"));
   module.def("take_compiles", []() {
     std::vector<std::shared_ptr<CompileRecord>> records;
     for (const auto &record : takeCompiles()) {

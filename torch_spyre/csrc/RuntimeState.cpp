@@ -3,6 +3,7 @@
 
 #include "spyre/Base/Log.h"
 #include "spyre/Runtime/CardState.h"
+#include "spyre/Runtime/OperationTimes.h"
 
 #include "Allocator.h"
 #include "Eager.h"
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <pthread.h>
 #include <unistd.h>
@@ -30,6 +32,8 @@ struct Slot {
   std::mutex mutex;
   std::atomic<bool> started{false};
   std::shared_ptr<runtime::Device> device;
+  /// Of the device's driver.
+  const runtime::StallSource *stalls = nullptr;
   runtime::CardLock lock;
   std::shared_ptr<runtime::FaultInjector> faults;
   std::shared_ptr<runtime::ControlBlockLog> blocks = std::make_shared<runtime::ControlBlockLog>();
@@ -119,6 +123,7 @@ Status openSlot(Slot &slot, c10::DeviceIndex index) {
   options.wipeSeed = uint64_t(card) + 1;
   SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Driver> driver,
                          runtime::createDriver("sim", deviceDesc(), options));
+  slot.stalls = dynamic_cast<runtime::StallSource *>(driver.get());
   slot.faults = std::make_shared<runtime::FaultInjector>();
   driver = runtime::createFaultDriver(std::move(driver), slot.faults);
   slot.device = runtime::Device::create(
@@ -176,6 +181,15 @@ runtime::DeviceCounters summedCounters() {
   finishQueuedWork();
   runtime::DeviceCounters sum;
   forEachOpen([&](size_t, Slot &slot) { add(sum, slot.device->counters()); });
+  return sum;
+}
+
+runtime::StallCycles summedStalls() {
+  runtime::StallCycles sum{};
+  forEachOpen([&](size_t, Slot &slot) {
+    const runtime::StallCycles cycles = slot.stalls->stallCycles();
+    std::transform(sum.begin(), sum.end(), cycles.begin(), sum.begin(), std::plus<>());
+  });
   return sum;
 }
 
@@ -393,25 +407,31 @@ HostCounters &hostCounters() { return state().counters; }
 std::vector<std::pair<std::string, uint64_t>> allCounters() {
   const HostCounters &host = hostCounters();
   const runtime::DeviceCounters sim = summedCounters();
-  return {{"programs_compiled", host.programsCompiled},
-          {"programs_launched", sim.launches},
-          {"compile_cache_hits", host.compileCacheHits},
-          {"compile_cache_misses", host.compileCacheMisses},
-          {"fallback_ops", host.fallbackOps},
-          {"fallback_bytes", host.fallbackBytes},
-          {"graph_fallback_nodes", host.graphFallbackNodes},
-          {"h2d_bytes", host.h2dBytes},
-          {"d2h_bytes", host.d2hBytes},
-          {"d2d_bytes", host.d2dBytes},
-          {"ddr_read_bytes", sim.ddrReadBytes},
-          {"ddr_write_bytes", sim.ddrWriteBytes},
-          {"lx_read_bytes", sim.lxReadBytes},
-          {"lx_write_bytes", sim.lxWriteBytes},
-          {"ring_bytes", sim.ringBytes},
-          {"pt_macs", sim.ptMacs},
-          {"sfp_lane_ops", sim.sfpLaneOps},
-          {"device_cycles", sim.cycles},
-          {"device_ns", sim.nanoseconds}};
+  std::vector<std::pair<std::string, uint64_t>> counters = {
+      {"programs_compiled", host.programsCompiled},
+      {"programs_launched", sim.launches},
+      {"compile_cache_hits", host.compileCacheHits},
+      {"compile_cache_misses", host.compileCacheMisses},
+      {"fallback_ops", host.fallbackOps},
+      {"fallback_bytes", host.fallbackBytes},
+      {"graph_fallback_nodes", host.graphFallbackNodes},
+      {"h2d_bytes", host.h2dBytes},
+      {"d2h_bytes", host.d2hBytes},
+      {"d2d_bytes", host.d2dBytes},
+      {"ddr_read_bytes", sim.ddrReadBytes},
+      {"ddr_write_bytes", sim.ddrWriteBytes},
+      {"lx_read_bytes", sim.lxReadBytes},
+      {"lx_write_bytes", sim.lxWriteBytes},
+      {"ring_bytes", sim.ringBytes},
+      {"pt_macs", sim.ptMacs},
+      {"sfp_lane_ops", sim.sfpLaneOps},
+      {"device_cycles", sim.cycles},
+      {"device_ns", sim.nanoseconds}};
+  const runtime::StallCycles stalls = summedStalls();
+  for (size_t i = 0; i < runtime::kStallReasons; ++i) {
+    counters.emplace_back(fmt::format("{}_cycles", runtime::kStallNames[i]), stalls[i]);
+  }
+  return counters;
 }
 
 uint64_t sanitizerChecks() { return summedCounters().sanitizerChecks; }

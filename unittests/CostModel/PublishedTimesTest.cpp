@@ -69,6 +69,9 @@ TEST_F(PublishedTimes, HaveThePublishedOrder) {
   EXPECT_GT(at["softmax-512x1024-3"], at["softmax-512x1024-4"]);
   // More work on more cores.
   EXPECT_LT(at["mm-1x4096x26624"], at["mm-1x4096x25600"]);
+  // Prefill: what a split of the columns gains.
+  EXPECT_GT(at["ratio-QO-prefill"], at["ratio-MLP-prefill"]);
+  EXPECT_GT(at["ratio-MLP-prefill"], at["ratio-KV-prefill"]);
 }
 
 TEST_F(PublishedTimes, NeedNoMoreThanTheMemoryHas) {

@@ -61,6 +61,7 @@ typedef struct {
   uint64_t stall_cycles[SPYRE_SIM_STALLS]; /* together they are cycles */
   uint64_t ddr_read_bytes, ddr_write_bytes, ring_bytes;
   uint64_t pt_macs, sfp_lane_ops;
+  uint64_t pt_rows; /* that stream past a block of weights: 64 x 64 products (8 bits: 128 x 64) */
 } spyre_sim_phase;
 
 /* One mapped segment of a launch: virtual base = segment index << 34. bytes == 0: not mapped. */

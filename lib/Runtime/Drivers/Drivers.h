@@ -10,4 +10,8 @@ Expected<std::unique_ptr<Driver>> createSimDriver(const arch::DeviceDesc &desc,
 Expected<std::unique_ptr<Driver>> createNullDriver(const arch::DeviceDesc &desc,
                                                    const DriverOptions &options);
 
+/// "SPYRE-E7002: text" of the simulator -> Status(7002, "text"); any other text is E6106 and quotes
+/// it.
+Status statusFromText(const char *text);
+
 } // namespace spyre::runtime

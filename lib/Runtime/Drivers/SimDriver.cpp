@@ -3,17 +3,16 @@
 // The simulator is reached through its C interface only, as a card would be: bytes, addresses and
 // an error text. The text already carries its code ("SPYRE-E7002: ..."), which becomes the Status.
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Runtime/OperationTimes.h"
 #include "spyre/Sim/SpyreSim.h"
 
 #include "Drivers.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace spyre::runtime {
 
-namespace {
-
-/// "SPYRE-E7002: text" -> Status(7002, "text"); any other text is E6106 and quotes it.
 Status statusFromText(const char *text) {
   const std::string_view message = text ? text : "";
   constexpr std::string_view kPrefix = "SPYRE-E";
@@ -39,7 +38,9 @@ Status statusFromText(const char *text) {
                      message);
 }
 
-class SimDriver final : public Driver {
+namespace {
+
+class SimDriver final : public Driver, public StallSource {
 public:
   SimDriver(spyre_sim *sim, const arch::DeviceDesc &desc) : sim(sim), deviceDesc(desc) {}
   ~SimDriver() override { spyre_sim_destroy(sim); }
@@ -97,6 +98,13 @@ public:
     counters.nanoseconds = raw.nanoseconds;
     counters.sanitizerChecks = raw.sanitizer_checks;
     return counters;
+  }
+  StallCycles stallCycles() const override {
+    spyre_sim_counters raw{};
+    spyre_sim_get_counters(sim, &raw);
+    StallCycles cycles{};
+    std::copy_n(raw.stall_cycles, kStallReasons, cycles.begin());
+    return cycles;
   }
   void resetCounters() override { spyre_sim_reset_counters(sim); }
 

@@ -46,5 +46,12 @@ assert overlap_cycles(slow) == 0, "a phase without overlap does one thing at a t
 assert fast_counters["cycles"] < slow_counters["cycles"], (fast_counters["cycles"], slow_counters["cycles"])
 for name in ("instructions", "ddr_read_bytes", "ddr_write_bytes", "sfp_lane_ops"):
     assert fast_counters[name] == slow_counters[name], name
-texts = {event["args"]["text"] for event in fast if event["ph"] == "X"}
+REASONS = ("ddr", "lx", "ring", "pt_fill", "pt", "sfp", "latency", "overhead")
+for events, counters in ((fast, fast_counters), (slow, slow_counters)):
+    (operation,) = [e["args"] for e in events if e["ph"] == "X" and e["cat"] == "operation"]
+    waits = {reason: operation[f"{reason}_cycles"] for reason in REASONS}
+    assert sum(waits.values()) == operation["cycles"] and waits[operation["waits_for"]] == max(waits.values()), operation
+    assert sum(counters[f"{reason}_cycles"] for reason in REASONS) == counters["cycles"], counters
+    assert operation["cycles"] < counters["cycles"], "the launch is no part of it"
+texts = {event["args"]["text"] for event in fast if event["ph"] == "X" and event["cat"] != "operation"}
 assert any(text.startswith("vector.exp SEN169_FP16 y.a[128*p5] <- x.a[128*p5] x 16") for text in texts), texts
