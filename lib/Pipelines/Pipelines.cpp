@@ -218,7 +218,7 @@ Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Optio
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
   SPYRE_RETURN_IF_ERROR(
       runPasses(session, *module, from, Phase::Division, /*verifyLast=*/true, options));
-  return emitSpecs(*module, options.device, {options.symbolicArguments});
+  return emitSpecs(*module, options.device, {options.symbolicArguments, options.kFastCores});
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #include "DivideCommand.h"
 
 #include "spyre/Base/Artifacts.h"
+#include "spyre/Solver/Division/Kernels.h"
 #include "spyre/Solver/Division/ProblemFile.h"
 #include "spyre/Solver/Division/Report.h"
 
@@ -37,6 +38,8 @@ void declareDivide(CLI::App &command, DivideOptions &options) {
                    "Only the first documented pass: the fewest slices the span limit asks for");
   command.add_flag("--no-padding", options.noPadding, "Do not pad dims to reach more cores");
   command.add_flag("--ignore-hints", options.ignoreHints, "Plan as if no dim had a hint");
+  command.add_flag("--rates", options.rates,
+                   "Price by the device's rates in first order, not by its calibrated clock");
   command.add_option("--candidates", options.candidates, "Candidates to show per operation")
       ->check(CLI::Range(size_t(0), size_t(1000000)))
       ->capture_default_str()
@@ -75,7 +78,10 @@ Status divideFile(const DivideOptions &options, std::ostream &out, bool &usable)
   if (!ops.ok()) {
     return ops.status().withContext(options.input + ": ");
   }
-  const division::DeviceRates costs(device);
+  const division::KernelCosts calibrated(device);
+  const division::DeviceRates rates(device);
+  const division::CostModel &costs =
+      options.rates ? static_cast<const division::CostModel &>(rates) : calibrated;
   const division::ReportContext context{device, planner, costs.name(), options.candidates};
   Json list = Json::array();
   std::string report;

@@ -11,7 +11,7 @@ namespace spyre::tools {
 struct DivideOptions {
   std::string input, device = "openspyre", output = "-";
   std::optional<std::string> cores, mode;
-  bool json = false, spanOnly = false, noPadding = false, ignoreHints = false;
+  bool json = false, spanOnly = false, noPadding = false, ignoreHints = false, rates = false;
   size_t candidates = 10;
 };
 

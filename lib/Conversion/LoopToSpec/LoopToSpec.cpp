@@ -2,6 +2,7 @@
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
 
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Loop/IR/Owners.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/Model.h"
@@ -174,6 +175,7 @@ private:
     if (!op.getSplits()) {
       return error<1205>("'{}' has no splits; run spyre-loop-work-distribution", op.getCallee().str());
     }
+    SPYRE_RETURN_IF_ERROR(checkOwners(op));
     const std::vector<int64_t> tiles = loop::tilesOf(op);
     for (size_t v = 0; v < vars.size(); ++v) {
       result.iterationSpace.push_back(
@@ -210,6 +212,24 @@ private:
     nameFixedDims(result);
     equalizeRanks(result.args);
     return result;
+  }
+
+  /// SuperDSCs number cores in one of two orders; owners that are none of them would be lost.
+  Status checkOwners(ComputeOp op) const {
+    auto owners = op->getAttrOfType<mlir::AffineMapAttr>(loop::kOwners);
+    if (!owners) {
+      return Status::success();
+    }
+    const llvm::ArrayRef<int64_t> splits = *op.getSplits();
+    if (owners.getValue() == loop::ownersOf(op.getContext(), splits,
+                                            loop::coreOrder(op, splits, options.kFastCores))) {
+      return Status::success();
+    }
+    return error<3078>("'{}': owners of splits [{}] are not in the order that is emitted; number "
+                       "the slices of the first variable fastest (of a matmul with {} those of the "
+                       "last), or remove owners",
+                       op.getCallee().str(), fmt::join(splits, ", "),
+                       options.kFastCores ? "a split K" : "k-fast cores");
   }
 
   /// Where a table is read at one place of a dimension, a symbol of range 1 stands for it: the

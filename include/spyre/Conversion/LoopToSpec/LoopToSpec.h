@@ -17,6 +17,8 @@ namespace spyre {
 struct EmitSpecsOptions {
   /// The bundles will be made with symbolic arguments (Spec/Bundle.h).
   bool symbolicArguments = false;
+  /// How the emitter numbers cores of a matmul (spec::EmitOptions).
+  bool kFastCores = true;
 };
 
 /// "model.json" and "bundle_<i>/op_spec.txt". Errors: E1202 (not a loop module), E1203 (an access
