@@ -7,6 +7,7 @@ import torch
 
 from torch_spyre import _C
 from torch_spyre._inductor import compile as compiler
+from torch_spyre._inductor import settings
 
 
 class Explanation:
@@ -132,7 +133,8 @@ def explain(function, *args, **kwargs):
     compiled = torch.compile(original, backend=backend)
     _C.keep_compiles()
     try:
-        result = compiled(*args, **kwargs)
+        with settings.explaining():
+            result = compiled(*args, **kwargs)
     finally:
         records = _C.take_compiles()
     return Explanation([r for r in records if not r.name.startswith("aten.")], result)

@@ -37,6 +37,7 @@ FIELDS = {  # field: default, environment variable, text there, value then
 }
 READ = {
     "planner",
+    "ignore_work_division_hints",
     "sencores",
     "chunk_large_tensors",
     "core_id_k_fast_emission",

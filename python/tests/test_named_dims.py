@@ -5,9 +5,10 @@ import gc
 
 import pytest
 import torch
+import torch_spyre
 
 from tolerances import tolerance
-from torch_spyre._inductor import get_op_hints, spyre_hint
+from torch_spyre._inductor import config, get_op_hints, spyre_hint
 from torch_spyre._inductor import propagate_named_dims as named
 
 
@@ -99,6 +100,93 @@ def test_hints_name_declared_dimensions():
     ):
         with pytest.raises(error, match="SPYRE-E1601"), spyre_hint(**bad):
             pass
+
+
+def divisions():
+    """Of the last compilation: operation to what its division says, and where."""
+    decisions = torch_spyre.last_compile().decisions
+    return {
+        d["subject"].split(" ")[0]: (d["reason"], d["detail"], d["location"])
+        for d in decisions
+        if d["stage"] == "work-distribution" and d["taken"]
+    }
+
+
+@pytest.mark.parametrize("planner", ["best", "compat"])
+def test_hints_divide_work_by_name(planner, on_device):
+    declare(tokens=64, hidden=256)
+    x, y = whole(64, 256) / 256, whole(256, 64).t() / 256
+
+    def function(x, y):
+        with spyre_hint(work_div={"tokens": 4}):
+            a = x.exp()
+            with spyre_hint(work_div={"hidden": 2}):
+                b = a + x
+        return b.tanh()
+
+    with config.patch(planner=planner), on_device():
+        named_x = named.name_tensor_dims(x.to("spyre"), ["tokens", "hidden"])
+        result = torch.compile(function, backend="spyre")(named_x, y.to("spyre"))
+    expected = function(x.float(), y)
+    error = (result.cpu().float() - expected).abs().max() / expected.abs().max()
+    assert error <= tolerance("chain", torch.float16, 3), float(error)
+    found = divisions()
+    assert found["exp"][:2] == ("hint", "c0 4 as hinted")
+    assert found["add"][:2] == ("hint", "c0 4, c1 2 as hinted")
+    assert found["exp"][2].startswith("test_named_dims.py:")
+    assert found["tanh"][0] != "hint"
+
+
+def test_hints_that_cannot_be_are_errors_with_the_line():
+    declare(m=48, n=64)
+    x = named.name_tensor_dims(whole(48, 64).to("spyre"), ["m", "n"])
+
+    def over(x):
+        with spyre_hint(work_div={"m": 48}):
+            return x.exp()
+
+    def uneven(x):
+        with spyre_hint(work_div={"m": 5}):
+            return x.exp()
+
+    def tiles(x):
+        with spyre_hint(num_tiles_per_dim={"m": 5}):
+            return x.exp()
+
+    for function, code in ((over, "E3068"), (uneven, "E3067"), (tiles, "E3077")):
+        with pytest.raises(Exception, match=f"SPYRE-{code}: .*test_named_dims.py:"):
+            torch.compile(function, backend="spyre")(x)
+
+
+def test_hinted_tiles_run_as_loops(on_device):
+    declare(m=48, n=64)
+    x = whole(48, 64) / 256
+
+    def function(x):
+        with spyre_hint(num_tiles_per_dim={"m": 3}):
+            return x.exp()
+
+    with on_device():
+        named_x = named.name_tensor_dims(x.to("spyre"), ["m", "n"])
+        result = torch.compile(function, backend="spyre")(named_x)
+    expected = x.float().exp()
+    error = (result.cpu().float() - expected).abs().max() / expected.abs().max()
+    assert error <= tolerance("chain", torch.float16, 1), float(error)
+    specs = torch_spyre.last_compile().artifacts["bundle_0/op_spec.txt"].decode()
+    assert "LoopSpec(" in specs and "count=sympify('3')" in specs
+
+
+def test_work_division_hints_can_be_ignored():
+    declare(m=48, n=64)
+    x = named.name_tensor_dims(whole(48, 64).to("spyre"), ["m", "n"])
+
+    def function(x):
+        with spyre_hint(work_div={"m": 5}):
+            return x.exp()
+
+    with config.patch(ignore_work_division_hints=True):
+        torch.compile(function, backend="spyre")(x)
+    assert divisions()["exp"][0] != "hint"
 
 
 def normalised(x, weight=None, bias=None):

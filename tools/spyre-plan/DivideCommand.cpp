@@ -2,6 +2,7 @@
 #include "DivideCommand.h"
 
 #include "spyre/Base/Artifacts.h"
+#include "spyre/Solver/Division/Kernels.h"
 #include "spyre/Solver/Division/ProblemFile.h"
 #include "spyre/Solver/Division/Report.h"
 
@@ -39,6 +40,8 @@ void declareDivide(CLI::App &command, DivideOptions &options) {
   command.add_flag("--uneven", options.uneven,
                    "Slices of one dim may differ by a unit where that is cheaper; mode best");
   command.add_flag("--ignore-hints", options.ignoreHints, "Plan as if no dim had a hint");
+  command.add_flag("--rates", options.rates,
+                   "Price by the device's rates in first order, not by its calibrated clock");
   command.add_option("--candidates", options.candidates, "Candidates to show per operation")
       ->check(CLI::Range(size_t(0), size_t(1000000)))
       ->capture_default_str()
@@ -78,7 +81,10 @@ Status divideFile(const DivideOptions &options, std::ostream &out, bool &usable)
   if (!ops.ok()) {
     return ops.status().withContext(options.input + ": ");
   }
-  const division::DeviceRates costs(device);
+  const division::KernelCosts calibrated(device);
+  const division::DeviceRates rates(device);
+  const division::CostModel &costs =
+      options.rates ? static_cast<const division::CostModel &>(rates) : calibrated;
   const division::ReportContext context{device, planner, costs.name(), options.candidates};
   Json list = Json::array();
   std::string report;

@@ -12,6 +12,7 @@ struct DivideOptions {
   std::string input, device = "openspyre", output = "-";
   std::optional<std::string> cores, mode;
   bool json = false, spanOnly = false, noPadding = false, uneven = false, ignoreHints = false;
+  bool rates = false;
   size_t candidates = 10;
 };
 

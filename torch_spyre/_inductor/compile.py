@@ -19,8 +19,9 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import errors, expansion, extensions, folding, lowering
+from torch_spyre._inductor import errors, expansion, extensions, folding, hints, lowering
 from torch_spyre._inductor import memory, mixed, passes, settings
+from torch_spyre._inductor import propagate_named_dims as named
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
 
@@ -68,7 +69,8 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
 
     with extensions.capturing(decompositions) as active:
         gm = active.run_pre_grad(gm)
-        compiler = functools.partial(_compile_aten, active=active)
+        names = [named.text_of(t) if isinstance(t, torch.Tensor) else "" for t in example_inputs]
+        compiler = functools.partial(_compile_aten, active=active, names=names)
         return aot_autograd(
             fw_compiler=compiler,
             bw_compiler=compiler,
@@ -78,12 +80,16 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
         )(gm, example_inputs)
 
 
-def _compile_aten(gm, example_inputs, active, shares_results=False):
+def _compile_aten(gm, example_inputs, active, shares_results=False, names=()):
     """With ``shares_results``, results that are views of others share their memory, as in torch;
-    where gradients are computed AOTAutograd sees to that."""
+    where gradients are computed AOTAutograd sees to that. ``names`` are those of the dimensions of
+    the inputs, where the graph has the same ones."""
     from functorch.compile import make_boxed_func
 
     gm = active.run_post_grad(gm)
+    inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    for node, text in zip(inputs, names, strict=False) if len(inputs) == len(names) else ():
+        node.meta["spyre_dims"] = text
     if len(_spyre_devices(gm)) > 1:
         # Every program runs on one card; between cards the operations run one by one.
         return make_boxed_func(gm.forward)
@@ -337,7 +343,8 @@ class _Importer:
         )
 
     def _add_input(self, node, tensor, index):
-        self._values[node] = self.graph.add_input(node.name, self._type(tensor))
+        name = node.name + node.meta.get("spyre_dims", "")
+        self._values[node] = self.graph.add_input(name, self._type(tensor))
         self.inputs.append(index)
 
     def _add_constant(self, node, tensor, device):
@@ -476,7 +483,7 @@ class _Importer:
         for position in positions:
             if position not in allowed:
                 raise IndexError(
-                    f"SPYRE-E6132: index {position} of {node.target} at {_location(node)} is out of "
+                    f"SPYRE-E6132: index {position} of {node.target} at {_line(node)} is out of "
                     f"range; give {allowed[0]} to {allowed[-1]}"
                 )
         return 0 < len(folding.contiguous_runs(positions)) <= _MAX_RUNS
@@ -672,6 +679,11 @@ def _operator_name(target):
 
 
 def _location(node):
+    """The user's line, and what he hinted there: "file.py:12|work_div=tokens:4"."""
+    return _line(node) + hints.text_of(node)
+
+
+def _line(node):
     """ "file.py:12" of the user's line, without directories: artifacts do not depend on them."""
     frames = _LOCATION.findall(node.meta.get("stack_trace") or "")
     if not frames:

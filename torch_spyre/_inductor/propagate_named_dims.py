@@ -6,7 +6,8 @@
 
 Names are given from the outermost dimension to the innermost and describe the elements of a tensor:
 one dimension may hold several of them one inside the other, as after flatten(). They follow the
-tensor object and reach the views of it. The planners do not read them yet.
+tensor object and reach the views of it; in a compiled graph they follow the elements from
+operation to operation (spyre-loop-assign-hints).
 """
 
 import operator
@@ -90,6 +91,15 @@ def names_of(tensor):
     if groups is None or not tensor.is_contiguous():
         return None
     return [[flat[i] for i in group] for group in groups]
+
+
+def text_of(tensor):
+    """What the compiler reads of an input's names: "|tokens:2048,batch:2*rows:64"."""
+    names = names_of(tensor)
+    if names is None:
+        return ""
+    dims = ("*".join(f"{name}:{_sizes[name]}" for name in group) for group in names)
+    return "|" + ",".join(dims)
 
 
 def check_hint(hint):

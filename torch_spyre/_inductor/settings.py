@@ -1,5 +1,6 @@
 """What the configuration says to the compiler, in the compiler's own type."""
 
+import contextlib
 import os
 import warnings
 
@@ -32,13 +33,24 @@ NOT_READ = {
     "enable_fusion": "operations of a graph share bundles",
     "max_buckets": "every geometry has a program of its own",
     "min_default_granularity": "every geometry has a program of its own",
-    "ignore_work_division_hints": "there are no hints to ignore",
 }
 _CHOICES = {
     "layout_solver": ("exact", "greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat"),
     "planner": ("best", "compat", "compat-s1"),
 }
 _warned = set()
+_explains = False
+
+
+@contextlib.contextmanager
+def explaining():
+    """Compilations inside say which divisions of each operation there were, and their prices."""
+    global _explains
+    before, _explains = _explains, True
+    try:
+        yield
+    finally:
+        _explains = before
 
 
 def _check():
@@ -69,6 +81,7 @@ def eager():
     settings.chunk_large_tensors = config.chunk_large_tensors
     settings.cores = config.sencores
     settings.planner = config.planner
+    settings.explain_division = _explains
     settings.cache_directory = cache_directory()
     settings.cache_limit_bytes = config.cache_limit_mb << 20
     return settings

@@ -279,6 +279,7 @@ void bindGraph(py::module_ &module) {
       .def_readwrite("whole_graph_layouts", &CompileSettings::wholeGraphLayouts)
       .def_readwrite("share_pool", &CompileSettings::sharePool)
       .def_readwrite("planner", &CompileSettings::planner)
+      .def_readwrite("explain_division", &CompileSettings::explainDivision)
       .def_readwrite("symbolic_arguments", &CompileSettings::symbolicArguments)
       .def_readwrite("unroll_loops", &CompileSettings::unrollLoops)
       .def_readwrite("k_fast_cores", &CompileSettings::kFastCores)

@@ -111,6 +111,7 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.wholeGraphLayouts = settings.wholeGraphLayouts;
   options.sharePool = settings.sharePool;
   options.planner = settings.planner;
+  options.explainDivision = settings.explainDivision;
   options.symbolicArguments = settings.symbolicArguments;
   options.unrollLoops = settings.unrollLoops;
   options.kFastCores = settings.kFastCores;

@@ -33,6 +33,7 @@ struct CompileSettings {
   int64_t cores = 0;
   /// Who divides work over them, as in capi::CompileOptions.
   std::string planner = "best";
+  bool explainDivision = false;
   /// As in capi::CompileOptions.
   bool wholeGraphLayouts = true, sharePool = true;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;

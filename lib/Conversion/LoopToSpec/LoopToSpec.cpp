@@ -2,6 +2,7 @@
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
 
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Loop/IR/Owners.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/Model.h"
@@ -141,6 +142,7 @@ private:
       added = newTensors(op);
     }
     arguments.insert(arguments.end(), added.begin(), added.end());
+    SPYRE_RETURN_IF_ERROR(checkOwners(op));
     spec::OpSpec opSpec = takeSpec();
     if (Status status = spec::verifyOpSpec(opSpec); !status.ok()) {
       return status.withContext("after planning: ");
@@ -161,6 +163,24 @@ private:
       }
     }
     return node;
+  }
+
+  /// SuperDSCs number cores in one of two orders; owners that are none of them would be lost.
+  Status checkOwners(ComputeOp op) const {
+    auto owners = op->getAttrOfType<mlir::AffineMapAttr>(loop::kOwners);
+    if (!owners) {
+      return Status::success();
+    }
+    const llvm::ArrayRef<int64_t> splits = *op.getSplits();
+    if (owners.getValue() == loop::ownersOf(op.getContext(), splits,
+                                            loop::coreOrder(op, splits, options.kFastCores))) {
+      return Status::success();
+    }
+    return error<3078>("'{}': owners of splits [{}] are not in the order that is emitted; number "
+                       "the slices of the first variable fastest (of a matmul with {} those of the "
+                       "last), or remove owners",
+                       op.getCallee().str(), fmt::join(splits, ", "),
+                       options.kFastCores ? "a split K" : "k-fast cores");
   }
 
   /// The next of the operations, with its tensors' places.

@@ -20,8 +20,9 @@ namespace spyre {
 struct EmitSpecsOptions {
   /// The bundles will be made with symbolic arguments (Spec/Bundle.h).
   bool symbolicArguments = false;
-  /// What buffers with an address in LX may take of it, and the order of cores they rest on.
+  /// What buffers with an address in LX may take of it.
   int64_t lxCapacityBytes = 0;
+  /// How the emitter numbers cores of a matmul (spec::EmitOptions).
   bool kFastCores = true;
 };
 

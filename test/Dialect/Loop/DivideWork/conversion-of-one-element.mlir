@@ -1,6 +1,6 @@
 // One element of [1, 1] is read as one stick along either dimension; its conversion touches two sticks of 32 bits, 256 bytes.
 // RUN: spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=256 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=256 planner=compat" | FileCheck %s
-// RUN: not spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=128 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=128 planner=compat" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=128 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=128 planner=compat tile=false" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // CHECK: loop.compute "dl16tofp32" {{.*}} splits [1, 1]
 // NONE: SPYRE-E3064: 'dl16tofp32' over c0 1, c1 1: with splits none a core spans 256 bytes of t, the limit is 128

@@ -1,7 +1,7 @@
 // 32 columns are half a stick of 16 bits. A conversion works on whole ones, so it touches both sticks of 32 bits, which lie 64
 // rows apart: 16 rows per core span 64 + 16 sticks, 10,240 bytes, in both directions.
 // RUN: spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=10240 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=10240 planner=compat" | FileCheck %s
-// RUN: not spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=10112 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=10112 planner=compat" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=10112 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=10112 planner=compat tile=false" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: spyre-opt %s --spyre-loop-work-distribution="cores=4 span-limit-bytes=10240" | FileCheck %s --check-prefix=FITS
 // Tiles of 32 rows are 8 rows per core: 64 + 8 sticks.
 // RUN: spyre-opt %s --spyre-loop-work-distribution="cores=4 span-limit-bytes=9216" | FileCheck %s --check-prefix=TILES

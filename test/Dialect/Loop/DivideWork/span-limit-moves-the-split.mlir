@@ -2,7 +2,7 @@
 // sticks. With a span of 16,384 bytes (128 sticks) the tiles must be split first.
 // RUN: spyre-opt %s --spyre-loop-span-reduction="cores=4 planner=compat" --spyre-loop-work-distribution="cores=4 planner=compat" | FileCheck %s --check-prefix=WIDE
 // RUN: spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=16384 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=16384 planner=compat" | FileCheck %s --check-prefix=NARROW
-// RUN: not spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=1024 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=1024 planner=compat" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=1024 planner=compat" --spyre-loop-work-distribution="cores=4 span-limit-bytes=1024 planner=compat tile=false" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // WIDE: splits [4, 1]
 // NARROW: splits [1, 4]
@@ -13,11 +13,11 @@
 // The second can be switched off: then 32 cores make no difference.
 // RUN: spyre-opt %s --spyre-loop-span-reduction="span-limit-bytes=16384 planner=compat" --spyre-loop-work-distribution="span-limit-bytes=16384 planner=compat distribute=false" | FileCheck %s --check-prefix=NARROW
 // Without the first pass the second knows of no span, and the judge refuses its plan.
-// RUN: not spyre-opt %s --spyre-loop-work-distribution="cores=4 span-limit-bytes=16384 planner=compat" 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: not spyre-opt %s --spyre-loop-work-distribution="cores=4 span-limit-bytes=16384 planner=compat tile=false" 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: SPYRE-E3064: 'exp' over c0 128, c1 256: with splits c0 4
 // The best planner needs no first pass.
 // RUN: spyre-opt %s --spyre-loop-work-distribution="cores=4 span-limit-bytes=16384" | FileCheck %s --check-prefix=NARROW
-// RUN: not spyre-opt %s --spyre-loop-work-distribution="cores=4 span-limit-bytes=1024" 2>&1 | FileCheck %s --check-prefix=PROOF
+// RUN: not spyre-opt %s --spyre-loop-work-distribution="cores=4 span-limit-bytes=1024 tile=false" 2>&1 | FileCheck %s --check-prefix=PROOF
 // PROOF: SPYRE-E3065: 'exp' over c0 128, c1 256: no even division
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [256, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 256, 1>} : memref<128x256xf16>

@@ -7,7 +7,7 @@
 // RUN: spyre-opt %s --spyre-loop-work-distribution="cores=2 span-limit-bytes=16384" -o %t
 // RUN: spyre-opt %t --spyre-loop-work-distribution="cores=2 span-limit-bytes=16384" | diff - %t
 
-// CHECK: loop.compute "exp" {{.*}} extents [128, 256] {{.*}} {tiles = array<i64: 1, 2>}
+// CHECK: loop.compute "exp" {{.*}} extents [128, 256] {{.*}}, tiles = array<i64: 1, 2>}
 // CHECK-NOT: loop.compute
 // FITS-NOT: tiles
 // SPLIT: splits [1, 2] {owners = {{.*}}, tiles = array<i64: 1, 2>}
