@@ -163,8 +163,8 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
   switch (rule) {
   case TypeRule::Float:
     return (isHalf(result) || result.isF32()) && (operand == result || isConvertible(operand));
-  case TypeRule::Half:
-    return isHalf(result) && operand == result;
+  case TypeRule::Product:
+    return (isHalf(result) || result.isF32()) && operand == result;
   case TypeRule::Compare:
     return result.isInteger(1) && (isHalf(operand) || operand.isF32());
   case TypeRule::Logical:
@@ -190,8 +190,8 @@ const char *ruleText(TypeRule rule) {
   switch (rule) {
   case TypeRule::Float:
     return "compute in f16, bf16 or f32; f16, bf16, f32 and i1 operands are converted";
-  case TypeRule::Half:
-    return "compute in f16 or bf16, all operands alike";
+  case TypeRule::Product:
+    return "multiply f16, bf16 or f32 matrices, all operands alike";
   case TypeRule::Compare:
     return "compare f16, bf16 or f32 tensors";
   case TypeRule::Logical:

@@ -87,7 +87,7 @@ Status checkGates(CallOp call) {
 
 Status checkAllGates(CallOp call) {
   SPYRE_RETURN_IF_ERROR(checkGates(call));
-  if (findOp(call.getCallee().str())->kind != OpKind::Composite) {
+  if (findOp(call.getCallee().str())->kind != OpKind::Composite && !isWideProduct(call)) {
     return Status::success();
   }
   // The trial stands between two clones of the call: everything from the first on goes.
@@ -98,7 +98,7 @@ Status checkAllGates(CallOp call) {
   for (mlir::Operation *op = begin->getNextNode(); status.ok() && op != call.getOperation();
        op = op->getNextNode()) {
     if (auto made = llvm::dyn_cast<CallOp>(op)) {
-      status = checkGates(made);
+      status = isWideProduct(made) ? checkAllGates(made) : checkGates(made);
     }
   }
   while (call->getPrevNode() != begin) {

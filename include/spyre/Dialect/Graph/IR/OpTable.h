@@ -35,7 +35,7 @@ enum class OpKind {
 /// Element types of operands and result.
 enum class TypeRule {
   Float,   ///< f16, bf16 or f32; operands that differ from the result are converted to it
-  Half,    ///< f16 or bf16, all the same
+  Product, ///< f16, bf16 or f32, all the same
   Compare, ///< the same of operands, f32 where they differ; the result is i1
   Logical, ///< i1
   Where,   ///< i1, then Float
