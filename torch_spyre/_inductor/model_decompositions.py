@@ -12,60 +12,6 @@ from torch_spyre.ops import convolution, index_writes, powers, products, recurre
 
 aten = torch.ops.aten
 
-# pi in two parts: products of the first with whole numbers below 2^16 are exact in fp32.
-_HALF_TURN_HIGH = 3.140625
-_HALF_TURN_LOW = math.pi - _HALF_TURN_HIGH
-# sin(r) / r on [-pi/2, pi/2] in powers of r * r; the largest error is below 2^-25.
-_SINE = (
-    0.999999976589849,
-    -0.16666647634622517,
-    0.008332899823101106,
-    -0.00019800897749265478,
-    2.590488476125614e-06,
-)
-
-
-def _sine(x, quarters):
-    """sin(x + quarters * pi / 2) in fp32, for quarters 0 and 1."""
-    if x.dtype != torch.float32:
-        return NotImplemented
-    halves = torch.floor(x * (1 / math.pi) + (quarters + 1) * 0.5)
-    rest = x - halves * _HALF_TURN_HIGH - halves * _HALF_TURN_LOW
-    rest = rest + 0.5 * math.pi if quarters else rest
-    square = rest * rest
-    result = square * _SINE[-1] + _SINE[-2]
-    for factor in reversed(_SINE[:-2]):
-        result = result * square + factor
-    is_odd = halves - torch.floor(halves * 0.5) * 2
-    return rest * result * (1 - is_odd * 2)
-
-
-def _sin(x):
-    return _sine(x, 0)
-
-
-def _cos(x):
-    return _sine(x, 1)
-
-
-# erf(x) = 1 - p(1 / (1 + x * _ERF_STEP)) * exp(-x * x) for x >= 0, off by at most 1.5e-7
-# (Abramowitz and Stegun 7.1.26).
-_ERF_STEP = 0.3275911
-_ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-
-
-def _erf(x):
-    if not x.is_floating_point() or x.dtype == torch.float64:
-        return NotImplemented
-    wide = x.float()
-    size = wide.abs()
-    t = 1 / (size * _ERF_STEP + 1)
-    tail = t * _ERF[-1] + _ERF[-2]
-    for factor in reversed(_ERF[:-2]):
-        tail = tail * t + factor
-    result = 1 - tail * t * torch.exp(-(size * size))
-    return torch.where(wide < 0, -result, result).to(x.dtype)
-
 
 def _elu(x, alpha=1, scale=1, input_scale=1):
     if not x.is_floating_point():
@@ -268,7 +214,6 @@ def decompositions():
             aten.cumprod.default: scans.cumprod,
             aten.cumsum.default: scans.cumsum,
             aten.elu.default: _elu,
-            aten.erf.default: _erf,
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
             aten.linalg_vector_norm.default: _vector_norm,
@@ -282,8 +227,6 @@ def decompositions():
             aten.scatter_add.default: index_writes.scatter_add,
             aten.tril.default: scans.tril,
             aten.triu.default: scans.triu,
-            aten.sin.default: _sin,
-            aten.cos.default: _cos,
             aten.var.correction: _var,
             aten.var_mean.correction: _var_mean,
             aten.as_strided_scatter.default: _strided_scatter,

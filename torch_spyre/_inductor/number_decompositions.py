@@ -9,20 +9,14 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops import functions, powers
+from torch_spyre.ops.functions import FLOATS as _FLOATS
+from torch_spyre.ops.functions import is_float as _is_float
 
 aten = torch.ops.aten
 
 # From here on every fp32 number is whole.
 _ALL_WHOLE = float(2**23)
-
-
-def _is_float(*values):
-    """Every tensor is of a type the device computes with."""
-    tensors = [v for v in values if isinstance(v, torch.Tensor)]
-    return bool(tensors) and all(t.dtype in _FLOATS for t in tensors)
-
-
-_FLOATS = {torch.float16, torch.bfloat16, torch.float32}
 
 
 def _scaled(operation):
@@ -90,43 +84,6 @@ def _round(x):
     is_middle = (up - wide == 0.5).to(wide.dtype)
     nearest = up - is_odd * is_middle
     return torch.where(wide.abs() < _ALL_WHOLE, nearest, wide).to(x.dtype)
-
-
-def _log1p(x):
-    """The factor x / (u - 1) makes up for what the sum u = 1 + x lost."""
-    if not _is_float(x):
-        return NotImplemented
-    wide = x.float()
-    u = wide + 1
-    rest = u - 1
-    is_lost = rest == 0
-    corrected = torch.log(u) * (wide / torch.where(is_lost, torch.ones_like(rest), rest))
-    near = torch.where(is_lost, wide, corrected)
-    return torch.where(wide.abs() < 1, near, torch.log(u)).to(x.dtype)
-
-
-def _expm1(x):
-    """Near 0 by way of tanh, which loses nothing there."""
-    if not _is_float(x):
-        return NotImplemented
-    wide = x.float()
-    near = torch.tanh(torch.clamp(wide, -1, 1) * 0.5)
-    result = torch.where(wide.abs() < 1, 2 * near / (1 - near), torch.exp(wide) - 1)
-    return result.to(x.dtype)
-
-
-def _exp2(x):
-    """In fp32: a rounded exponent is a wrong factor."""
-    return torch.exp(x.float() * math.log(2)).to(x.dtype) if _is_float(x) else NotImplemented
-
-
-def _logarithm(base):
-    def decomposed(x):
-        if not _is_float(x):
-            return NotImplemented
-        return (torch.log(x.float()) * (1 / math.log(base))).to(x.dtype)
-
-    return decomposed
 
 
 def _addmv(x, matrix, vector, *, beta=1, alpha=1):
@@ -198,6 +155,24 @@ def _cat(tensors, dim=0):
     return torch.cat([t.to(result) for t in tensors], dim)
 
 
+def _elementary():
+    """Functions of one and two numbers; the names are those of ops/functions."""
+    one = "acos acosh asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinh tan".split()
+    two = "atan2 fmax fmin hypot logaddexp".split()
+    table = {
+        aten.log10.default: functions.of_float(functions.logarithm(10)),
+        aten.log2.default: functions.of_float(functions.logarithm(2)),
+    }
+    for name in one:
+        table[getattr(aten, name).default] = functions.of_float(getattr(functions, name))
+    for name in two:
+        table[getattr(aten, name).default] = functions.of_floats(getattr(functions, name))
+    for name in ("copysign", "fmod", "remainder"):
+        function = functions.of_floats(getattr(functions, name))
+        table[getattr(aten, name).Tensor] = table[getattr(aten, name).Scalar] = function
+    return table
+
+
 def decompositions():
     """Operator overload -> function."""
     return {
@@ -214,16 +189,13 @@ def decompositions():
         aten.cat.default: _cat,
         aten.div.Tensor_mode: divide,
         aten.eq.Tensor: _of_truth(torch.eq),
-        aten.exp2.default: _exp2,
-        aten.expm1.default: _expm1,
         aten.isnan.default: _isnan,
-        aten.log10.default: _logarithm(10),
-        aten.log1p.default: _log1p,
-        aten.log2.default: _logarithm(2),
         aten.logical_xor.default: _of_truth(torch.ne),
         aten.mul.Tensor: _product,
         aten.ne.Tensor: _of_truth(torch.ne),
+        aten.pow.Tensor_Scalar: powers.tensor_scalar,
         aten.round.default: _round,
         aten.trunc.default: _trunc,
         aten.where.self: _where,
+        **_elementary(),
     }

@@ -1,43 +1,58 @@
-"""Powers with exponents that are tensors, from operations the device has.
+"""Powers with exponents that are tensors or fractions, from operations the device has.
 
-A power is exp(b * log(a)) in fp32, rounded once to 16 bits. The error of the logarithm grows with the
-exponent to some 2^-18 of the result: nothing in 16 bits, too much in 32. So powers of fp32 tensors
-stay on the CPU.
+A power is exp(b * log(a)) in fp32 with the roundings of logarithm and product made up for, rounded once.
 """
 
 import math
 
 import torch
 
+from torch_spyre.ops import functions
+
 HALVES = (torch.float16, torch.bfloat16)
+# Whole exponents up to this are products of the compiler.
+_MOST_PRODUCTS = 16
 
 
-def _of_negative(size, exponent):
-    """With the sign of a negative base: whole exponents have a power, others none."""
-    is_odd = exponent - torch.floor(exponent * 0.5) * 2
-    is_whole = torch.floor(exponent) == exponent
-    return torch.where(is_whole, size * (1 - is_odd * 2), math.nan)
+def _of_negative(base, size, exponent):
+    """With the sign of a negative base: whole exponents have a power, others none but of infinity.
+    Infinite exponents count as even."""
+    finite = torch.clamp(exponent, -1e30, 1e30)
+    is_odd = finite - torch.floor(finite * 0.5) * 2
+    is_whole = torch.floor(finite) == finite
+    otherwise = torch.where(base == -math.inf, size, math.nan)
+    return torch.where(is_whole, size * (1 - is_odd * 2), otherwise)
 
 
 def _power(base, exponent):
     """Of fp32 tensors."""
-    size = torch.exp(exponent * torch.log(torch.abs(base)))
-    result = torch.where(base < 0, _of_negative(size, exponent), size)
+    base, exponent = torch.broadcast_tensors(base, exponent)
+    size = functions.power_of_size(torch.abs(base), exponent)
+    result = torch.where(base < 0, _of_negative(base, size, exponent), size)
     return torch.where(torch.logical_or(exponent == 0, base == 1), 1.0, result)
 
 
 def tensor_tensor(base, exponent):
     kind = torch.result_type(base, exponent)
-    if kind not in HALVES or not (base.is_floating_point() and exponent.is_floating_point()):
+    if kind not in functions.FLOATS or not functions.is_float(base, exponent):
         return NotImplemented
     return _power(base.float(), exponent.float()).to(kind)
 
 
+def tensor_scalar(base, exponent):
+    """What the compiler does not have: fp32 to fractions and to large exponents."""
+    is_root = abs(exponent) == 0.5
+    is_product = abs(exponent) <= _MOST_PRODUCTS and exponent == math.floor(exponent)
+    if base.dtype != torch.float32 or is_root or is_product:
+        return NotImplemented
+    return _power(base, torch.full_like(base, exponent))
+
+
 def scalar(base, exponent):
     kind = torch.result_type(base, exponent)
-    if kind not in HALVES or isinstance(base, complex):
+    if kind not in functions.FLOATS or isinstance(base, complex):
         return NotImplemented
     wide = exponent.float()
-    if 0 < base < math.inf and base != 1:  # 1 to no number is 1
+    if kind in HALVES and 0 < base < math.inf and base != 1:  # 1 to no number is 1
         return torch.exp(wide * math.log(base)).to(kind)
     return _power(torch.full_like(wide, base), wide).to(kind)

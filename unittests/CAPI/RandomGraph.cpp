@@ -169,7 +169,7 @@ void Steps::addStep(int64_t x) {
     oneIn(2) ? addSelection(x) : addReduction(x);
     return;
   case 6:
-    typeOf(x) == HostType::Float32 ? addReduction(x) : addMatmul(x);
+    addMatmul(x);
     return;
   case 7:
     addLayer(x);

@@ -177,8 +177,8 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
     return (isFloat(result) && isConvertible(operand)) || fitsInteger(operand, result);
   case TypeRule::Integer:
     return fitsInteger(operand, result);
-  case TypeRule::Half:
-    return isHalf(result) && operand == result;
+  case TypeRule::Product:
+    return isFloat(result) && operand == result;
   case TypeRule::Compare:
     return result.isInteger(1) && isConvertible(operand);
   case TypeRule::Logical:
@@ -208,8 +208,8 @@ const char *ruleText(TypeRule rule) {
     return "compute in f16, bf16, f32, i32 or i64; convert with .to() first";
   case TypeRule::Integer:
     return "compute in i32 or i64; convert with .to() first";
-  case TypeRule::Half:
-    return "compute in f16 or bf16, all operands alike";
+  case TypeRule::Product:
+    return "multiply f16, bf16 or f32 matrices, all operands alike";
   case TypeRule::Compare:
     return "compare f16, bf16, f32, i32 or i64 tensors";
   case TypeRule::Logical:

@@ -126,7 +126,7 @@ Status checkExtensions(CallOp call, const std::vector<std::string> *extensions) 
 
 Status checkAllGates(CallOp call, const std::vector<std::string> *extensions) {
   SPYRE_RETURN_IF_ERROR(checkGates(call));
-  if (findOp(call.getCallee().str())->kind != OpKind::Composite) {
+  if (findOp(call.getCallee().str())->kind != OpKind::Composite && !isWideProduct(call)) {
     return checkExtensions(call, extensions);
   }
   // The trial stands between two clones of the call: everything from the first on goes.
@@ -137,6 +137,10 @@ Status checkAllGates(CallOp call, const std::vector<std::string> *extensions) {
   for (mlir::Operation *op = begin->getNextNode(); status.ok() && op != call.getOperation();
        op = op->getNextNode()) {
     if (auto made = llvm::dyn_cast<CallOp>(op)) {
+      if (isWideProduct(made)) {
+        status = checkAllGates(made, extensions);
+        continue;
+      }
       status = checkGates(made);
       status = status.ok() ? checkExtensions(made, extensions) : status;
     }

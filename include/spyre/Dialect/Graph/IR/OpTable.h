@@ -37,7 +37,7 @@ enum class TypeRule {
   Float,   ///< f16, bf16 or f32; operands that differ from the result are converted to it
   Number,  ///< Float, or i32 and i64, which take i1, i32 and i64
   Integer, ///< i32 or i64; i1, i32 and i64 operands are converted
-  Half,    ///< f16 or bf16, all the same
+  Product, ///< f16, bf16 or f32, all the same
   Compare, ///< the same of operands; where they differ f32, or i64 of integers; the result is i1
   Logical, ///< i1
   Where,   ///< i1, then Number

@@ -31,13 +31,25 @@ const std::map<std::string, Decomposition> &decompositions() {
 
 } // namespace
 
-Status decomposeCall(CallOp call) {
+bool isWideProduct(CallOp call) {
+  const OpRow *row = findOp(call.getCallee().str());
+  return row && row->kind == OpKind::Matmul && elementOf(call.getResult()).isF32();
+}
+
+static Expected<mlir::Value> madeOf(CallOp call, Calls &calls) {
+  if (isWideProduct(call)) {
+    return wideProduct(call, calls);
+  }
   auto found = decompositions().find(call.getCallee().str());
   if (found == decompositions().end()) {
     return error<1007>("'{}' has no device operation and no decomposition", call.getCallee().str());
   }
+  return found->second(call, calls);
+}
+
+Status decomposeCall(CallOp call) {
   Calls calls(call);
-  SPYRE_ASSIGN_OR_RETURN(mlir::Value value, found->second(call, calls));
+  SPYRE_ASSIGN_OR_RETURN(mlir::Value value, madeOf(call, calls));
   if (value.getType() != call.getResult().getType()) {
     std::string made, wanted;
     llvm::raw_string_ostream(made) << value.getType();
@@ -77,6 +89,23 @@ bool promotes(TypeRule rule) {
          rule == TypeRule::Compare || rule == TypeRule::Where;
 }
 
+/// False after a report of what cannot be.
+bool decomposeAll(mlir::func::FuncOp main, llvm::function_ref<bool(CallOp)> isMeant) {
+  llvm::SmallVector<CallOp> meant;
+  for (CallOp call : main.getOps<CallOp>()) {
+    if (isMeant(call)) {
+      meant.push_back(call);
+    }
+  }
+  for (CallOp call : meant) {
+    if (Status status = decomposeCall(call); !status.ok()) {
+      (void)dialect::report(call, namingGate(status));
+      return false;
+    }
+  }
+  return true;
+}
+
 struct Decompose : impl::DecomposePassBase<Decompose> {
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
@@ -85,18 +114,13 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
                             error<1006>("a graph module holds one func.func @main"));
       return signalPassFailure();
     }
-    llvm::SmallVector<CallOp> composites;
-    for (CallOp call : main.getOps<CallOp>()) {
+    auto isComposite = [](CallOp call) {
       const OpRow *row = findOp(call.getCallee().str());
-      if (row && row->kind == OpKind::Composite) {
-        composites.push_back(call);
-      }
-    }
-    for (CallOp call : composites) {
-      if (Status status = decomposeCall(call); !status.ok()) {
-        (void)dialect::report(call, namingGate(status));
-        return signalPassFailure();
-      }
+      return row && row->kind == OpKind::Composite;
+    };
+    // Composites may be made of products.
+    if (!decomposeAll(main, isComposite) || !decomposeAll(main, isWideProduct)) {
+      return signalPassFailure();
     }
     for (CallOp call : llvm::make_early_inc_range(main.getOps<CallOp>())) {
       const OpRow *row = findOp(call.getCallee().str());
