@@ -56,7 +56,7 @@ std::vector<int32_t> divisionsOf(const Kernel &kernel, int64_t cores, Random &ra
 
 /// No bound is above its price, and the cheapest is found by them.
 void checkBounds(const std::string &what, const KernelPricer &pricer,
-                 const std::vector<int32_t> &splits) {
+                 const std::vector<int32_t> &splits, double clockGhz) {
   std::vector<double> prices(splits.size() / pricer.dims()), bounds(prices.size());
   pricer.price(splits, prices);
   pricer.lowerBounds(splits, bounds);
@@ -66,6 +66,11 @@ void checkBounds(const std::string &what, const KernelPricer &pricer,
         << fmt::format("{}", fmt::join(splits.begin() + ptrdiff_t(i * pricer.dims()),
                                        splits.begin() + ptrdiff_t((i + 1) * pricer.dims()), "x"));
     EXPECT_GT(bounds[i], 0);
+    // An explanation follows every iteration, a price remembers those it has seen.
+    if (std::isfinite(prices[i])) {
+      Breakdown parts = pricer.explain(std::span(splits).subspan(i * pricer.dims(), pricer.dims()));
+      EXPECT_NEAR(parts.totalCycles / clockGhz / prices[i], 1, 5e-4) << what;
+    }
   }
   auto least = size_t(std::min_element(prices.begin(), prices.end()) - prices.begin());
   BestPrice best = pricer.priceBest(splits);
@@ -124,9 +129,10 @@ public:
     double timed = timedCycles(*program, device);
     double price = 0;
     pricer->price(priced->splits, std::span(&price, 1));
-    checkBounds(what, *pricer, priced->splits);
+    checkBounds(what, *pricer, priced->splits, device.timing.clockGhz);
     Random random(all.samples.size());
-    checkBounds(what, *pricer, divisionsOf(priced->kernel, device.cores, random));
+    checkBounds(what, *pricer, divisionsOf(priced->kernel, device.cores, random),
+                device.timing.clockGhz);
     double cycles = price * device.timing.clockGhz;
     Sample sample{cycles / timed - 1, fmt::format("{} {} timed {:.0f} priced {:.0f}", what,
                                                   device.name, timed, cycles)};

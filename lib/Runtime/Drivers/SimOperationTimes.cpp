@@ -1,9 +1,9 @@
-//===- OperationTimes.cpp - phases of the simulator's timer under the roofline --------------===//
+//===- SimOperationTimes.cpp - phases of the simulator's timer under the roofline -----------===//
 #include "spyre/Runtime/OperationTimes.h"
 
 #include "spyre/Sim/SpyreSim.h"
 
-#include "Drivers/Drivers.h"
+#include "Drivers.h"
 
 #include <algorithm>
 #include <limits>
