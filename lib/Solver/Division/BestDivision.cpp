@@ -76,17 +76,18 @@ Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch:
   BestDivision found;
   found.tried = int64_t(candidates.size());
   found.cut = search.cut;
-  if (!keepAll && preferred.empty()) {
-    if (std::optional<CheapestCandidate> cheapest =
-            costs.cheapest(op, units, candidates, slack)) {
-      found.best = {splitsOf(candidates[cheapest->candidate]), cheapest->nanoseconds};
-      return Found(std::move(found));
-    }
+  // The choice does not depend on how much is told of it.
+  std::optional<CheapestCandidate> cheapest;
+  if (slack > 0) {
+    cheapest = costs.cheapest(op, units, candidates, slack);
   }
-  std::vector<double> ns(candidates.size());
-  costs.price(op, units, candidates, ns);
-  const size_t best = chooseCheapest(candidates, ns, preferred);
-  found.best = {splitsOf(candidates[best]), ns[best]};
+  std::vector<double> ns(cheapest && !keepAll ? 0 : candidates.size());
+  if (!ns.empty()) {
+    costs.price(op, units, candidates, ns);
+  }
+  const size_t best =
+      cheapest ? cheapest->candidate : chooseCheapest(candidates, ns, preferred);
+  found.best = {splitsOf(candidates[best]), cheapest ? cheapest->nanoseconds : ns[best]};
   found.documented = found.best.splits == preferred;
   if (keepAll) {
     found.all = sortedByPrice(candidates, ns);

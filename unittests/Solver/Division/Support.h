@@ -11,7 +11,7 @@
 
 namespace spyre::solver::division::test {
 
-inline arch::DeviceDesc machine(const char *name = "openspyre") {
+inline arch::DeviceDesc machine(const char *name = "spyre") {
   return *arch::DeviceDesc::preset(name);
 }
 

@@ -36,9 +36,9 @@ struct Options {
   bool ignoreHints = false;
   /// Keep all candidates with their prices.
   bool explain = false;
-  /// Say how the documented plan compares, and take it where it is as cheap as the best.
+  /// Say how the documented plan compares.
   bool compare = true;
-  /// Without a comparison a plan will do that no other undercuts by more than this part.
+  /// A plan will do that no other undercuts by more than this part; 0: of equals the documented one.
   double slack = 0;
 };
 
