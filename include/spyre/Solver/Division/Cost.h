@@ -32,9 +32,9 @@ public:
   /// same question has the same answer.
   virtual void price(const Op &op, const Units &units, const Candidates &candidates,
                      std::span<double> ns) const = 0;
+  virtual const char *name() const = 0;
   /// What of each price is the launch, and not the operation itself.
   virtual double launchNanoseconds() const { return 0; }
-  virtual const char *name() const = 0;
 };
 
 class DeviceRates : public CostModel {
