@@ -7,6 +7,8 @@
 
 #include "Tables.h"
 
+#include <algorithm>
+
 namespace spyre::program {
 
 /// Points of all instructions times their loops; more would not end in anybody's lifetime.
@@ -32,7 +34,7 @@ private:
   /// The machine's counters are short: 16 bits, unless its description says otherwise.
   int64_t maxCount() const {
     const int64_t most = device.division.maxTripCount;
-    return most > 0 ? most : kMaxWorkPoints - 1;
+    return most > 0 ? most : INT64_MAX;
   }
 
   const Phase &phase;
@@ -97,8 +99,9 @@ Status PhaseVerifier::openLoop(const Instruction &instruction) {
   if (loopStarts.size() == kMaxLoops) {
     return error<5103>("loops are nested deeper than {}", kMaxLoops);
   }
-  if (instruction.parameter < 1 || instruction.parameter > maxCount()) {
-    return error<5103>("loop count {} must be in 1..{}", instruction.parameter, maxCount());
+  const int64_t most = std::min(maxCount(), kMaxWorkPoints - 1);
+  if (instruction.parameter < 1 || instruction.parameter > most) {
+    return error<5103>("loop count {} must be in 1..{}", instruction.parameter, most);
   }
   scope.trips.push_back(instruction.parameter);
   loopStarts.push_back(instructionIndex);

@@ -325,8 +325,8 @@ private:
     return Status::success();
   }
 
-  /// Slices of two sizes along one symbol of the result, which must be independent of each other and
-  /// lie in DDR: a core's LX has room for slices of one size (docs/adr/0055).
+  /// Slices of two sizes along one symbol of the result, which must be independent of each other
+  /// and lie in DDR: a core's LX has room for slices of one size (docs/adr/0055).
   Status checkUneven(const IterationDim &dim, int64_t pieces) const {
     const auto count = std::count_if(spec.iterationSpace.begin(), spec.iterationSpace.end(),
                                      [](const IterationDim &other) { return other.uneven; });

@@ -1,7 +1,7 @@
 //===- SuperDscAccess.cpp - which cores have which part of a tensor -------------------------===//
 //
-// Things every reader of a SuperDSC must see alike: by which division a tensor lies in LX, where the
-// rows of an indirectly accessed tensor begin (docs/adr/0020), and which cores have the larger
+// Things every reader of a SuperDSC must see alike: by which division a tensor lies in LX, where
+// the rows of an indirectly accessed tensor begin (docs/adr/0020), and which cores have the larger
 // slices of uneven work (docs/adr/0055).
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Spec/SuperDsc.h"

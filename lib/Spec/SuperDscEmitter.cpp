@@ -433,8 +433,7 @@ private:
           const int64_t slice = slices[placeInSlices[d]].second;
           // Cores may share a stick of indices; of all other tensors they have whole ones.
           const int64_t unit = plan.unit[d];
-          const int64_t first =
-              firstOfSlice(dsc, dims[d].label, dsc.perCoreSize[d].second, slice);
+          const int64_t first = firstOfSlice(dsc, dims[d].label, dsc.perCoreSize[d].second, slice);
           sticks += first / unit * plan.strideSticks[size_t(plan.deviceDim[d])];
           lanes += first % unit;
         } else if (int64_t(d) == plan.stick) {

@@ -63,13 +63,13 @@ private:
                          "coreIdToDscSchedule", "dscs_"}));
     SPYRE_ASSIGN_OR_RETURN(dsc.cores, intField(body, "numCoresUsed_", 1, kMaxCores));
     SPYRE_RETURN_IF_ERROR(readTopFolds(body));
-    SPYRE_RETURN_IF_ERROR(readPerCore(
-        body, "coreIdToDsc_", dsc.cores, [&](int64_t core, const JsonReader &value) -> Status {
-          SPYRE_ASSIGN_OR_RETURN(int64_t which, value.asInt(0, 1));
-          entryOfCore.resize(size_t(dsc.cores), 0);
-          entryOfCore[size_t(core)] = which;
-          return Status::success();
-        }));
+    SPYRE_RETURN_IF_ERROR(readPerCore(body, "coreIdToDsc_", dsc.cores,
+                                      [&](int64_t core, const JsonReader &value) -> Status {
+                                        SPYRE_ASSIGN_OR_RETURN(int64_t which, value.asInt(0, 1));
+                                        entryOfCore.resize(size_t(dsc.cores), 0);
+                                        entryOfCore[size_t(core)] = which;
+                                        return Status::success();
+                                      }));
     SPYRE_RETURN_IF_ERROR(readPerCore(
         body, "coreIdToDscSchedule", dsc.cores, [](int64_t, const JsonReader &value) -> Status {
           return isUsualSchedule(value) ? Status::success()

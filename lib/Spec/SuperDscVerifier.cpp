@@ -92,8 +92,8 @@ private:
     for (const DscTensor &tensor : dsc.tensors) {
       const int64_t *scale = findDim(tensor.scale, uneven.dim);
       const bool isOutput = &tensor - dsc.tensors.data() == dsc.output;
-      if (tensor.inLx || tensor.indirection != DscTensor::Indirection::None ||
-          isWindowOp(dsc.op) || (isOutput && (!scale || *scale != 1))) {
+      if (tensor.inLx || tensor.indirection != DscTensor::Indirection::None || isWindowOp(dsc.op) ||
+          (isOutput && (!scale || *scale != 1))) {
         return fault("'{}' is divided unevenly, but {} is in LX, indirectly accessed or of a "
                      "window op, or '{}' is reduced",
                      uneven.dim.substr(0, 40), tensor.name, uneven.dim.substr(0, 40));

@@ -9,10 +9,10 @@
 namespace spyre::tools {
 
 struct DivideOptions {
+  bool uneven = false;
   std::string input, device = "openspyre", output = "-";
   std::optional<std::string> cores, mode;
-  bool json = false, spanOnly = false, noPadding = false, uneven = false, ignoreHints = false;
-  bool rates = false;
+  bool json = false, spanOnly = false, noPadding = false, ignoreHints = false, rates = false;
   size_t candidates = 10;
 };
 

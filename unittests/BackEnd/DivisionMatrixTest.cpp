@@ -175,15 +175,14 @@ OpSpec topK(const Division &division) {
 OpSpec gather(const Division &division) {
   const int64_t entries = elements(division.out), columns = elements(division.otherOut);
   const int64_t sticks = ceilDiv(stickRange(division, division.stick), int64_t(64));
-  TensorArg index =
-      argOf(DataFormat::IeeeInt32, {1, 1, ceilDiv(entries, int64_t(32)), 32},
-            {Coordinate::constant(0), Coordinate::constant(0), Coordinate::floorDiv("a", 32),
-             Coordinate::mod("a", 32)});
+  TensorArg index = argOf(DataFormat::IeeeInt32, {1, 1, ceilDiv(entries, int64_t(32)), 32},
+                          {Coordinate::constant(0), Coordinate::constant(0),
+                           Coordinate::floorDiv("a", 32), Coordinate::mod("a", 32)});
   index.name = "i";
   auto rows = [&](int64_t count, const Coordinate &which) {
-    return argOf(DataFormat::Sen169Fp16, {count, columns, sticks, 64},
-                 {which, Coordinate::var("b"), Coordinate::floorDiv("c", 64),
-                  Coordinate::mod("c", 64)});
+    return argOf(
+        DataFormat::Sen169Fp16, {count, columns, sticks, 64},
+        {which, Coordinate::var("b"), Coordinate::floorDiv("c", 64), Coordinate::mod("c", 64)});
   };
   return specOf("identity", keptDims(division),
                 {index, rows(50, Coordinate::indirect("i")), rows(entries, Coordinate::var("a"))});
@@ -222,7 +221,8 @@ const std::vector<OpKind> &opKinds() {
   using namespace std::placeholders;
   const Impossible nothingReduced{.reduced = true, .reason = "it reduces nothing"};
   const Impossible reducedStick{
-      .stick = true, .reason = "its result has one value per stick: the stick dim is the reduced one"};
+      .stick = true,
+      .reason = "its result has one value per stick: the stick dim is the reduced one"};
   static const std::vector<OpKind> all{
       {"pointwise", pointwise, false, {nothingReduced}},
       {"broadcast row", rowBroadcast, false, {nothingReduced}},
@@ -279,7 +279,6 @@ protected:
     ASSERT_FALSE(program.ok()) << "it exists after all: " << why.reason;
     EXPECT_EQ(program.status().code(), why.code) << program.status().message();
   }
-
 };
 
 } // namespace

@@ -125,8 +125,7 @@ TEST(Tiled, OtherKindsOfOperations) {
   const OpSpec sum = opOf("sum", {{"a", 24, 1}, {"b", 4, 1}, {"r", 200, 1}},
                           {{{"b", "r", "a"}, "r"}, {{"b", "a"}, ""}});
   expectTilesAreTheWhole(sum, inTiles(sum, {{"a", 3, 4}, {"b", 2, 1}}), device, 6);
-  const OpSpec rows = opOf("max", {{"c", 384, 1}, {"r", 10, 1}},
-                           {{{"c", "r"}, "c"}, {{"c"}, "c"}});
+  const OpSpec rows = opOf("max", {{"c", 384, 1}, {"r", 10, 1}}, {{{"c", "r"}, "c"}, {{"c"}, "c"}});
   expectTilesAreTheWhole(rows, inTiles(rows, {{"c", 3, 2}}), device, 3);
   const OpSpec product = opOf("batchmatmul", {{"m", 24, 1}, {"n", 512, 1}, {"k", 128, 1}},
                               {{{"k", "m"}, "k"}, {{"n", "k"}, "n"}, {{"n", "m"}, "n"}});
@@ -139,16 +138,27 @@ TEST(Tiled, OtherKindsOfOperations) {
   expectTilesAreTheWhole(turn, inTiles(turn, {{"c", 3, 2}, {"a", 2, 1}}), device, 6);
 }
 
+namespace {
+
+/// Room for one stick of each tensor: as many trips as sticks.
+arch::DeviceDesc withLittleRoom(int64_t maxTripCount) {
+  arch::DeviceDesc device = presetDevice("openspyre");
+  device.lxPlannerBytes = device.lxBytes - 3 * 128;
+  device.division.maxTripCount = maxTripCount;
+  return device;
+}
+
+OpSpec addOfSticks(int64_t sticks) {
+  const Shape all{{"c"}, "c"};
+  return opOf("add", {{"c", sticks * 64, 1}}, {all, all, all});
+}
+
+} // namespace
+
 // Counters of the machine have 16 bits: a longer loop is several.
 TEST(Tiled, LoopsCountNoFurtherThanTheMachine) {
-  const Shape all{{"c"}, "c"};
-  const OpSpec add = opOf("add", {{"c", 70'000 * 64, 1}}, {all, all, all});
-  arch::DeviceDesc device = presetDevice("openspyre");
-  // Room for one stick of each tensor: as many trips as sticks.
-  device.lxPlannerBytes = device.lxBytes - 3 * 128;
   for (int64_t most : {65535, 999, 0}) {
-    device.division.maxTripCount = most;
-    Expected<program::Program> program = lowerAll({add}, device);
+    Expected<program::Program> program = lowerAll({addOfSticks(70'000)}, withLittleRoom(most));
     ASSERT_TRUE(program.ok()) << program.status().message();
     int64_t longest = 0, trips = 0;
     for (const program::Instruction &instruction : program->phases[0].instructions) {
@@ -159,15 +169,22 @@ TEST(Tiled, LoopsCountNoFurtherThanTheMachine) {
     }
     EXPECT_EQ(trips, 70'000);
     EXPECT_EQ(longest, most > 0 ? most : 70'000);
-    Random random(1);
-    evaluator::Memory memory = randomMemory(add, random), expected = memory;
-    ASSERT_TRUE(evaluator::evaluate({add}, expected).ok());
-    Card card(device);
-    Status ran = card.run(*program, memory, &add);
-    ASSERT_TRUE(ran.ok()) << ran.text();
-    EXPECT_TRUE(memory.arguments == expected.arguments);
-    EXPECT_EQ(card.counters.sfp_lane_ops, 70'000u * 64);
   }
+}
+
+TEST(Tiled, SeveralLoopsDoWhatOneDoes) {
+  const OpSpec add = addOfSticks(2'500);
+  const arch::DeviceDesc device = withLittleRoom(999);
+  Expected<program::Program> program = lowerAll({add}, device);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  Random random(1);
+  evaluator::Memory memory = randomMemory(add, random), expected = memory;
+  ASSERT_TRUE(evaluator::evaluate({add}, expected).ok());
+  Card card(device);
+  Status ran = card.run(*program, memory, &add);
+  ASSERT_TRUE(ran.ok()) << ran.text();
+  EXPECT_TRUE(memory.arguments == expected.arguments);
+  EXPECT_EQ(card.counters.sfp_lane_ops, 2'500u * 64);
 }
 
 //===- Shapes no division fits --------------------------------------------------------------===//
@@ -195,11 +212,10 @@ OpSpec specOfOp(const division::Op &op, const std::string &name) {
       }
       const division::Term &term = from.terms.front();
       const std::string &symbol = op.dims[size_t(term.dim)].name;
-      arg.deviceCoordinates.push_back(d + 1 == tensor.deviceSize.size()
-                                          ? Coordinate::mod(symbol, tensor.elemsPerStick())
-                                      : term.divisor > 1
-                                          ? Coordinate::floorDiv(symbol, term.divisor)
-                                          : Coordinate::var(symbol));
+      arg.deviceCoordinates.push_back(
+          d + 1 == tensor.deviceSize.size() ? Coordinate::mod(symbol, tensor.elemsPerStick())
+          : term.divisor > 1                ? Coordinate::floorDiv(symbol, term.divisor)
+                                            : Coordinate::var(symbol));
     }
     spec.args.push_back(std::move(arg));
   }

@@ -38,8 +38,7 @@ OpSpec broadcastOf(const Cut &rows, const Cut &columns) {
 }
 
 OpSpec stickSumOf(const Cut &rows, const Cut &reduced) {
-  return opOf("sum", {rows.elements("a"), reduced.sticks("r")},
-              {{{"a", "r"}, "r"}, {{"a"}, ""}});
+  return opOf("sum", {rows.elements("a"), reduced.sticks("r")}, {{{"a", "r"}, "r"}, {{"a"}, ""}});
 }
 
 OpSpec rowSumOf(const Cut &rows, const Cut &columns) {
@@ -48,9 +47,9 @@ OpSpec rowSumOf(const Cut &rows, const Cut &columns) {
 }
 
 OpSpec matmulOf(const Cut &rows, const Cut &columns, int64_t kCores) {
-  OpSpec spec = opOf("batchmatmul",
-                     {rows.elements("m"), columns.sticks("n"), {"k", 4 * 64, kCores}},
-                     {{{"m", "k"}, "k"}, {{"k", "n"}, "n"}, {{"m", "n"}, "n"}});
+  OpSpec spec =
+      opOf("batchmatmul", {rows.elements("m"), columns.sticks("n"), {"k", 4 * 64, kCores}},
+           {{{"m", "k"}, "k"}, {{"k", "n"}, "n"}, {{"m", "n"}, "n"}});
   return spec;
 }
 
@@ -65,17 +64,17 @@ OpSpec conversionOf(const Cut &rows, const Cut &columns) {
   std::vector<TensorArg> args;
   for (DataFormat format : {DataFormat::Sen169Fp16, DataFormat::IeeeFp32}) {
     const int64_t lanes = numerics::elemsPerStick(format);
-    args.push_back(argOf(format, {rows.pieces, columns.pieces * 64 / lanes, lanes},
-                         {Coordinate::var("a"), Coordinate::floorDiv("c", lanes),
-                          Coordinate::mod("c", lanes)}));
+    args.push_back(argOf(
+        format, {rows.pieces, columns.pieces * 64 / lanes, lanes},
+        {Coordinate::var("a"), Coordinate::floorDiv("c", lanes), Coordinate::mod("c", lanes)}));
   }
   return specOf("dl16tofp32", {rows.elements("a"), columns.sticks("c")}, std::move(args));
 }
 
 OpSpec topKOf(const Cut &rows, const Cut &columns) {
-  OpSpec spec = opOf("topkvalue",
-                     {{"k", 2, 1}, rows.elements("a"), columns.sticks("c"), {"r", 7, 1}},
-                     {{{"a", "r", "c"}, "c"}, {{"a", "k", "c"}, "c"}});
+  OpSpec spec =
+      opOf("topkvalue", {{"k", 2, 1}, rows.elements("a"), columns.sticks("c"), {"r", 7, 1}},
+           {{{"a", "r", "c"}, "c"}, {{"a", "k", "c"}, "c"}});
   spec.isReduction = true;
   return spec;
 }

@@ -139,8 +139,8 @@ size_t stickRank(const TensorArg &arg);
 /// stick.
 int64_t stickElements(const TensorArg &arg, const std::string &symbol);
 
-/// What of \p dim can be given to cores, as elements in one piece: those of a stick, the largest one
-/// of any tensor that is no index, or 1.
+/// What of \p dim can be given to cores, as elements in one piece: those of a stick, the largest
+/// one of any tensor that is no index, or 1.
 int64_t pieceElements(const OpSpec &spec, const IterationDim &dim);
 
 /// Text form: a Python-like list of OpSpec(...) entries [spec: codegen-and-backend 1.4].

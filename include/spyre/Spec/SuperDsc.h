@@ -123,8 +123,8 @@ int64_t slicesOf(const SuperDsc &dsc, const DscTensor &tensor, const std::string
 /// indirect dims. \p dsc has a complete core map.
 int64_t valueStart(const SuperDsc &dsc, const DscTensor &tensor, size_t core);
 
-/// First element of slice \p slice along \p dim, whose slices have \p size elements (the large ones,
-/// where there are two sizes).
+/// First element of slice \p slice along \p dim, whose slices have \p size elements (the large
+/// ones, where there are two sizes).
 int64_t firstOfSlice(const SuperDsc &dsc, const std::string &dim, int64_t size, int64_t slice);
 /// The entries of dscs_: the operation itself, or for uneven work the cores with large slices, then
 /// those with small ones, each a SuperDSC of its cores in ascending order with the whole N_.

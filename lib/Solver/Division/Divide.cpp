@@ -176,18 +176,20 @@ private:
     SPYRE_ASSIGN_OR_RETURN(std::optional<BestDivision> found,
                            cheapestDivision(op, device, options.cores, costs, preferred,
                                             options.explain, options.slack));
-    if (found) {
-      take(op, *found, preferred);
+    if (!found) {
+      Status tiled = none();
+      if (options.uneven) {
+        SPYRE_ASSIGN_OR_RETURN(const bool isUneven, tryUneven(tiled.ok()));
+        tiled = isUneven ? Status::success() : std::move(tiled);
+      }
+      return tiled;
     }
-    if (found && options.padding && outcome.plan.cores < options.cores) {
+    take(op, *found, preferred);
+    if (options.padding && outcome.plan.cores < options.cores) {
       tryPadding();
     }
-    bool isUneven = false;
     if (options.uneven) {
-      SPYRE_ASSIGN_OR_RETURN(isUneven, tryUneven(found.has_value()));
-    }
-    if (!found && !isUneven) {
-      return none();
+      SPYRE_RETURN_IF_ERROR(tryUneven(true).status());
     }
     // A plan the verifier refuses is never handed out.
     SPYRE_RETURN_IF_ERROR(verifyPlan(outcome.op, device, options.cores, outcome.plan));
@@ -247,7 +249,8 @@ private:
   /// Prices closer than this are equal, and equal slices are kept then.
   static constexpr double kEqualPrice = 1e-9;
 
-  /// Takes an uneven division that is cheaper than what was found so far, or the first legal one.
+  /// Takes an uneven division that is cheaper than the plan or the tiles found so far, or any where
+  /// there are none.
   Expected<bool> tryUneven(bool hasPlan) {
     SPYRE_ASSIGN_OR_RETURN(std::optional<UnevenDivision> uneven,
                            cheapestUneven(op, device, options.cores, costs));
@@ -260,8 +263,11 @@ private:
     say(Decision::yes("uneven", "{} on {} cores, slices of {} differ by a unit, at {:.0f} ns{}",
                       describe(op, splits), uneven->plan.cores, dim.name, uneven->nanoseconds,
                       hasPlan ? fmt::format(" instead of {:.0f}", outcome.nanoseconds)
-                              : std::string("; no even division is legal")));
+                              : std::string("; nothing else is possible")));
     outcome.op = op;
+    outcome.tiling.reset();
+    outcome.proof.reset();
+    outcome.verdict = Status::success();
     outcome.plan = uneven->plan;
     outcome.nanoseconds = uneven->nanoseconds;
     outcome.candidatesTried += uneven->tried;

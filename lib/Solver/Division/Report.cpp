@@ -60,10 +60,10 @@ std::string reportText(const Outcome &outcome, const ReportContext &context) {
                       context.prices);
   if (hasPlan(outcome)) {
     const int uneven = outcome.plan.uneven;
-    text += fmt::format("  plan       {}{} on {} cores, {:.0f} ns\n",
-                        describe(op, outcome.plan.splits),
-                        uneven < 0 ? "" : fmt::format(" ({} uneven)", op.dims[size_t(uneven)].name),
-                        outcome.plan.cores, outcome.nanoseconds);
+    text +=
+        fmt::format("  plan       {}{} on {} cores, {:.0f} ns\n", describe(op, outcome.plan.splits),
+                    uneven < 0 ? "" : fmt::format(" ({} uneven)", op.dims[size_t(uneven)].name),
+                    outcome.plan.cores, outcome.nanoseconds);
     text += spansText(outcome, context.device.spanLimitBytes);
   }
   if (!outcome.verdict.ok()) {

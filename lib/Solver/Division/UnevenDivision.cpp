@@ -89,7 +89,9 @@ private:
     price(d, units.count[d] - larger, all, allNs);
     price(d, larger, rest, restNs);
     for (size_t i = 0; i < all.size(); ++i) {
-      found.push_back({Splits(all[i].begin(), all[i].end()), d, allNs[i] + restNs[i]});
+      // Two phases of one launch.
+      found.push_back({Splits(all[i].begin(), all[i].end()), d,
+                       allNs[i] + restNs[i] - costs.launchNanoseconds()});
     }
   }
 

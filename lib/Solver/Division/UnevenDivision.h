@@ -1,8 +1,8 @@
 //===- UnevenDivision.h - one dim in slices of two sizes ------------------------------------===//
 //
 // Where no divisor of a dim is near the number of cores: 37 rows over 32 cores are 5 slices of two
-// rows and 27 of one (docs/adr/0055). The back end runs it as two operations with equal slices, what
-// all cores have and what the first ones have more; the price is the sum of theirs.
+// rows and 27 of one (docs/adr/0055). The back end runs it as two operations with equal slices,
+// what all cores have and what the first ones have more; the price is the sum of theirs.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 

@@ -1,9 +1,9 @@
 //===- Cost.h - what a division costs in time -----------------------------------------------===//
 //
 // The search asks for the price of many divisions of one operation at once; who answers is
-// injected. DeviceRates is a closed form in first order: bytes over the shared DDR rate, arithmetic of
-// one core, partial results over the ring, and two measured effects of the documents: few cores do
-// not reach the DDR rate, and an operand that many cores share is handed out more slowly.
+// injected. DeviceRates is a closed form in first order: bytes over the shared DDR rate, arithmetic
+// of one core, partial results over the ring, and two measured effects of the documents: few cores
+// do not reach the DDR rate, and an operand that many cores share is handed out more slowly.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -48,6 +48,8 @@ public:
     return std::nullopt;
   }
   virtual const char *name() const = 0;
+  /// What of each price is the launch, and not the operation itself.
+  virtual double launchNanoseconds() const { return 0; }
 };
 
 class DeviceRates : public CostModel {
@@ -55,6 +57,9 @@ public:
   explicit DeviceRates(const arch::DeviceDesc &device) : device(device) {}
   void price(const Op &op, const Units &units, const Candidates &candidates,
              std::span<double> ns) const override;
+  double launchNanoseconds() const override {
+    return device.timing.launchOverheadCycles / device.timing.clockGhz;
+  }
   const char *name() const override { return "device-rates"; }
 
 private:

@@ -24,8 +24,8 @@ enum class CoreOrder { FirstFastest, ReductionFastest };
 
 Plan makePlan(const Op &op, const Splits &splits, CoreOrder order);
 
-/// The same in the documented order, but that dim \p uneven, which the splits do not divide, changes
-/// slowest: the first cores have more to do.
+/// The same in the documented order, but that dim \p uneven, which the splits do not divide,
+/// changes slowest: the first cores have more to do.
 Plan makeUnevenPlan(const Op &op, const Splits &splits, int uneven);
 
 /// ReductionFastest for a matmul of three or more dims whose last dim is split.
