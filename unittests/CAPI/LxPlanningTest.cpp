@@ -122,8 +122,9 @@ TEST(LxPlanning, CopiesOfInputsAreMadeWhereTheyPay) {
   const LxRun without = runOf(graph, options);
   EXPECT_EQ(chosen.ddrBytes(), without.ddrBytes() - kTensor);
   EXPECT_EQ(chosen.result.deviceBytes, without.result.deviceBytes);
-  // One place only: t saves more.
+  // One place only, which nobody hands over: t saves more.
   options.lx.budgetBytes = kTensor;
+  options.lx.inPlace = false;
   const LxRun small = runOf(graph, options);
   options.lx.inputClones = true;
   const LxRun refused = runOf(graph, options);
