@@ -252,7 +252,22 @@ Expected<std::string> describeLoops(const std::string &text) {
   return loop::describeLoops(*module);
 }
 
-Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Options &options) {
+namespace {
+
+/// Does a bundle leave something in LX for the next one?
+Expected<bool> staysAcrossBundles(const Artifacts &artifacts) {
+  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
+  if (text.find("\"non_terminal\"") == std::string::npos) {
+    return false;
+  }
+  SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
+  return std::any_of(model.steps.begin(), model.steps.end(), [](const spec::ModelStep &step) {
+    const auto *bundle = std::get_if<spec::BundleStep>(&step);
+    return bundle && bundle->nonTerminal;
+  });
+}
+
+Expected<Artifacts> planAndEmit(Phase from, const std::string &text, const Options &options) {
   Session session;
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
   SPYRE_RETURN_IF_ERROR(
@@ -260,6 +275,28 @@ Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Optio
   SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
   return emitSpecs(*module, options.device,
                    {options.symbolicArguments, lxBytes, options.kFastCores});
+}
+
+} // namespace
+
+Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Options &options) {
+  SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, planAndEmit(from, text, options));
+  if (!options.lx.enabled || options.lx.acrossBundles || from >= Phase::Division) {
+    return artifacts;
+  }
+  // Where bundles end is known only now. What would have to outlive one is not planned at all.
+  SPYRE_ASSIGN_OR_RETURN(const bool crosses, staysAcrossBundles(artifacts));
+  if (!crosses) {
+    return artifacts;
+  }
+  if (options.trace) {
+    options.trace->record("plan-lx", "all",
+                          Decision::no("bundle-border", "buffers in LX would have to outlive a "
+                                                        "bundle; nothing stays there"));
+  }
+  Options plain = options;
+  plain.lx.enabled = false;
+  return planAndEmit(from, text, plain);
 }
 
 namespace {

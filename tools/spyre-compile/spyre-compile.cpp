@@ -170,6 +170,10 @@ Status run(const Arguments &arguments) {
 void addLxOptions(CLI::App &app, Arguments &arguments) {
   spyre::solver::placement::LxOptions &lx = arguments.lx;
   const char *group = "Scratchpad planning";
+  lx.acrossBundles = false;
+  app.add_flag("--lx-across-bundles", lx.acrossBundles,
+               "What stays may outlive a bundle, which is then marked non_terminal")
+      ->group(group);
   app.add_flag("--lx-planning,!--no-lx-planning", lx.enabled,
                "Keep intermediates in the cores' scratchpads")
       ->envname("LX_PLANNING")

@@ -91,6 +91,78 @@ TEST(LxPlanning, ResidentBuffersHaveNoMemoryAndNoArgument) {
   EXPECT_NE(text.find("\"component_\": \"lx\""), std::string::npos) << text;
 }
 
+namespace {
+
+constexpr int64_t kTensor = 256 * 512 * 2;
+
+/// t = exp(x); u = t + x; v = (u + t) + t: x is read twice, t three times.
+Graph twoCandidates() {
+  GraphMaker maker;
+  const int64_t x = maker.input({256, 512});
+  const int64_t t = maker.unary("exp", x);
+  const int64_t u = maker.add(t, x);
+  return maker.finish({maker.add(maker.add(u, t), t)});
+}
+
+/// y = exp(x) is returned and read twice.
+Graph readOutput() {
+  GraphMaker maker;
+  const int64_t y = maker.unary("exp", maker.input({256, 512}));
+  return maker.finish({y, maker.add(maker.unary("abs", y), maker.unary("neg", y))});
+}
+
+} // namespace
+
+TEST(LxPlanning, CopiesOfInputsAreMadeWhereTheyPay) {
+  const Graph graph = twoCandidates();
+  capi::CompileOptions options = lxOptions(machine(), 1);
+  const LxRun chosen = runOf(graph, options);
+  EXPECT_EQ(lxReason(chosen.compiled, "in0").substr(0, 12), "input-clone:");
+  options.lx.inputClones = false;
+  const LxRun without = runOf(graph, options);
+  EXPECT_EQ(chosen.ddrBytes(), without.ddrBytes() - kTensor);
+  EXPECT_EQ(chosen.result.deviceBytes, without.result.deviceBytes);
+  // One place only, which nobody hands over: t saves more.
+  options.lx.budgetBytes = kTensor;
+  options.lx.inPlace = false;
+  const LxRun small = runOf(graph, options);
+  options.lx.inputClones = true;
+  const LxRun refused = runOf(graph, options);
+  EXPECT_EQ(lxReason(refused.compiled, "in0").substr(0, 8), "no-room:");
+  EXPECT_EQ(refused.ddrBytes(), small.ddrBytes());
+  EXPECT_GT(small.ddrBytes(), without.ddrBytes());
+}
+
+TEST(LxPlanning, CopiesOfOutputsAreMadeWhereTheyPay) {
+  const Graph graph = readOutput();
+  capi::CompileOptions options = lxOptions(machine(), 1);
+  const LxRun chosen = runOf(graph, options);
+  EXPECT_EQ(lxReason(chosen.compiled, "out0").substr(0, 13), "output-clone:");
+  options.lx.outputClones = false;
+  const LxRun without = runOf(graph, options);
+  EXPECT_EQ(chosen.ddrBytes(), without.ddrBytes() - 2 * kTensor);
+  EXPECT_EQ(chosen.result.deviceBytes, without.result.deviceBytes);
+  // Room for one tensor and a half: the intermediates and the output want it at the same time.
+  options.lx.budgetBytes = kTensor;
+  options.lx.inPlace = false;
+  const LxRun small = runOf(graph, options);
+  options.lx.outputClones = true;
+  options.lx.forbidden = {"out0"};
+  EXPECT_EQ(runOf(graph, options).ddrBytes(), small.ddrBytes());
+}
+
+TEST(LxPlanning, ResultsTakeThePlaceOfOperandsWhereThatMakesRoom) {
+  const Graph graph = softmaxOf({512, 1024}, 0);
+  capi::CompileOptions options = lxOptions(machine(), 1);
+  options.lx.inputClones = false;
+  const LxRun chosen = runOf(graph, options);
+  options.lx.inPlace = false;
+  const LxRun without = runOf(graph, options);
+  EXPECT_EQ(chosen.ddrBytes(), 3'145'728);
+  EXPECT_EQ(without.ddrBytes(), 5'242'880);
+  EXPECT_EQ(chosen.result.deviceBytes, without.result.deviceBytes);
+}
+
 // Seven tensors and more do not fit into one baked bundle; what is computed stays on the cores over
 // the border. On a shared card LX is wiped between bundles, but not behind one that is marked.
 TEST(LxPlanning, ABundleThatLeavesDataInLxIsNotTheEnd) {

@@ -31,6 +31,11 @@ public:
       : main(main), options(options), trace(options.trace) {}
 
   Status run() {
+    // One operation leaves nothing for another: most eager calls.
+    auto computes = main.getOps<ComputeOp>();
+    if (computes.empty() || std::next(computes.begin()) == computes.end()) {
+      return Status::success();
+    }
     if (options.lx.coOptimize && options.cores > 1) {
       SPYRE_RETURN_IF_ERROR(moveSplits());
     }
