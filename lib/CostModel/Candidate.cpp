@@ -11,10 +11,11 @@ namespace spyre::costmodel {
 
 using program::Unit;
 
-PricedKernel prepare(const Kernel &kernel, const arch::DeviceDesc &device) {
+PricedKernel prepare(Kernel moved, const arch::DeviceDesc &device) {
   PricedKernel priced;
-  priced.kernel = kernel;
-  priced.device = device;
+  priced.kernel = std::move(moved);
+  const Kernel &kernel = priced.kernel;
+  priced.device = &device;
   priced.tensors = kernel.inputs.size() + 1;
   for (size_t t = 0; t < priced.allTensors(); ++t) {
     priced.perStick[t].fill(1);
@@ -63,11 +64,11 @@ static TransferRates::Way wayOf(double reads, double port, double core,
 static TransferRates loadRates(const Candidate &candidate, size_t tensor,
                                bool withoutLast = false) {
   const PricedKernel &priced = *candidate.priced;
-  const arch::Timing &timing = priced.device.timing;
+  const arch::Timing &timing = priced.device->timing;
   const int64_t slices = withoutLast ? candidate.reducedSlices() : 1;
   const int64_t loading = slices > 1 ? candidate.cores / slices * (slices - 1) : candidate.cores;
   auto cores = double(loading);
-  double port = std::min(double(priced.device.ddrCoresPerPort), double(candidate.cores));
+  double port = std::min(double(priced.device->ddrCoresPerPort), double(candidate.cores));
   if (slices > 1) {
     int64_t step = candidate.coreStride[size_t(priced.kernel.reducedDim)], last = 0;
     for (int64_t core = 0; core < int64_t(port); ++core) {
@@ -87,13 +88,13 @@ static TransferRates loadRates(const Candidate &candidate, size_t tensor,
   for (size_t d = 0; d < priced.kernel.dims.size(); ++d) {
     apart += candidate.moves(tensor, d) ? 0 : (candidate.split[d] - 1) * candidate.coreStride[d];
   }
-  double hops = double(std::min(apart, priced.device.cores / 2)) * timing.ringHopCycles;
+  double hops = double(std::min(apart, priced.device->cores / 2)) * timing.ringHopCycles;
   double part = double(readers) / cores;
   rates.together = wayOf(double(readers), port * part, part, timing);
   rates.together.ringPerByte = 1 / timing.ringBytesPerCycle;
   rates.together.latency += hops;
-  double gain = loadCycles(1, loading, loading, priced.device) -
-                (groupLoadCycles(1, readers, loading, 0, priced.device) - 1);
+  double gain = loadCycles(1, loading, loading, *priced.device) -
+                (groupLoadCycles(1, readers, loading, 0, *priced.device) - 1);
   rates.togetherFromBytes = gain > 0 ? (hops + 1) / gain : -1;
   return rates;
 }
@@ -102,7 +103,7 @@ static TransferRates loadRates(const Candidate &candidate, size_t tensor,
 static TransferRates storeRates(const Candidate &candidate) {
   const PricedKernel &priced = *candidate.priced;
   int64_t slices = candidate.reducedSlices();
-  int64_t port = std::min(priced.device.ddrCoresPerPort, candidate.cores);
+  int64_t port = std::min(priced.device->ddrCoresPerPort, candidate.cores);
   if (slices > 1) {
     int64_t step = candidate.coreStride[size_t(priced.kernel.reducedDim)], roots = 0;
     for (int64_t core = 0; core < port; ++core) {
@@ -112,7 +113,7 @@ static TransferRates storeRates(const Candidate &candidate) {
   }
   TransferRates rates;
   rates.cores = double(candidate.roots);
-  rates.alone = wayOf(rates.cores, double(port), 1, priced.device.timing);
+  rates.alone = wayOf(rates.cores, double(port), 1, priced.device->timing);
   return rates;
 }
 
@@ -141,7 +142,7 @@ bool Candidate::set(const PricedKernel &kernel, std::span<const int32_t> splits)
     perCore[d] = split[d] == 1 ? kernel.kernel.dims[d] : kernel.kernel.dims[d] / split[d];
     cores *= split[d];
   }
-  if (cores > kernel.device.cores) {
+  if (cores > kernel.device->cores) {
     return false;
   }
   int64_t step = 1;
@@ -196,7 +197,7 @@ SketchStep &addLanes(const Candidate &candidate, Sketch &sketch, size_t place, s
                      double factor, int64_t lxBytes) {
   const PricedKernel &priced = *candidate.priced;
   SketchStep &lanes = sketch.add(Work::Lanes, Unit::Vector, depth);
-  lanes.cycles = double(priced.lanes()) * factor / priced.device.timing.sfpLanesPerCycle;
+  lanes.cycles = double(priced.lanes()) * factor / priced.device->timing.sfpLanesPerCycle;
   lanes.lxBytes = double(lxBytes);
   sketch.addLevels(lanes, place, false);
   return lanes;
@@ -210,7 +211,8 @@ static int64_t hopsBetween(int64_t a, int64_t b, int64_t cores) {
 /// Transfers over the fullest link when every root takes slice \p slice.
 static double linkTransfers(const Candidate &candidate, int64_t slice, int64_t &hops) {
   const PricedKernel &priced = *candidate.priced;
-  int64_t ring = priced.device.cores, step = candidate.coreStride[size_t(priced.kernel.reducedDim)];
+  int64_t ring = priced.device->cores,
+          step = candidate.coreStride[size_t(priced.kernel.reducedDim)];
   int64_t slices = candidate.reducedSlices();
   hops = hopsBetween(0, slice * step, ring);
   constexpr size_t kMaxRing = 256;

@@ -19,7 +19,7 @@ using Strides = std::array<int64_t, kMaxKernelDims>;
 /// What is the same for all candidates.
 struct PricedKernel {
   Kernel kernel;
-  arch::DeviceDesc device;
+  const arch::DeviceDesc *device = nullptr;
   /// Inputs and the output; index tensors have the numbers behind.
   size_t tensors = 0;
   /// In DDR: bytes per step, 0 where the tensor does not hold the dim.
@@ -39,7 +39,8 @@ struct PricedKernel {
   int64_t lanes() const { return numerics::elemsPerStick(kernel.format); }
 };
 
-PricedKernel prepare(const Kernel &kernel, const arch::DeviceDesc &device);
+/// \p device is referred to.
+PricedKernel prepare(Kernel kernel, const arch::DeviceDesc &device);
 
 struct Candidate {
   const PricedKernel *priced = nullptr;

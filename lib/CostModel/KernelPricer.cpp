@@ -2,15 +2,20 @@
 #include "spyre/CostModel/KernelPricer.h"
 
 #include "Candidate.h"
+#include "PriceBound.h"
 #include "TileClock.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace spyre::costmodel {
 
 struct KernelPricer::State {
+  State(Kernel kernel, const arch::DeviceDesc &device)
+      : priced(prepare(std::move(kernel), device)), bound(priced) {}
   PricedKernel priced;
+  PriceBound bound;
 };
 
 KernelPricer::KernelPricer(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -18,11 +23,9 @@ KernelPricer::~KernelPricer() = default;
 KernelPricer::KernelPricer(KernelPricer &&) noexcept = default;
 KernelPricer &KernelPricer::operator=(KernelPricer &&) noexcept = default;
 
-Expected<KernelPricer> KernelPricer::create(const Kernel &kernel, const arch::DeviceDesc &device) {
+Expected<KernelPricer> KernelPricer::create(Kernel kernel, const arch::DeviceDesc &device) {
   SPYRE_RETURN_IF_ERROR(checkKernel(kernel));
-  auto state = std::make_unique<State>();
-  state->priced = prepare(kernel, device);
-  return KernelPricer(std::move(state));
+  return KernelPricer(std::make_unique<State>(std::move(kernel), device));
 }
 
 size_t KernelPricer::dims() const { return state->priced.kernel.dims.size(); }
@@ -64,14 +67,14 @@ static double cyclesOf(const PricedKernel &priced, std::span<const int32_t> spli
   if (!candidate.set(priced, splits) || !makeSketch(candidate, sketch)) {
     return std::numeric_limits<double>::infinity();
   }
-  doubleBuffers(sketch, priced.device);
-  const arch::Timing &timing = priced.device.timing;
+  doubleBuffers(sketch, *priced.device);
+  const arch::Timing &timing = priced.device->timing;
   return runSketch(sketch, timing, breakdown) + overheadCycles(timing);
 }
 
 void KernelPricer::price(std::span<const int32_t> splits, std::span<double> nanoseconds) const {
   const size_t count = dims();
-  const double clock = state->priced.device.timing.clockGhz;
+  const double clock = state->priced.device->timing.clockGhz;
   Candidate candidate;
   Sketch sketch;
   for (size_t i = 0; i < nanoseconds.size(); ++i) {
@@ -81,12 +84,69 @@ void KernelPricer::price(std::span<const int32_t> splits, std::span<double> nano
   }
 }
 
+void KernelPricer::lowerBounds(std::span<const int32_t> splits,
+                               std::span<double> nanoseconds) const {
+  const arch::Timing &timing = state->priced.device->timing;
+  for (size_t i = 0; i < nanoseconds.size(); ++i) {
+    double cycles = state->bound.cycles(splits.data() + i * dims());
+    nanoseconds[i] = (cycles + overheadCycles(timing)) / timing.clockGhz;
+  }
+}
+
+namespace {
+struct Bounded {
+  double nanoseconds;
+  size_t candidate;
+};
+/// Of heaps with the cheapest on top, the first of several.
+bool isDearer(const Bounded &a, const Bounded &b) {
+  return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.candidate > b.candidate;
+}
+} // namespace
+
+BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack) const {
+  const size_t width = dims(), count = splits.size() / width;
+  const arch::Timing &timing = state->priced.device->timing;
+  std::array<Bounded, 128> few;
+  std::vector<Bounded> many(count > few.size() ? count : 0);
+  std::span<Bounded> heap(count > few.size() ? many.data() : few.data(), count);
+  for (size_t i = 0; i < count; ++i) {
+    double cycles = state->bound.cycles(splits.data() + i * width) + overheadCycles(timing);
+    heap[i] = {cycles / timing.clockGhz, i};
+  }
+  std::make_heap(heap.begin(), heap.end(), isDearer);
+  BestPrice best;
+  Candidate candidate;
+  Sketch sketch;
+  while (!heap.empty() && std::isfinite(heap.front().nanoseconds)) {
+    const Bounded next = heap.front();
+    // One that costs the same and comes first wins.
+    const double limit = best.nanoseconds * (1 - slack);
+    if (next.nanoseconds > limit ||
+        (next.nanoseconds == limit && next.candidate > best.candidate)) {
+      break;
+    }
+    std::pop_heap(heap.begin(), heap.end(), isDearer);
+    heap = heap.first(heap.size() - 1);
+    double price = cyclesOf(state->priced, splits.subspan(next.candidate * width, width), candidate,
+                            sketch, nullptr) /
+                   timing.clockGhz;
+    ++best.priced;
+    if (price < best.nanoseconds ||
+        (price == best.nanoseconds && next.candidate < best.candidate)) {
+      best.nanoseconds = price;
+      best.candidate = next.candidate;
+    }
+  }
+  return best;
+}
+
 Breakdown KernelPricer::explain(std::span<const int32_t> splits) const {
   Breakdown breakdown;
   Candidate candidate;
   Sketch sketch;
   breakdown.totalCycles = cyclesOf(state->priced, splits, candidate, sketch, &breakdown);
-  breakdown.overheadCycles = overheadCycles(state->priced.device.timing);
+  breakdown.overheadCycles = overheadCycles(state->priced.device->timing);
   for (size_t i = 0; i < sketch.loops; ++i) {
     breakdown.tiles *= double(sketch.table.axis[sketch.loop[i]].trips());
   }

@@ -47,7 +47,7 @@ static void addShares(const Candidate &candidate, const Shares &shares, size_t t
 bool sketchConversion(const Candidate &candidate, Sketch &sketch) {
   const PricedKernel &priced = *candidate.priced;
   const Kernel &kernel = priced.kernel;
-  const arch::Timing &timing = priced.device.timing;
+  const arch::Timing &timing = priced.device->timing;
   const Shares shares = findShares(priced);
   AxisTable &table = sketch.table;
   table.places = 2;
@@ -68,7 +68,7 @@ bool sketchConversion(const Candidate &candidate, Sketch &sketch) {
   std::array<uint8_t, kMaxAxes> order;
   table.innerFirst(1, order);
   if (!fillTiles(table, order.data(), table.axes, program::kMaxLevels - shares.dims,
-                 priced.device.lxStagingBytes(), bytes)) {
+                 priced.device->lxStagingBytes(), bytes)) {
     return false;
   }
   addLoops(sketch, 1);
@@ -135,7 +135,7 @@ bool sketchScan(const Candidate &candidate, Sketch &sketch) {
   std::array<uint8_t, kMaxAxes> order;
   table.innerFirst(kOut, order);
   if (!fillTiles(table, order.data(), table.axes, program::kMaxLevels,
-                 priced.device.lxStagingBytes(), bytes)) {
+                 priced.device->lxStagingBytes(), bytes)) {
     return false;
   }
   addLoops(sketch, kCarry);

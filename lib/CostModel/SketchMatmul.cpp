@@ -96,7 +96,7 @@ static MatmulShape shapeOf(const Candidate &candidate, const Sketch &sketch,
   shape.aReaders = candidate.readersOf(kA);
   shape.bReaders = candidate.readersOf(kB);
   shape.cores = candidate.cores;
-  shape.stagingBytes = priced.device.lxStagingBytes();
+  shape.stagingBytes = priced.device->lxStagingBytes();
   shape.lanes = priced.lanes();
   shape.integers = priced.tensor(kA).format == numerics::DataFormat::SenInt8;
   return shape;
@@ -124,7 +124,7 @@ static void addRows(SketchStep &step, const Product &product) {
 
 static void addProducts(const Candidate &candidate, Sketch &sketch, const Product &product,
                         uint16_t operands, uint16_t acc) {
-  double cycles = double(kBlock * kBlock) / candidate.priced->device.timing.ptMacsPerCycle;
+  double cycles = double(kBlock * kBlock) / candidate.priced->device->timing.ptMacsPerCycle;
   for (int part = 0; part < (product.hasTail ? 2 : 1); ++part) {
     SketchStep &multiply = sketch.add(Work::Matmul, Unit::Matrix, sketch.loops);
     multiply.cycles = cycles;
@@ -145,7 +145,7 @@ static void addProducts(const Candidate &candidate, Sketch &sketch, const Produc
 static void addResults(const Candidate &candidate, Sketch &sketch, const Product &product,
                        size_t depth, uint16_t acc, uint16_t out, bool sliced) {
   const PricedKernel &priced = *candidate.priced;
-  const arch::Timing &timing = priced.device.timing;
+  const arch::Timing &timing = priced.device->timing;
   addCombine(candidate, sketch, kC, depth, program::kMatmulAccBytes, acc);
   if (priced.tensor(kA).format == numerics::DataFormat::SenInt8) {
     SketchStep &convert = addLanes(candidate, sketch, kC, depth, 1, 2 * kStickBytes);
@@ -178,7 +178,7 @@ bool sketchMatmul(const Candidate &candidate, Sketch &sketch) {
   addAxes(candidate, sketch, product);
   AxisTable &table = sketch.table;
   MatmulShape shape = shapeOf(candidate, sketch, product);
-  std::optional<MatmulTiles> tiles = findMatmulTiles(shape, priced.device);
+  std::optional<MatmulTiles> tiles = findMatmulTiles(shape, *priced.device);
   if (!tiles) {
     return false;
   }

@@ -37,7 +37,7 @@ static Path choosePath(const PricedKernel &priced, const AxisTable &table) {
 static void addWork(const Candidate &candidate, Sketch &sketch, Path path, uint16_t reads,
                     uint16_t writes) {
   const PricedKernel &priced = *candidate.priced;
-  const arch::Timing &timing = priced.device.timing;
+  const arch::Timing &timing = priced.device->timing;
   size_t output = priced.output();
   if (path == Path::Vector) {
     const Kernel &kernel = priced.kernel;
@@ -120,7 +120,7 @@ static void finishGathers(const Candidate &candidate, AxisTable &table, Gathers 
   const PricedKernel &priced = *candidate.priced;
   if (gathers.inner >= 0) {
     SketchAxis &axis = table.axis[size_t(gathers.inner)];
-    int64_t room = priced.device.lxStagingBytes() / kIndexShare / int64_t(gathers.count);
+    int64_t room = priced.device->lxStagingBytes() / kIndexShare / int64_t(gathers.count);
     int64_t most = std::max<int64_t>(room / kStickBytes - 1, 1) * kIndexLanes;
     int64_t chunks = (axis.count + most - 1) / most, steps = (axis.count + chunks - 1) / chunks;
     axis = {steps, steps, 1};
@@ -204,7 +204,7 @@ bool sketchPointwise(const Candidate &candidate, Sketch &sketch) {
   }
   const StagingBytes bytes = stagingOf(priced, gathers, path);
   size_t maxAxes = program::kMaxLevels - (path == Path::MoveBytes || gathers.count > 0);
-  if (!fillTiles(table, order.data(), growing, maxAxes, priced.device.lxStagingBytes(), bytes)) {
+  if (!fillTiles(table, order.data(), growing, maxAxes, priced.device->lxStagingBytes(), bytes)) {
     return false;
   }
   addPointwiseLoops(sketch, output, gathers);

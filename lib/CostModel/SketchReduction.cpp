@@ -56,7 +56,7 @@ static void addStore(const Candidate &candidate, Sketch &sketch, size_t depth, u
 bool sketchReduction(const Candidate &candidate, Sketch &sketch) {
   const PricedKernel &priced = *candidate.priced;
   const Kernel &kernel = priced.kernel;
-  const arch::Timing &timing = priced.device.timing;
+  const arch::Timing &timing = priced.device->timing;
   const int64_t lanes = priced.lanes(), accBytes = program::accBytes(kernel.format);
   const bool overStick =
       kernel.kernelClass == KernelClass::StickReduction && !kernel.inputs[0].sparse;
@@ -74,7 +74,7 @@ bool sketchReduction(const Candidate &candidate, Sketch &sketch) {
   std::array<uint8_t, kMaxAxes> order;
   table.innerFirst(0, order);
   if (!fillTiles(table, order.data(), table.axes, program::kMaxLevels - 1,
-                 priced.device.lxStagingBytes(), bytes)) {
+                 priced.device->lxStagingBytes(), bytes)) {
     return false;
   }
   size_t kept = addReductionLoops(sketch, axis);
@@ -142,7 +142,7 @@ bool sketchReduction(const Candidate &candidate, Sketch &sketch) {
 bool sketchTopK(const Candidate &candidate, Sketch &sketch) {
   const PricedKernel &priced = *candidate.priced;
   const Kernel &kernel = priced.kernel;
-  const arch::Timing &timing = priced.device.timing;
+  const arch::Timing &timing = priced.device->timing;
   const int64_t accBytes = program::accBytes(kernel.format);
   const int64_t listBytes = kernel.topK * accBytes;
   const int64_t halves = priced.lanes() / numerics::elemsPerStick(kernel.output.format);
@@ -157,7 +157,7 @@ bool sketchTopK(const Candidate &candidate, Sketch &sketch) {
   std::array<uint8_t, kMaxAxes> order;
   table.innerFirst(0, order);
   if (!fillTiles(table, order.data(), table.axes, program::kMaxLevels - 2,
-                 priced.device.lxStagingBytes(), bytes)) {
+                 priced.device->lxStagingBytes(), bytes)) {
     return false;
   }
   size_t kept = addReductionLoops(sketch, axis);

@@ -32,7 +32,7 @@ static void addShuffle(const Candidate &candidate, Sketch &sketch, const Sides &
   const PricedKernel &priced = *candidate.priced;
   const int64_t lanes = priced.lanes();
   SketchStep &move = sketch.add(Work::Move, Unit::Vector, sketch.loops);
-  move.cycles = 1 / priced.device.timing.moveElementsPerCycle;
+  move.cycles = 1 / priced.device->timing.moveElementsPerCycle;
   move.lxBytes = double(2 * numerics::elementBytes(priced.kernel.format));
   move.reads = in;
   move.writes = out;
@@ -83,7 +83,7 @@ static void sketchParts(const Candidate &candidate, Sketch &sketch, const Sides 
   const size_t iDepth = sketch.loops - (jParts > 1);
   if (sides.jTail > 0) {
     SketchStep &fill = sketch.add(Work::Lanes, Unit::Vector, iDepth);
-    fill.cycles = double(lanes) / priced.device.timing.sfpLanesPerCycle;
+    fill.cycles = double(lanes) / priced.device->timing.sfpLanesPerCycle;
     fill.lxBytes = kStickBytes;
     fill.writes = out;
     fill.onlyTail = int8_t(sides.j);
@@ -94,7 +94,7 @@ static void sketchParts(const Candidate &candidate, Sketch &sketch, const Sides 
   load.writes = in;
   load.addLevel(-1, candidate.stride[0][size_t(priced.kernel.stickDim)], jRows);
   SketchStep &move = sketch.add(Work::Move, Unit::Vector, sketch.loops);
-  move.cycles = 1 / priced.device.timing.moveElementsPerCycle;
+  move.cycles = 1 / priced.device->timing.moveElementsPerCycle;
   move.lxBytes = double(2 * numerics::elementBytes(priced.kernel.format));
   move.reads = in;
   move.writes = out;
@@ -149,7 +149,7 @@ bool sketchRestickify(const Candidate &candidate, Sketch &sketch) {
   StagingBytes bytes;
   bytes.perStep[0] = (int64_t(!inLx) + !outLx) * blockBytes;
   const uint8_t order[] = {0, 1};
-  const int64_t room = priced.device.lxStagingBytes();
+  const int64_t room = priced.device->lxStagingBytes();
   bool fits = fillTiles(blocks, order, 2, 2, room, bytes);
   while (!fits && !inLx && !outLx && parts < lanes) {
     parts *= 2;
@@ -183,7 +183,7 @@ bool sketchRestickify(const Candidate &candidate, Sketch &sketch) {
   }
   if (sides.jTail > 0) {
     SketchStep &fill = sketch.add(Work::Lanes, Unit::Vector, sketch.loops);
-    fill.cycles = double(lanes) / priced.device.timing.sfpLanesPerCycle;
+    fill.cycles = double(lanes) / priced.device->timing.sfpLanesPerCycle;
     fill.lxBytes = kStickBytes;
     fill.onlyTail = int8_t(sides.j);
     fill.writes = out;

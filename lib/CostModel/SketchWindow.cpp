@@ -27,7 +27,7 @@ class WindowSketch {
 public:
   WindowSketch(const Candidate &candidate, Sketch &sketch)
       : candidate(candidate), priced(*candidate.priced), kernel(priced.kernel),
-        window(kernel.window), sketch(sketch), table(sketch.table), timing(priced.device.timing) {
+        window(kernel.window), sketch(sketch), table(sketch.table), timing(priced.device->timing) {
     table.places = 3;
     batch = addAxis(window.batch, 1);
     for (size_t w = 0; w < 2; ++w) {
@@ -186,7 +186,7 @@ void WindowSketch::addStore(size_t depth, uint16_t out) {
 
 /// The window first, then pixels, channels, batch.
 bool WindowSketch::poolTiles(bool converts, int64_t accBytes) {
-  const int64_t wide = converts ? kWideBytes : 0, room = priced.device.lxStagingBytes();
+  const int64_t wide = converts ? kWideBytes : 0, room = priced.device->lxStagingBytes();
   auto bytes = [&] {
     int64_t sum = inputSticks() * ((kernel.inputs[0].inLx ? 0 : kStickBytes) + wide) +
                   table.tileSteps(kOut) * (accBytes + (kernel.output.inLx ? 0 : kStickBytes));
@@ -282,7 +282,7 @@ bool WindowSketch::pool() {
 
 /// First what is summed, then pixels, then output channels.
 bool WindowSketch::convolutionTiles(bool hasTail) {
-  const int64_t room = priced.device.lxStagingBytes();
+  const int64_t room = priced.device->lxStagingBytes();
   auto bytes = [&] {
     int64_t sum =
         table.tileSteps(kOut) * (program::kMatmulAccBytes + (kernel.output.inLx ? 0 : kStickBytes));

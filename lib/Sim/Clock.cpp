@@ -59,26 +59,34 @@ Interval Timeline::reserve(uint64_t earliest, uint64_t busyCycles) {
 
 //===- Units --------------------------------------------------------------------------------===//
 
-void Clock::begin(bool overlapped, uint64_t cycle) {
+template <typename Moment>
+static void atLeast(Moment &moment, const Moment &other) {
+  if (moment.cycle < other.cycle) {
+    moment = other;
+  }
+}
+
+template <typename Moment>
+void ClockOf<Moment>::begin(bool overlapped, const Moment &moment) {
   overlap = overlapped;
   for (size_t i = 0; hasTokens && i < tokens.size(); ++i) {
     tokens[i].clear();
   }
   hasTokens = false;
-  synchronize(cycle);
+  synchronize(moment);
 }
 
-void Clock::synchronize(uint64_t cycle) {
-  free.fill(cycle);
-  done.fill(cycle);
-  ddr.begin(cycle);
+template <typename Moment>
+void ClockOf<Moment>::synchronize(const Moment &moment) {
+  free.fill(moment);
+  finished.fill(moment);
+  ddr.begin(moment.cycle);
   unmatchedReads = unmatchedWrites = 0;
 }
 
-uint64_t Clock::readyCycle(Unit unit) const { return overlap ? free[size_t(unit)] : doneCycle(); }
-
 /// Cycles beyond the transfer itself for which the bus turns round.
-uint64_t Clock::turnaround(Unit unit, const Duration &duration) {
+template <typename Moment>
+uint64_t ClockOf<Moment>::turnaround(Unit unit, const Duration &duration) {
   if (duration.ddrBytes <= 0) {
     return 0;
   }
@@ -90,31 +98,39 @@ uint64_t Clock::turnaround(Unit unit, const Duration &duration) {
   return uint64_t(std::ceil(std::clamp(cycles, 0.0, 0x1p62)));
 }
 
-Interval Clock::run(Unit unit, const Duration &duration) {
-  bool usesDdr = unit == Unit::Load || unit == Unit::Store;
-  uint64_t busyCycles = duration.busyCycles + (usesDdr ? turnaround(unit, duration) : 0);
-  uint64_t ready = readyCycle(unit);
-  Interval busy{ready, ready + busyCycles};
+template <typename Moment>
+Interval ClockOf<Moment>::run(Unit unit, const Duration &duration) {
+  const bool usesDdr = unit == Unit::Load || unit == Unit::Store;
+  const uint64_t turn = usesDdr ? turnaround(unit, duration) : 0;
+  Moment moment = ready(unit);
+  Interval busy{moment.cycle, moment.cycle + duration.busyCycles + turn};
   if (usesDdr && overlap) {
-    ddr.forgetBefore(std::min(free[size_t(Unit::Load)], free[size_t(Unit::Store)]));
-    busy = ddr.reserve(ready, busyCycles);
+    ddr.forgetBefore(std::min(free[size_t(Unit::Load)].cycle, free[size_t(Unit::Store)].cycle));
+    busy = ddr.reserve(moment.cycle, duration.busyCycles + turn);
+    // Another transfer had the memory before this one or between its pieces.
+    moment.spend(Reason::Ddr, busy.end - moment.cycle - duration.busyCycles - turn);
   }
-  free[size_t(unit)] = busy.end;
-  uint64_t end = busy.end + duration.latencyCycles;
-  done[size_t(unit)] = std::max(done[size_t(unit)], end);
-  return {busy.start, end};
+  moment.spend(Reason::Ddr, turn);
+  moment.spend(duration.reason, duration.busyCycles - duration.otherCycles);
+  moment.spend(duration.otherReason, duration.otherCycles);
+  free[size_t(unit)] = moment;
+  moment.spend(duration.latencyReason, duration.latencyCycles);
+  atLeast(finished[size_t(unit)], moment);
+  return {busy.start, moment.cycle};
 }
 
-bool Clock::signal(Unit unit, uint8_t token) {
+template <typename Moment>
+bool ClockOf<Moment>::signal(Unit unit, uint8_t token) {
   if (tokens[token].size() == kMostSignals) {
     return false;
   }
   hasTokens = true;
-  tokens[token].push(done[size_t(unit)]);
+  tokens[token].push(finished[size_t(unit)]);
   return true;
 }
 
-bool Clock::wait(Unit unit, uint8_t token) {
+template <typename Moment>
+bool ClockOf<Moment>::wait(Unit unit, uint8_t token) {
   if (tokens[token].empty()) {
     return false;
   }
@@ -123,12 +139,20 @@ bool Clock::wait(Unit unit, uint8_t token) {
   return true;
 }
 
-void Clock::hold(Unit unit, uint64_t cycle) {
-  free[size_t(unit)] = std::max(free[size_t(unit)], cycle);
+template <typename Moment>
+void ClockOf<Moment>::hold(Unit unit, const Moment &moment) {
+  atLeast(free[size_t(unit)], moment);
   // A unit that waited for a token passes the wait on with its next signal.
-  done[size_t(unit)] = std::max(done[size_t(unit)], free[size_t(unit)]);
+  atLeast(finished[size_t(unit)], free[size_t(unit)]);
 }
 
-uint64_t Clock::doneCycle() const { return *std::max_element(done.begin(), done.end()); }
+template <typename Moment>
+const Moment &ClockOf<Moment>::done() const {
+  return *std::max_element(finished.begin(), finished.end(),
+                           [](const Moment &a, const Moment &b) { return a.cycle < b.cycle; });
+}
+
+template class ClockOf<PlainMoment>;
+template class ClockOf<StallMoment>;
 
 } // namespace spyre::sim

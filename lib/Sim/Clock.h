@@ -14,6 +14,7 @@
 
 #include "spyre/Program/Program.h"
 
+#include "Moment.h"
 #include "TokenQueue.h"
 
 #include <array>
@@ -34,6 +35,10 @@ struct Duration {
   double turnCycles = 0;
   /// The chip's border stands still so long while ports, cores or the ring are busy.
   double slackCycles = 0;
+  /// What the busy cycles are spent on, and the part of them that is spent on something else.
+  Reason reason = Reason::Ddr, otherReason = Reason::Ddr;
+  uint64_t otherCycles = 0;
+  Reason latencyReason = Reason::Latency;
 };
 
 struct Interval {
@@ -58,35 +63,41 @@ private:
   static constexpr size_t kMostGaps = 64;
 };
 
-class Clock {
+template <typename Moment>
+class ClockOf {
 public:
   /// A phase begins: no token is signalled.
-  void begin(bool overlapped, uint64_t cycle);
-  /// All units start again at \p cycle; tokens stay.
-  void synchronize(uint64_t cycle);
+  void begin(bool overlapped, const Moment &moment);
+  /// All units start again at \p moment; tokens stay.
+  void synchronize(const Moment &moment);
   Interval run(program::Unit unit, const Duration &duration);
   /// False when more signals than kMostSignals would be outstanding.
   bool signal(program::Unit unit, uint8_t token);
   /// False when nobody signalled.
   bool wait(program::Unit unit, uint8_t token);
   /// When \p unit could begin something.
-  uint64_t readyCycle(program::Unit unit) const;
-  /// \p unit starts nothing before \p cycle.
-  void hold(program::Unit unit, uint64_t cycle);
+  const Moment &ready(program::Unit unit) const { return overlap ? free[size_t(unit)] : done(); }
+  /// \p unit starts nothing before \p moment.
+  void hold(program::Unit unit, const Moment &moment);
   /// All units are done.
-  uint64_t doneCycle() const;
+  const Moment &done() const;
 
 private:
-  bool overlap = false;
-  std::array<uint64_t, program::kUnits> free{};
-  std::array<uint64_t, program::kUnits> done{};
   uint64_t turnaround(program::Unit unit, const Duration &duration);
 
+  bool overlap = false;
+  std::array<Moment, program::kUnits> free{};
+  std::array<Moment, program::kUnits> finished{};
   Timeline ddr;
   /// Bytes read and written since the last barrier that nothing the other way has matched.
   double unmatchedReads = 0, unmatchedWrites = 0;
   bool hasTokens = false;
-  std::array<TokenQueue<uint64_t>, program::kMaxTokens> tokens;
+  std::array<TokenQueue<Moment>, program::kMaxTokens> tokens;
 };
+
+/// Of one core while it is traced.
+using Clock = ClockOf<PlainMoment>;
+extern template class ClockOf<PlainMoment>;
+extern template class ClockOf<StallMoment>;
 
 } // namespace spyre::sim

@@ -51,7 +51,9 @@ void Core::beginPhase(const PlannedPhase &plannedPhase, const LaunchContext &lau
   if (context->sanitizer && phase->source->overlap) {
     shadowState->ensureTimes();
   }
-  unitClock.begin(phase->source->overlap, cycle);
+  if (context->trace) {
+    unitClock.begin(phase->source->overlap, {cycle});
+  }
   order.forgetTokens();
   reachBarrier(cycle);
 }
@@ -59,7 +61,9 @@ void Core::beginPhase(const PlannedPhase &plannedPhase, const LaunchContext &lau
 void Core::reachBarrier(uint64_t cycle) {
   prefetcher.clear();
   phaseAccesses.clear();
-  unitClock.synchronize(cycle);
+  if (context->trace) {
+    unitClock.synchronize({cycle});
+  }
   if (order.isHalfFull()) {
     order.reset();
     shadowState->forgetTimes();
@@ -124,21 +128,19 @@ bool Core::step(const PlannedInstruction &planned) {
 
 bool Core::synchronize(const program::Instruction &source) {
   if (source.opcode == Opcode::Signal) {
-    if (!unitClock.signal(source.unit, source.token)) {
+    if (!order.signal(source.unit, source.token)) {
       return fail(error<7006>("bad-program: {} signals token {} more than {} times before anybody "
                               "waits; wait once for each signal",
                               where(), source.token, kMostSignals));
     }
-    order.signal(source.unit, source.token);
-    return true;
+    return !context->trace || unitClock.signal(source.unit, source.token);
   }
-  if (!unitClock.wait(source.unit, source.token)) {
+  if (!order.wait(source.unit, source.token)) {
     return fail(error<7016>("deadlock: {} waits for token {}, which no instruction before it has "
                             "signalled; put the signal first",
                             where(), source.token));
   }
-  order.wait(source.unit, source.token);
-  return true;
+  return !context->trace || unitClock.wait(source.unit, source.token);
 }
 
 bool Core::beginOrder(Unit unit) {
@@ -162,7 +164,7 @@ bool Core::execute(const PlannedInstruction &planned) {
     return false;
   }
   account(planned);
-  record(planned, unitClock.run(planned.unit, planned.duration));
+  record(planned);
   return true;
 }
 
@@ -178,8 +180,9 @@ void Core::account(const PlannedInstruction &planned) {
   }
 }
 
-void Core::record(const PlannedInstruction &planned, Interval interval) {
+void Core::record(const PlannedInstruction &planned) {
   if (context->trace) {
+    Interval interval = unitClock.run(planned.unit, planned.duration);
     traceLog.add({context->launch, uint32_t(phase->index), uint32_t(planned.index),
                   uint32_t(coreIndex), uint32_t(planned.unit), interval.start, interval.end});
   }

@@ -127,7 +127,7 @@ public:
                          Body body);
   bool checkRead(Core &owner, size_t operand, const Place &place, const Access &access);
   bool wrote(size_t operand, const Place &place, const Access &access);
-  void record(const PlannedInstruction &planned, Interval interval);
+  void record(const PlannedInstruction &planned);
   /// False and a fault when the unit has executed too much to be ordered.
   bool beginOrder(program::Unit unit);
 

@@ -1,5 +1,6 @@
 //===- Launch.cpp - buffers, phases, barriers and wipes of a launch -------------------------===//
 #include "Machine.h"
+#include "PhaseTimer.h"
 
 #include <algorithm>
 #include <cstring>
@@ -170,12 +171,15 @@ Status Machine::launch(uint64_t programAddress, uint64_t programBytes,
   }
   forgetOldResults(buffers);
   launchCounters = {};
+  launchStalls = {};
   uint64_t start = tracing ? tracedCycles : 0;
-  uint64_t cycle = start + wholeCycles(device.timing.launchOverheadCycles) +
-                   wholeCycles(device.timing.bundleOverheadCycles);
+  uint64_t overhead = wholeCycles(device.timing.launchOverheadCycles) +
+                      wholeCycles(device.timing.bundleOverheadCycles);
+  uint64_t cycle = start + overhead;
+  launchStalls[size_t(Reason::Overhead)] = overhead;
   Status status = Status::success();
   for (size_t i = 0; i < plan->phases.size() && status.ok(); ++i) {
-    status = runPhase(plan->phases[i], context, cycle);
+    status = runPhase(*plan, i, context, cycle);
   }
   if (wipesBetweenLaunches && (flags & SPYRE_SIM_NON_TERMINAL) == 0) {
     wipe();
@@ -215,11 +219,13 @@ void Machine::runCores(std::span<Core> active, const PlannedPhase &phase,
   pool.parallelFor(active.size(), [&](size_t i) { stops[i] = runCore(active[i], phase); });
 }
 
-Status Machine::runPhase(const PlannedPhase &phase, const LaunchContext &context, uint64_t &cycle) {
+Status Machine::runPhase(PlannedProgram &plan, size_t index, const LaunchContext &context,
+                         uint64_t &cycle) {
+  const PlannedPhase &phase = plan.phases[index];
   std::span<Core> active(cores.data(), size_t(phase.source->cores));
-  cycle += wholeCycles(device.timing.phaseOverheadCycles);
+  uint64_t traced = cycle + wholeCycles(device.timing.phaseOverheadCycles);
   for (Core &core : active) {
-    core.beginPhase(phase, context, cycle);
+    core.beginPhase(phase, context, traced);
   }
   std::vector<Core::Stop> stops(active.size());
   while (true) {
@@ -232,7 +238,7 @@ Status Machine::runPhase(const PlannedPhase &phase, const LaunchContext &context
     if (stops[0] == Core::Stop::Exchange) {
       SPYRE_RETURN_IF_ERROR(ring.exchange(active, context, phase, pool));
     } else {
-      SPYRE_RETURN_IF_ERROR(barrier(active, phase, context, cycle));
+      SPYRE_RETURN_IF_ERROR(barrier(active, phase, context, traced));
       if (stops[0] == Core::Stop::Done) {
         break;
       }
@@ -244,6 +250,15 @@ Status Machine::runPhase(const PlannedPhase &phase, const LaunchContext &context
   for (Core &core : active) {
     launchCounters += core.counters();
   }
+  plan.times.resize(plan.phases.size());
+  std::optional<PhaseTime> &time = plan.times[index];
+  if (!time) {
+    SPYRE_ASSIGN_OR_RETURN(time, timeOf(phase, device.timing));
+  }
+  cycle += time->cycles;
+  for (size_t i = 0; i < kReasons; ++i) {
+    launchStalls[i] += time->stallCycles[i];
+  }
   return Status::success();
 }
 
@@ -252,7 +267,7 @@ Status Machine::barrier(std::span<Core> active, const PlannedPhase &phase,
                         const LaunchContext &context, uint64_t &cycle) {
   SPYRE_RETURN_IF_ERROR(checkRaces(active, phase, context));
   for (Core &core : active) {
-    cycle = std::max(cycle, core.clock().doneCycle());
+    cycle = context.trace ? std::max(cycle, core.clock().done().cycle) : cycle;
   }
   cycle += wholeCycles(device.timing.barrierCycles);
   for (Core &core : active) {
@@ -327,6 +342,9 @@ void Machine::addToTotals(const Counters &launch, uint64_t programBytes, uint64_
   totals.cycles += cycles;
   totals.nanoseconds += wholeCycles(double(cycles) / device.timing.clockGhz);
   totals.sanitizer_checks += launch.sanitizerChecks;
+  for (size_t i = 0; i < kReasons; ++i) {
+    totals.stall_cycles[i] += launchStalls[i];
+  }
 }
 
 } // namespace spyre::sim

@@ -67,7 +67,8 @@ private:
   Expected<std::vector<BufferPlace>> placeBuffers(const program::Program &program);
   void forgetOldResults(std::span<const BufferPlace> buffers);
   Expected<int64_t> startOf(const program::Program &program, const program::Buffer &buffer) const;
-  Status runPhase(const PlannedPhase &phase, const LaunchContext &context, uint64_t &cycle);
+  Status runPhase(PlannedProgram &plan, size_t index, const LaunchContext &context,
+                  uint64_t &cycle);
   void runCores(std::span<Core> active, const PlannedPhase &phase, std::vector<Core::Stop> &stops);
   Status barrier(std::span<Core> active, const PlannedPhase &phase, const LaunchContext &context,
                  uint64_t &cycle);
@@ -93,6 +94,7 @@ private:
   spyre_sim_counters totals{};
   /// Of the launch under way.
   Counters launchCounters;
+  std::array<uint64_t, kReasons> launchStalls{};
 };
 
 } // namespace spyre::sim

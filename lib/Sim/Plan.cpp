@@ -214,6 +214,7 @@ static void planTransfer(PlannedInstruction &planned, const PhaseTables &tables,
   duration.ddrBytes = use.cores > 0 ? chipBytes / double(use.cores) : 0;
   duration.turnCycles = chipBytes / arch::kDdrWriteBatchBytes * timing.ddrTurnaroundCycles;
   duration.slackCycles = busy - chip;
+  duration.reason = ring > std::max({chip, port, core}) ? Reason::Ring : Reason::Ddr;
 }
 
 static void addLxTraffic(PlannedInstruction &planned, uint64_t points) {
@@ -233,7 +234,12 @@ static void addLxTraffic(PlannedInstruction &planned, uint64_t points) {
 static Duration unitDuration(const PlannedInstruction &planned, double workCycles,
                              const arch::Timing &timing) {
   double bytes = double(planned.cost.lxReadBytes + planned.cost.lxWriteBytes);
-  return {wholeCycles(std::max(workCycles, bytes / timing.lxBytesPerCycle)), 0};
+  Duration duration;
+  duration.busyCycles = wholeCycles(std::max(workCycles, bytes / timing.lxBytesPerCycle));
+  duration.reason = Reason::Sfp;
+  duration.otherReason = Reason::Lx;
+  duration.otherCycles = duration.busyCycles - wholeCycles(workCycles);
+  return duration;
 }
 
 static void planLaneWork(PlannedInstruction &planned, uint64_t points, const arch::Timing &timing) {
@@ -284,7 +290,12 @@ static void planMatmul(PlannedInstruction &planned, uint64_t points, const arch:
   double stream = double(planned.cost.ptMacs) / rate / blocks;
   double fill = double(kMatmulBlock * kStickBytes) / timing.ptFillBytesPerCycle;
   double cycles = fill + (blocks - 1) * std::max(stream, fill) + stream;
-  planned.duration = {wholeCycles(cycles), 0};
+  planned.duration.busyCycles = wholeCycles(cycles);
+  planned.duration.reason = Reason::Pt;
+  planned.duration.otherReason = Reason::PtFill;
+  // Blocks that are waited for: the first one, and what the others take longer than the rows.
+  planned.duration.otherCycles = std::min(
+      planned.duration.busyCycles, wholeCycles(fill + (blocks - 1) * std::max(fill - stream, 0.0)));
   addLxTraffic(planned, points);
 }
 
@@ -305,6 +316,7 @@ static void planExchange(PlannedInstruction &planned, const PhaseTables &tables,
   planned.duration.busyCycles =
       wholeCycles(transfer + runs * double(use.hops) * timing.ringRunCycles);
   planned.duration.latencyCycles = wholeCycles(double(use.hops) * timing.ringHopCycles);
+  planned.duration.reason = planned.duration.latencyReason = Reason::Ring;
   addLxTraffic(planned, points);
 }
 

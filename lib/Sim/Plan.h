@@ -15,6 +15,7 @@
 #include "Clock.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,14 @@ struct PlannedInstruction {
   size_t partner = 0;
 };
 
+/// When a phase is over, counted from its beginning, and what the schedule waited for; the parts
+/// sum to the cycles.
+struct PhaseTime {
+  uint64_t cycles = 0;
+  std::array<uint64_t, kReasons> stallCycles{};
+  Counters counters;
+};
+
 struct PlannedPhase {
   const program::Phase *source = nullptr;
   size_t index = 0;
@@ -92,6 +101,8 @@ struct PlannedProgram {
   std::string bytes;
   /// Live LX buffers were found not to overlap.
   bool buffersAreApart = false;
+  /// Of each phase, once it has run: time does not depend on data.
+  std::vector<std::optional<PhaseTime>> times;
 };
 
 /// \p cycles as an integer, rounded up.

@@ -1,9 +1,7 @@
 //===- ProgramTimer.h - the time of a program without its data ------------------------------===//
 //
-// When the units work does not depend on what they compute: addresses come from tables, trip counts
-// from the program. So the clock can run without DDR, LX and arithmetic, in milliseconds where the
-// device needs minutes, with the same cycles and counters. Cores that execute the same instructions
-// have the same clock and are timed once.
+// PhaseTimer.h over the phases of a program: in milliseconds what the device needs minutes for,
+// with the same cycles and counters.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -21,8 +19,13 @@ public:
   /// What a launch on an idle \p device would count, but for the sanitizer's checks. Errors: E7006
   /// (a program of another machine, tokens that are never signalled).
   Expected<spyre_sim_counters> run(const arch::DeviceDesc &device);
+  /// Phase by phase, with what was waited for.
+  Expected<std::vector<PhaseTime>> phases(const arch::DeviceDesc &device);
+  const program::Program &source() const { return program; }
 
 private:
+  Status verifyFor(const arch::DeviceDesc &device);
+
   program::Program program;
   uint64_t programBytes = 0;
   /// The machine the program was verified for, without its rates.

@@ -48,7 +48,9 @@ Status Ring::exchange(std::span<Core> cores, const LaunchContext &context,
       cores[core].counters().instructions += planned.cost.instructions;
     }
   }
-  advanceClocks(cores, planned);
+  if (context.trace) {
+    advanceClocks(cores, planned);
+  }
   return Status::success();
 }
 
@@ -122,13 +124,13 @@ bool Ring::deliver(std::span<Core> cores, const LaunchContext &context, Receiver
 
 /// All ring units start together and are busy until the transfer is over.
 void Ring::advanceClocks(std::span<Core> cores, const PlannedInstruction &planned) {
-  uint64_t start = 0;
+  PlainMoment start;
   for (Core &core : cores) {
-    start = std::max(start, core.clock().readyCycle(Unit::Ring));
+    start.cycle = std::max(start.cycle, core.clock().ready(Unit::Ring).cycle);
   }
   for (Core &core : cores) {
     core.clock().hold(Unit::Ring, start);
-    core.record(planned, core.clock().run(Unit::Ring, planned.duration));
+    core.record(planned);
   }
 }
 

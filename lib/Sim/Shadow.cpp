@@ -7,11 +7,15 @@ using program::Unit;
 
 //===- Order of units -----------------------------------------------------------------------===//
 
-void UnitOrder::signal(Unit unit, uint8_t token) {
+bool UnitOrder::signal(Unit unit, uint8_t token) {
+  if (tokens[token].size() == kMostSignals) {
+    return false;
+  }
   Clock clock = known[size_t(unit)];
   clock[size_t(unit)] = now[size_t(unit)];
   tokens[token].push(clock);
   hasTokens = true;
+  return true;
 }
 
 bool UnitOrder::wait(Unit unit, uint8_t token) {

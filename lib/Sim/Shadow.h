@@ -59,7 +59,8 @@ public:
   uint32_t knownTime(program::Unit unit, program::Unit other) const {
     return known[size_t(unit)][size_t(other)];
   }
-  void signal(program::Unit unit, uint8_t token);
+  /// False when more signals than kMostSignals would be outstanding.
+  bool signal(program::Unit unit, uint8_t token);
   /// False when nobody signalled.
   bool wait(program::Unit unit, uint8_t token);
   /// A phase begins: no token is signalled.

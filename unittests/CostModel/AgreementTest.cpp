@@ -39,6 +39,41 @@ double timedCycles(const program::Program &program, const arch::DeviceDesc &devi
                            device.timing.bundleOverheadCycles;
 }
 
+/// Divisions of the same kernel, among them some the back end refuses.
+std::vector<int32_t> divisionsOf(const Kernel &kernel, int64_t cores, Random &random) {
+  std::vector<int32_t> all;
+  for (int i = 0; i < 12; ++i) {
+    int64_t left = cores;
+    for (int64_t size : kernel.dims) {
+      auto slices = int64_t(1 + random.below(uint64_t(std::min(left, size))));
+      slices = random.below(3) == 0 || size % slices != 0 ? 1 : slices;
+      left /= slices;
+      all.push_back(int32_t(slices));
+    }
+  }
+  return all;
+}
+
+/// No bound is above its price, and the cheapest is found by them.
+void checkBounds(const std::string &what, const KernelPricer &pricer,
+                 const std::vector<int32_t> &splits) {
+  std::vector<double> prices(splits.size() / pricer.dims()), bounds(prices.size());
+  pricer.price(splits, prices);
+  pricer.lowerBounds(splits, bounds);
+  for (size_t i = 0; i < prices.size(); ++i) {
+    EXPECT_LE(bounds[i], prices[i] * (1 + 1e-12))
+        << what << " over "
+        << fmt::format("{}", fmt::join(splits.begin() + ptrdiff_t(i * pricer.dims()),
+                                       splits.begin() + ptrdiff_t((i + 1) * pricer.dims()), "x"));
+    EXPECT_GT(bounds[i], 0);
+  }
+  auto least = size_t(std::min_element(prices.begin(), prices.end()) - prices.begin());
+  BestPrice best = pricer.priceBest(splits);
+  EXPECT_EQ(best.nanoseconds, prices[least]) << what;
+  EXPECT_EQ(best.candidate, std::isfinite(prices[least]) ? least : 0) << what;
+  EXPECT_LE(pricer.priceBest(splits, 0.1).nanoseconds * 0.9, prices[least]) << what;
+}
+
 struct Sample {
   double error = 0;
   std::string what;
@@ -89,6 +124,9 @@ public:
     double timed = timedCycles(*program, device);
     double price = 0;
     pricer->price(priced->splits, std::span(&price, 1));
+    checkBounds(what, *pricer, priced->splits);
+    Random random(all.samples.size());
+    checkBounds(what, *pricer, divisionsOf(priced->kernel, device.cores, random));
     double cycles = price * device.timing.clockGhz;
     Sample sample{cycles / timed - 1, fmt::format("{} {} timed {:.0f} priced {:.0f}", what,
                                                   device.name, timed, cycles)};

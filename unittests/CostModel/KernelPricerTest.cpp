@@ -76,6 +76,41 @@ TEST(KernelPricer, RefusedDivisionsCostInfinity) {
   EXPECT_TRUE(std::isfinite(priceOf(addOf(96, 192), {32, 1})));
 }
 
+// The cheapest, found without pricing the hopeless.
+TEST(KernelPricer, TheBestOfABatchIsItsFirstMinimum) {
+  Expected<KernelPricer> pricer = KernelPricer::create(matmulOf(512, 4096, 1024), device());
+  ASSERT_TRUE(pricer.ok());
+  std::vector<int32_t> splits;
+  for (int32_t m : {1, 2, 4, 8, 16, 32}) {
+    for (int32_t n : {1, 2, 4, 8, 16, 32}) {
+      // Each twice: the second of two that cost the same is never chosen.
+      splits.insert(splits.end(), {m, n, 1, m, n, 1});
+    }
+  }
+  std::vector<double> prices(splits.size() / 3);
+  pricer->price(splits, prices);
+  auto least = size_t(std::min_element(prices.begin(), prices.end()) - prices.begin());
+  BestPrice best = pricer->priceBest(splits);
+  EXPECT_EQ(best.candidate, least);
+  EXPECT_EQ(best.nanoseconds, prices[least]);
+  EXPECT_LT(best.priced, prices.size() / 2);
+  BestPrice near = pricer->priceBest(splits, 0.05);
+  EXPECT_LE(near.priced, best.priced);
+  EXPECT_LE(near.nanoseconds * 0.95, best.nanoseconds);
+  EXPECT_EQ(prices[near.candidate], near.nanoseconds);
+}
+
+TEST(KernelPricer, NoBestWhereAllAreRefused) {
+  Expected<KernelPricer> pricer = KernelPricer::create(addOf(96, 192), device());
+  for (const std::vector<int32_t> &splits :
+       {std::vector<int32_t>{}, std::vector<int32_t>{5, 1, 0, 1, -3, 1, 96, 1}}) {
+    BestPrice best = pricer->priceBest(splits);
+    EXPECT_TRUE(std::isinf(best.nanoseconds));
+    EXPECT_EQ(best.candidate, 0u);
+    EXPECT_EQ(best.priced, 0u);
+  }
+}
+
 TEST(KernelPricer, NothingIsRoundedToZeroAndMoreWorkCostsMore) {
   double one = priceOf(addOf(1, 64), {1, 1}), two = priceOf(addOf(2, 64), {1, 1});
   EXPECT_GT(one, 0);

@@ -28,12 +28,24 @@ struct Timer {
   std::string error;
 };
 
-/// All counters of a launch are those of the timer but what the sanitizer counts.
-void expectSame(const arch::DeviceDesc &device, const std::vector<PhaseBuilder> &phases) {
+/// All counters of a launch are those of the timer but what the sanitizer counts. Behind the last
+/// instruction the program has \p barriers.
+void expectSame(const arch::DeviceDesc &device, const std::vector<PhaseBuilder> &phases,
+                uint64_t barriers = 1) {
   TestSim sim(SimOptions{.device = device});
   program::Program program = withoutIdleStrides(programOf(phases));
   ASSERT_EQ(sim.launch(program), "");
   spyre_sim_counters launched = sim.counters();
+  // Traced, every core has its own clock: the last event is when the timer says.
+  TestSim traced(SimOptions{.device = device});
+  spyre_sim_trace(traced.sim, 1 << 20);
+  ASSERT_EQ(traced.launch(program), "");
+  EXPECT_EQ(traced.counters().cycles, launched.cycles);
+  uint64_t last = 0;
+  for (const spyre_sim_event &event : traced.trace()) {
+    last = std::max(last, event.end_cycle);
+  }
+  EXPECT_EQ(last + barriers * uint64_t(device.timing.barrierCycles), launched.cycles);
   Timer timer(program::writeProgram(program));
   ASSERT_NE(timer.timer, nullptr) << timer.error;
   spyre_sim_counters timed = timer.run(device);
@@ -78,7 +90,7 @@ TEST(Timer, AgreesWhereCoresDiffer) {
         .store({2}, at(0x800, {128}), ddrAt(2, 0, {128}).table(rows))
         .barrier()
         .end();
-    expectSame(device, {phase});
+    expectSame(device, {phase}, 2);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/CostModel/Kernel.h"
 
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -39,10 +40,20 @@ struct Breakdown {
   const char *bound = "overhead";
 };
 
+/// The cheapest of a batch.
+struct BestPrice {
+  /// Its number, the first of several that cost the same; 0 when the back end refuses all.
+  size_t candidate = 0;
+  double nanoseconds = std::numeric_limits<double>::infinity();
+  /// Candidates that had to be priced to know.
+  size_t priced = 0;
+};
+
 class KernelPricer {
 public:
-  /// Errors: E3090.
-  static Expected<KernelPricer> create(const Kernel &kernel, const arch::DeviceDesc &device);
+  /// Refers to \p device, which has to outlive it. Errors: E3090.
+  static Expected<KernelPricer> create(Kernel kernel, const arch::DeviceDesc &device);
+  static Expected<KernelPricer> create(Kernel kernel, arch::DeviceDesc &&device) = delete;
   ~KernelPricer();
   KernelPricer(KernelPricer &&) noexcept;
   KernelPricer &operator=(KernelPricer &&) noexcept;
@@ -52,6 +63,11 @@ public:
   /// place per candidate. A candidate the back end refuses (no whole sticks, no room for one step)
   /// costs infinity. Pure: the same candidate has the same price in any batch.
   void price(std::span<const int32_t> splits, std::span<double> nanoseconds) const;
+  /// What each candidate costs at least: never more than its price, for a tenth of the work.
+  void lowerBounds(std::span<const int32_t> splits, std::span<double> nanoseconds) const;
+  /// The minimum of price() over a batch. Prices only candidates whose lower bound is below the
+  /// best so far; with \p slack (0.02: 2 %) only those that may be cheaper by more than that part.
+  BestPrice priceBest(std::span<const int32_t> splits, double slack = 0) const;
   /// Of one candidate; its total is its price.
   Breakdown explain(std::span<const int32_t> splits) const;
 

@@ -20,6 +20,22 @@ extern "C" {
 
 typedef struct spyre_sim spyre_sim;
 
+/* What the schedule waited for in a cycle: the memory, the way between LX and a unit, the ring, a
+   block of weights on its way into the matrix unit, work of the matrix unit, work of the vector
+   unit, data under way (request to arrival), and what operations, barriers, bundles and launches
+   cost by themselves. */
+enum {
+  SPYRE_SIM_STALL_DDR,
+  SPYRE_SIM_STALL_LX,
+  SPYRE_SIM_STALL_RING,
+  SPYRE_SIM_STALL_PT_FILL,
+  SPYRE_SIM_STALL_PT,
+  SPYRE_SIM_STALL_SFP,
+  SPYRE_SIM_STALL_LATENCY,
+  SPYRE_SIM_STALL_OVERHEAD,
+  SPYRE_SIM_STALLS
+};
+
 /* What the device counted since creation or the last reset; DDR counters are tensor bytes. A launch
    that fails adds nothing. */
 typedef struct {
@@ -35,7 +51,17 @@ typedef struct {
   uint64_t cycles;
   uint64_t nanoseconds;
   uint64_t sanitizer_checks;
+  uint64_t stall_cycles[SPYRE_SIM_STALLS]; /* of the critical path; together they are cycles */
 } spyre_sim_counters;
+
+/* One phase of a program: an operation. */
+typedef struct {
+  uint32_t cores;
+  uint64_t cycles;
+  uint64_t stall_cycles[SPYRE_SIM_STALLS]; /* together they are cycles */
+  uint64_t ddr_read_bytes, ddr_write_bytes, ring_bytes;
+  uint64_t pt_macs, sfp_lane_ops;
+} spyre_sim_phase;
 
 /* One mapped segment of a launch: virtual base = segment index << 34. bytes == 0: not mapped. */
 typedef struct {
@@ -126,6 +152,12 @@ typedef struct spyre_sim_timer spyre_sim_timer;
 spyre_sim_timer *spyre_sim_timer_create(const void *program, uint64_t bytes, const char **error);
 int spyre_sim_timer_run(spyre_sim_timer *timer, const char *device_json,
                         spyre_sim_counters *counters, const char **error);
+/* Where the time goes, phase by phase: copies up to capacity phases of the program on that device,
+   returns how many there are; 0 on failure. Launch and bundle are in none of them. */
+uint64_t spyre_sim_timer_phases(spyre_sim_timer *timer, const char *device_json,
+                                spyre_sim_phase *phases, uint64_t capacity, const char **error);
+/* Name of a phase ("0_add"); NULL when there is none. Lives as long as the timer. */
+const char *spyre_sim_timer_phase_name(spyre_sim_timer *timer, uint64_t phase);
 void spyre_sim_timer_destroy(spyre_sim_timer *timer);
 
 #ifdef __cplusplus

@@ -1,0 +1,403 @@
+//===- PriceBound.cpp - rooflines of divisions ----------------------------------------------===//
+#include "PriceBound.h"
+
+#include "spyre/Program/Program.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace spyre::costmodel {
+
+/// Loops are followed until they repeat but for so much (TileClock.cpp), and then multiplied.
+static constexpr double kRepeats = 0.995;
+/// Instructions have at least so many levels for tiles; more dims may become loops.
+static constexpr size_t kTileDims = 4;
+
+//===- What does not depend on the division -------------------------------------------------===//
+
+PriceBound::PriceBound(const PricedKernel &priced) {
+  const Kernel &kernel = priced.kernel;
+  const arch::Timing &timing = priced.device->timing;
+  dims = kernel.dims.size();
+  reducedDim = kernel.reducedDim;
+  splitsMask = kernel.maskedElements > 0;
+  for (size_t d = 0; d < dims; ++d) {
+    size[d] = double(kernel.dims[d]);
+    coreOrder[d] = priced.coreOrder[d];
+  }
+  streamLoss = timing.ddrStreamLoss;
+  perDdrByte = 1 / timing.ddrBytesPerCycle;
+  perPortByte = 1 / timing.ddrPortBytesPerCycle;
+  perCoreByte = 1 / timing.ddrCoreBytesPerCycle;
+  perRingByte = 1 / timing.ringBytesPerCycle;
+  coresPerPort = double(priced.device->ddrCoresPerPort);
+  deviceCores = double(priced.device->cores);
+  turnPerByte = timing.ddrTurnaroundCycles / arch::kDdrWriteBatchBytes;
+  hopCycles = timing.ringRunCycles;
+  latency = timing.ddrLatencyCycles;
+  lxBytesPerCycle = timing.lxBytesPerCycle;
+  addTransfers(priced);
+  addTurns(priced);
+  addVectorWork(priced);
+  addProducts(priced);
+  addWindow(priced);
+  addStaging(priced);
+}
+
+static bool isWindow(const Kernel &kernel) {
+  return kernel.kernelClass == KernelClass::Window ||
+         kernel.kernelClass == KernelClass::Convolution;
+}
+
+/// Where not even a block fits, a restickify goes through parts of it, counted on average.
+static bool goesInParts(const PricedKernel &priced) {
+  return priced.kernel.kernelClass == KernelClass::Restickify &&
+         2 * priced.lanes() * kStickBytes > priced.device->lxStagingBytes();
+}
+
+void PriceBound::addTransfers(const PricedKernel &priced) {
+  const Kernel &kernel = priced.kernel;
+  const bool isProduct =
+      kernel.kernelClass == KernelClass::Matmul || kernel.kernelClass == KernelClass::Convolution;
+  unsigned checked = 0;
+  for (size_t t = 0; t < priced.tensors; ++t) {
+    const KernelTensor &tensor = priced.tensor(t);
+    Steps sticks;
+    for (const HeldDim &held : tensor.dims) {
+      auto d = size_t(held.dim);
+      if (held.perStick > 1 && (checked >> d & 1) == 0) {
+        checked |= 1u << d;
+        whole.add(d, double(held.perStick));
+      }
+      double perStep = double(held.perStick);
+      perStep = held.dim == kernel.stickDim ? std::max(perStep, double(priced.lanes())) : perStep;
+      bool masked = isProduct && t == 1 && held.dim == kernel.reducedDim;
+      double less = double(std::max<int64_t>(-held.gap, 0) + (masked ? kernel.maskedElements : 0));
+      // The results of a topk are as many as the kernel says, whatever the dim is.
+      bool isList = kernel.kernelClass == KernelClass::TopK && !(priced.held[0] >> d & 1);
+      if (!isList) {
+        sticks.add(d, perStep, less);
+      }
+    }
+    if (tensor.inLx) {
+      continue;
+    }
+    if (t == priced.output()) {
+      hasStore = !goesInParts(priced);
+      store = sticks;
+      continue;
+    }
+    hasLoad = true;
+    // Windows meet in elements that are loaded once.
+    if (!(isWindow(kernel) && t == 0) && !goesInParts(priced)) {
+      load[loads++] = {sticks, priced.moves[t], splitsMask && t == 1};
+    }
+  }
+}
+
+/// Where an input has all dims of the output, its tile is loaded before the result is stored: the
+/// bus turns for every byte of the result.
+void PriceBound::addTurns(const PricedKernel &priced) {
+  switch (priced.kernel.kernelClass) {
+  case KernelClass::Pointwise:
+  case KernelClass::Copy:
+  case KernelClass::Conversion:
+  case KernelClass::Restickify:
+  case KernelClass::Scan:
+    break;
+  default:
+    return;
+  }
+  for (size_t t = 0, l = 0; hasStore && t < priced.output(); ++t) {
+    const KernelTensor &tensor = priced.tensor(t);
+    if (tensor.inLx) {
+      continue;
+    }
+    unsigned result = priced.held[priced.output()];
+    if (tensor.indices < 0 && (priced.held[t] & result) == result && l < loads) {
+      turnsBehind = int(l);
+      return;
+    }
+    ++l;
+  }
+}
+
+PriceBound::Steps PriceBound::resultSteps(const PricedKernel &priced) const {
+  Steps steps;
+  for (size_t d = 0; d < dims; ++d) {
+    bool isList = priced.kernel.kernelClass == KernelClass::TopK && !(priced.held[0] >> d & 1);
+    if ((priced.held[priced.output()] >> d & 1) != 0 && !isList) {
+      steps.add(d, int(d) == priced.kernel.stickDim ? double(priced.lanes()) : 1);
+    }
+  }
+  return steps;
+}
+
+double PriceBound::perPoint(double workCyclesPerPoint, double lxBytes) const {
+  return std::max(workCyclesPerPoint, lxBytes / lxBytesPerCycle);
+}
+
+void PriceBound::addVectorWork(const PricedKernel &priced) {
+  const Kernel &kernel = priced.kernel;
+  const arch::Timing &timing = priced.device->timing;
+  const double stick = double(priced.lanes()) / timing.sfpLanesPerCycle;
+  const double reduce = stick * timing.sfpReductionFactor;
+  const auto accBytes = double(program::accBytes(kernel.format));
+  const double finish = perPoint(reduce, accBytes + kStickBytes);
+  work = results = resultSteps(priced);
+  switch (kernel.kernelClass) {
+  case KernelClass::Pointwise: {
+    auto operands = double(kernel.vectorOperands > 0 ? kernel.vectorOperands : priced.tensors);
+    workCycles = perPoint(stick * (kernel.transcendental ? timing.sfpTranscendentalFactor : 1),
+                          operands * kStickBytes);
+    break;
+  }
+  case KernelClass::StickReduction:
+  case KernelClass::NonStickReduction: {
+    const bool overStick =
+        kernel.kernelClass == KernelClass::StickReduction && !kernel.inputs[0].sparse;
+    if (kernel.reducedDim >= 0) {
+      work.add(size_t(kernel.reducedDim), overStick ? double(priced.lanes()) : 1);
+    }
+    workCycles = double(kernel.values) * perPoint(reduce, kStickBytes + 2 * accBytes);
+    resultCycles = double(kernel.values) * finish;
+    ringBytesPerResult = accBytes;
+    exchanges = double(kernel.values);
+    break;
+  }
+  case KernelClass::TopK:
+    if (kernel.reducedDim >= 0) {
+      work.add(size_t(kernel.reducedDim), 1);
+    }
+    workCycles =
+        perPoint(stick * double(kernel.topK), kStickBytes + 4 * double(kernel.topK) * accBytes);
+    break;
+  case KernelClass::Scan:
+    workCycles = perPoint(stick, 3 * kStickBytes);
+    break;
+  case KernelClass::Conversion: {
+    work = {};
+    for (size_t d = 0; d < dims; ++d) {
+      if (priced.held[1] >> d & 1) {
+        work.add(d, double(std::max(priced.perStick[0][d], priced.perStick[1][d])));
+      }
+    }
+    int64_t lanes = std::max(numerics::elemsPerStick(kernel.inputs[0].format),
+                             numerics::elemsPerStick(kernel.output.format));
+    workCycles = perPoint(double(lanes) / timing.sfpLanesPerCycle, 2 * kStickBytes);
+    break;
+  }
+  case KernelClass::Matmul:
+    workCycles = finish;
+    ringBytesPerResult = double(program::kMatmulAccBytes);
+    break;
+  case KernelClass::Convolution:
+    workCycles = finish;
+    ringBytesPerResult = double(program::kMatmulAccBytes);
+    break;
+  case KernelClass::Restickify:
+  case KernelClass::Window:
+  case KernelClass::Copy:
+    break;
+  }
+}
+
+void PriceBound::addProducts(const PricedKernel &priced) {
+  const Kernel &kernel = priced.kernel;
+  const arch::Timing &timing = priced.device->timing;
+  constexpr double kBlock = double(program::kMatmulBlock);
+  rowCycles = kBlock * kBlock / timing.ptMacsPerCycle;
+  fillCycles = kBlock * kStickBytes / timing.ptFillBytesPerCycle;
+  if (kernel.kernelClass != KernelClass::Matmul) {
+    return;
+  }
+  multiplies = true;
+  const auto kDim = size_t(kernel.inputStickDim), nDim = size_t(kernel.stickDim);
+  blocks.add(nDim, double(priced.lanes()));
+  blocks.add(kDim, double(priced.perStick[0][kDim]));
+  for (size_t d = 0; d < dims; ++d) {
+    if (d != kDim && d != nDim) {
+      ((priced.held[1] >> d & 1) != 0 ? blocks : rows).add(d, 1);
+    }
+  }
+}
+
+void PriceBound::addWindow(const PricedKernel &priced) {
+  const Kernel &kernel = priced.kernel;
+  const KernelWindow &window = kernel.window;
+  const arch::Timing &timing = priced.device->timing;
+  const auto lanes = double(priced.lanes());
+  auto addTo = [&](Steps &steps, int dim, double perStep) {
+    if (dim >= 0) {
+      steps.add(size_t(dim), perStep);
+    }
+  };
+  if (kernel.kernelClass == KernelClass::Convolution) {
+    multiplies = true;
+    addTo(blocks, window.channels, lanes);
+    addTo(blocks, window.inChannels, lanes);
+    for (size_t w = 0; w < 2; ++w) {
+      addTo(blocks, window.element[w], 1);
+      addTo(rows, window.pixel[w], 1);
+    }
+    addTo(rows, window.batch, 1);
+  }
+  if (kernel.kernelClass == KernelClass::Window) {
+    for (int element : window.element) {
+      addTo(work, element, 1);
+    }
+    double cycles = window.depthwise ? 32 : lanes * timing.sfpReductionFactor;
+    workCycles = perPoint(cycles / timing.sfpLanesPerCycle, kStickBytes);
+  }
+}
+
+/// Bytes that one tile of everything needs, for kernels whose tiles grow until LX is full.
+void PriceBound::addStaging(const PricedKernel &priced) {
+  const Kernel &kernel = priced.kernel;
+  auto accBytes = double(program::accBytes(kernel.format));
+  switch (kernel.kernelClass) {
+  case KernelClass::Pointwise:
+  case KernelClass::Copy:
+    inputStaging = resultStaging = kStickBytes;
+    break;
+  case KernelClass::StickReduction:
+  case KernelClass::NonStickReduction:
+    inputStaging = kStickBytes;
+    resultStaging = double(kernel.values) * (accBytes + kStickBytes) + kStickBytes;
+    break;
+  default:
+    return;
+  }
+  size_t longDims = 0;
+  for (size_t d = 0; d < dims; ++d) {
+    longDims += kernel.dims[d] > 1;
+  }
+  if (longDims > kTileDims || !kernel.indices.empty() || !kernel.overlaps) {
+    return;
+  }
+  for (size_t t = 0; t < priced.tensors; ++t) {
+    for (const HeldDim &held : priced.tensor(t).dims) {
+      bool isStick = held.dim == kernel.stickDim && held.perStick == priced.lanes();
+      if ((held.perStick != 1 && !isStick) || held.gap < 0) {
+        return;
+      }
+    }
+  }
+  stagingRoom = double(priced.device->lxStagingBytes() / 2);
+}
+
+//===- One division -------------------------------------------------------------------------===//
+
+static bool isWhole(double value) { return double(int64_t(value)) == value; }
+
+bool PriceBound::setSlices(const int32_t *splits, Slices &slices) const {
+  bool fits = true;
+  for (size_t d = 0; d < dims; ++d) {
+    slices.perCore[d] = size[d];
+    if (splits[d] != 1) {
+      if (splits[d] < 1) {
+        return false;
+      }
+      slices.split |= 1u << d;
+      slices.perCore[d] = size[d] / splits[d];
+      slices.cores *= splits[d];
+      fits &= isWhole(slices.perCore[d]);
+    }
+  }
+  for (size_t i = 0; i < whole.count; ++i) {
+    fits &= isWhole(slices.perCore[whole.factor[i].dim] * whole.factor[i].perElement);
+  }
+  slices.reduced = reducedDim < 0 ? 1 : splits[reducedDim];
+  return fits && slices.cores <= deviceCores;
+}
+
+double PriceBound::loadCycles(const Transfer &transfer, const int32_t *splits,
+                              const Slices &slices) const {
+  double loading = slices.cores, port = std::min(coresPerPort, slices.cores), readers = 1;
+  for (size_t d = 0; d < dims; ++d) {
+    readers *= (transfer.moves >> d & 1) != 0 ? double(splits[d]) : 1;
+  }
+  const double part = readers / slices.cores;
+  if (transfer.byFewer && slices.reduced > 1) {
+    loading *= 1 - 1 / slices.reduced;
+    port = 0;
+  }
+  double perByte = std::max({chipPerByte(loading), port * perPortByte, perCoreByte});
+  if (part < 1) {
+    perByte = std::min(perByte, std::max({chipPerByte(loading * part), port * part * perPortByte,
+                                          part * perCoreByte, perRingByte}));
+  }
+  return transfer.sticks.of(slices.perCore) * kStickBytes * perByte;
+}
+
+double PriceBound::storeCycles(const Slices &slices, bool turns) const {
+  double roots = slices.cores / slices.reduced;
+  double chip = chipPerByte(roots);
+  double port = slices.reduced > 1 ? 0 : std::min(coresPerPort, slices.cores);
+  double busy = std::max({chip, port * perPortByte, perCoreByte});
+  // The bus turns while the chip's border has nothing else to wait for.
+  double turn = turns ? std::max(roots * turnPerByte - (busy - chip), 0.0) : 0;
+  return store.of(slices.perCore) * kStickBytes * (busy + turn);
+}
+
+/// Partial results come over the ring, slice by slice: as many ways share a link as cores lie
+/// between the slices, or as the way is long.
+double PriceBound::ringCycles(const int32_t *splits, const Slices &slices) const {
+  if (slices.reduced <= 1 || ringBytesPerResult == 0) {
+    return 0;
+  }
+  double step = 1;
+  for (size_t i = 0; int(coreOrder[i]) != reducedDim; ++i) {
+    step *= splits[coreOrder[i]];
+  }
+  double ways = 0, hops = 0;
+  for (double slice = 1; slice < slices.reduced; ++slice) {
+    double way = std::min(slice * step, deviceCores - slice * step);
+    ways += std::min(step, way);
+    hops += way;
+  }
+  double bytes = results.of(slices.perCore) * ringBytesPerResult;
+  return exchanges * (bytes * ways * perRingByte + hops * hopCycles);
+}
+
+double PriceBound::cycles(const int32_t *splits) const {
+  Slices slices;
+  if (!setSlices(splits, slices)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  double loading = 0;
+  for (size_t l = 0; l < loads; ++l) {
+    loading += loadCycles(load[l], splits, slices);
+  }
+  double storing = 0;
+  if (hasStore) {
+    // Cores that read together read less than they write.
+    const Transfer *before = turnsBehind < 0 ? nullptr : &load[size_t(turnsBehind)];
+    bool turns = before != nullptr && (slices.split & ~before->moves) == 0 &&
+                 before->sticks.of(slices.perCore) >= store.of(slices.perCore);
+    storing = storeCycles(slices, turns);
+  }
+  const double arrives = hasLoad ? latency : 0, leaves = hasStore ? latency : 0;
+  const double ring = ringCycles(splits, slices);
+  double computing = work.of(slices.perCore) * workCycles;
+  computing += resultCycles == 0 ? 0 : results.of(slices.perCore) * resultCycles;
+  const bool inOneTile = stagingRoom > 0 && [&] {
+    double staged = results.of(slices.perCore) * resultStaging;
+    for (size_t l = 0; l < loads; ++l) {
+      staged += load[l].sticks.of(slices.perCore) * inputStaging;
+    }
+    return staged <= stagingRoom;
+  }();
+  if (inOneTile) {
+    return arrives + loading + computing + ring + storing + leaves;
+  }
+  double matrix = 0;
+  if (multiplies) {
+    double stream = rows.of(slices.perCore) * rowCycles;
+    matrix = blocks.of(slices.perCore) * std::max(stream, fillCycles);
+  }
+  double busiest = std::max({loading + storing - arrives, computing, ring, matrix});
+  return kRepeats * busiest + arrives + leaves;
+}
+
+} // namespace spyre::costmodel
