@@ -172,21 +172,27 @@ def _place(reduce):
     return decomposed
 
 
-_SHIFTS = {
-    aten.bitwise_left_shift: torch.bitwise_left_shift,
-    aten.bitwise_right_shift: torch.bitwise_right_shift,
-    aten.__lshift__: torch.bitwise_left_shift,
-    aten.__rshift__: torch.bitwise_right_shift,
-}
+# Name of the operation, of truth values, and of integers.
+_BITWISE = (
+    ("bitwise_and", torch.logical_and, torch.bitwise_and),
+    ("bitwise_or", torch.logical_or, torch.bitwise_or),
+    ("bitwise_xor", torch.ne, torch.bitwise_xor),
+    ("bitwise_left_shift", None, torch.bitwise_left_shift),
+    ("bitwise_right_shift", None, torch.bitwise_right_shift),
+)
 
 
-def _shifts():
-    """All forms but the compiler's own, of two tensors of one type."""
+def _bitwise_forms():
+    """With numbers on one side, and under their other names."""
     table = {}
-    for packet, operation in _SHIFTS.items():
-        for name in packet.overloads():
-            if name in ("Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor"):
-                table[getattr(packet, name)] = _bitwise(None, operation)
+    for name, of_truth, operation in _BITWISE:
+        packet = getattr(aten, name)
+        for overload in packet.overloads():
+            if overload in ("Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor"):
+                table[getattr(packet, overload)] = _bitwise(of_truth, operation)
+    for overload in ("Tensor", "Scalar"):
+        table[getattr(aten.__lshift__, overload)] = _binary(torch.bitwise_left_shift)
+        table[getattr(aten.__rshift__, overload)] = _binary(torch.bitwise_right_shift)
     return table
 
 
@@ -198,7 +204,7 @@ def decompositions():
     }
     return {
         **comparisons,
-        **_shifts(),
+        **_bitwise_forms(),
         aten.add.Tensor: _scaled(torch.add),
         aten.sub.Tensor: _scaled(torch.sub),
         aten.all.default: _reduced(torch.amin),
@@ -211,9 +217,6 @@ def decompositions():
         aten.argmin.default: _place(torch.amin),
         aten.max.dim: _extremes(torch.amax),
         aten.min.dim: _extremes(torch.amin),
-        aten.bitwise_and.Tensor: _bitwise(torch.logical_and, torch.bitwise_and),
-        aten.bitwise_or.Tensor: _bitwise(torch.logical_or, torch.bitwise_or),
-        aten.bitwise_xor.Tensor: _bitwise(torch.ne, torch.bitwise_xor),
         aten.bitwise_not.default: _bitwise_not,
         aten.clamp.default: _clamp,
         aten.clamp_min.default: lambda x, min: _clamp(x, min),

@@ -51,6 +51,10 @@ def _eager_only():
     aten = torch.ops.aten
     return {
         aten.index_put.default: index_writes.index_put,
+        aten._unsafe_index_put.default: index_writes.index_put,
+        aten._index_put_impl.default: lambda x, i, v, accumulate=False, unsafe=False: (
+            index_writes.index_put(x, i, v, accumulate)
+        ),
         aten.native_layer_norm.default: _layer_norm,
         aten.add.Tensor: _scaled(torch.add),
         aten.sub.Tensor: _scaled(torch.sub),
@@ -90,6 +94,18 @@ def _fake(tensor):
     )
 
 
+def _with_tensors(op, args):
+    """Only some operations take a number for a tensor from Python; C++ has it as a tensor."""
+    name = op._schema.name.split("::")[1]
+    if torch._C._should_allow_numbers_as_tensors(name):
+        return args
+    schema = op._schema.arguments
+    return [
+        torch.tensor(value) if str(a.type) == "Tensor" and isinstance(value, (int, float)) else value
+        for a, value in zip(schema, args)
+    ]
+
+
 def _graph_of(op, args, kwargs, inputs, table):
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -101,7 +117,7 @@ def _graph_of(op, args, kwargs, inputs, table):
             return values[places[id(value)]] if isinstance(value, torch.Tensor) else value
 
         given, named = tree_map(leaf, (args, kwargs))
-        return op(*given, **named)
+        return op(*_with_tensors(op, given), **named)
 
     mode = FakeTensorMode()
     with mode:

@@ -6,6 +6,7 @@
 #include "Machine.h"
 #include "Support/Tolerance.h"
 
+#include <bit>
 #include <cmath>
 #include <functional>
 
@@ -207,7 +208,31 @@ TEST(Elementwise, IntegersWrapAndCompareToOneOrZero) {
               {"lesserequal", {-5, -6}, 0},
               {"lesserthan", {low, INT32_MAX}, 1},
               {"where3", {-1, 10, 20}, 10},
-              {"where3", {0, 10, 20}, 20}};
+              {"where3", {0, 10, 20}, 20},
+              {"x_bitand", {12, 10}, 8},
+              {"x_bitand", {-1, low}, low},
+              {"x_bitor", {12, 10}, 14},
+              {"x_bitxor", {12, -1}, -13},
+              {"x_shiftleft", {3, 30}, -1073741824},
+              {"x_shiftleft", {3, 32}, 0},
+              {"x_shiftleft", {3, -1}, 0},
+              {"x_shiftright", {-5, 1}, -3},
+              {"x_shiftright", {-5, 40}, -1},
+              {"x_shiftright", {5, -2}, 0},
+              {"x_floordiv", {-7, 2}, -4},
+              {"x_floordiv", {7, -2}, -4},
+              {"x_floordiv", {7, 0}, 0},
+              {"x_floordiv", {low, -1}, low},
+              {"x_truncdiv", {-7, 2}, -3},
+              {"x_truncdiv", {low, -1}, low},
+              {"x_truncdiv", {-7, 0}, 0},
+              {"x_floormod", {-7, 2}, 1},
+              {"x_floormod", {7, -2}, -1},
+              {"x_floormod", {6, -2}, 0},
+              {"x_floormod", {7, 0}, 7},
+              {"x_truncmod", {-7, 2}, -1},
+              {"x_truncmod", {7, -2}, 1},
+              {"x_truncmod", {-7, 0}, -7}};
   for (const auto &row : rows) {
     Machine m = oneStick(row.op, row.inputs.size(), DataFormat::IeeeInt32);
     for (size_t i = 0; i < row.inputs.size(); ++i) {
@@ -215,6 +240,28 @@ TEST(Elementwise, IntegersWrapAndCompareToOneOrZero) {
     }
     m.run();
     EXPECT_EQ(integerResult(m, 3), row.expected) << row.op;
+  }
+}
+
+TEST(Elementwise, IntegersAndFloatsAreReadAsEachOther) {
+  Machine from = oneStick("x_int32tofp32", 1, DataFormat::IeeeInt32);
+  from.spec.args.back().deviceDtype = DataFormat::IeeeFp32;
+  setInteger(from, 0, 3, 16777219); // between two floats: to the even one
+  from.run();
+  EXPECT_EQ(integerResult(from, 3), std::bit_cast<int32_t>(16777220.0f));
+  const std::pair<float, int32_t> cuts[] = {{-1.75f, -1},
+                                            {1.75f, 1},
+                                            {3e9f, INT32_MAX},
+                                            {-3e9f, INT32_MIN},
+                                            {-2147483648.0f, INT32_MIN},
+                                            {NAN, 0},
+                                            {INFINITY, INT32_MAX}};
+  for (const auto &[value, expected] : cuts) {
+    Machine to = oneStick("x_fp32toint32", 1, DataFormat::IeeeFp32);
+    to.spec.args.back().deviceDtype = DataFormat::IeeeInt32;
+    setInteger(to, 0, 3, std::bit_cast<int32_t>(value));
+    to.run();
+    EXPECT_EQ(integerResult(to, 3), expected) << value;
   }
 }
 

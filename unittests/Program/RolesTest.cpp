@@ -47,7 +47,7 @@ TEST(Names, FunctionsHaveOneNameEachAndTheirInputs) {
       names.insert(name);
     }
   }
-  EXPECT_EQ(known, 50u);
+  EXPECT_EQ(known, 61u);
   EXPECT_EQ(names.size(), known);
   EXPECT_STREQ(functionName(Function::GreaterEqual), "greater-equal");
   EXPECT_STREQ(functionName(Function::LayerNormScale), "layer-norm-scale");

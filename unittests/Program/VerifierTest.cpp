@@ -164,6 +164,14 @@ TEST(Verifier, ChecksFormatsOfMatmulTopkAndConvert) {
                  .format(DataFormat::SenInt8));
   expectFault(convert(DataFormat::IeeeFp32, DataFormat::Sen169Fp16, Function::Truncate),
               "convert.truncate gives integers");
+  auto vector = [](Function function, DataFormat format) {
+    return one().vector(function, {}, {at(0), at(128)}).format(format);
+  };
+  expectGood(vector(Function::FromInteger, DataFormat::IeeeFp32));
+  expectGood(vector(Function::ToInteger, DataFormat::IeeeInt32));
+  expectFault(vector(Function::FromInteger, DataFormat::IeeeInt32), "exist for IEEE_INT32");
+  expectFault(vector(Function::FromInteger, DataFormat::Sen169Fp16), "exist for SEN169_FP16");
+  expectFault(vector(Function::ToInteger, DataFormat::IeeeFp32), "exist for IEEE_FP32");
 }
 
 TEST(Verifier, RefusesFieldsWithoutMeaning) {

@@ -178,7 +178,7 @@ int32_t scalarInt(Function function, const std::array<int32_t, 3> &x) {
   case Function::ShiftLeft:
     return x[1] < 0 || x[1] > 31 ? 0 : wrap(a << x[1]);
   case Function::ShiftRight:
-    return int32_t(std::floor(x[0] / std::exp2(x[1] < 0 ? 32 : x[1])));
+    return int32_t(std::floor(x[0] / std::exp2(x[1] < 0 ? 32 : std::min(x[1], 32))));
   case Function::FloorDiv:
     return x[1] == 0 ? 0 : wrap(uint64_t(int64_t(std::floor(double(x[0]) / x[1]))));
   case Function::TruncDiv:
