@@ -41,9 +41,11 @@ def tensor_tensor(base, exponent):
 
 def tensor_scalar(base, exponent):
     """What the compiler does not have: fp32 to fractions and to large exponents."""
+    if base.dtype != torch.float32:
+        return NotImplemented
     is_root = abs(exponent) == 0.5
     is_product = abs(exponent) <= _MOST_PRODUCTS and exponent == math.floor(exponent)
-    if base.dtype != torch.float32 or is_root or is_product:
+    if is_root or is_product:
         return NotImplemented
     return _power(base, torch.full_like(base, exponent))
 

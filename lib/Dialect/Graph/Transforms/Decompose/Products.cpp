@@ -2,13 +2,13 @@
 //
 // c[m, n] is the sum over k of a[m, k] * b[k, n], both on the vector unit: a product with the
 // dimensions [.., m, k, n], then a sum over k. The product is k times as large as the result, so
-// it is made in tiles of rows, each small enough for the scratchpads of all cores; where a row alone
-// is larger than that, tiles are single rows. Every element of the result is one sum of all its
-// terms, whatever the tiles.
+// it is made in tiles of rows, each small enough for the scratchpads of all cores; where a row
+// alone is larger than that, tiles are single rows. Every element of the result is one sum of all
+// its terms, whatever the tiles.
 //===--------------------------------------------------------------------------------------------===//
-#include "Calls.h"
-
 #include "spyre/Layout/DeviceLayout.h"
+
+#include "Calls.h"
 
 #include <algorithm>
 
@@ -67,9 +67,10 @@ Expected<Value> wideProduct(CallOp call, Calls &calls) {
   const int64_t rowsPerTile =
       std::min(rows, std::max(fitting, (rows + kMostTiles - 1) / kMostTiles));
   if (elemsPerRow > kLargestTileElems / rowsPerTile) {
-    return error<1004>("{} in f32: a tile of {} rows has more than {} products; use f16 or bf16, or "
-                       "multiply in parts",
-                       call.getCallee().str(), rowsPerTile, kLargestTileElems);
+    return error<1004>(
+        "{} in f32: a tile of {} rows has more than {} products; use f16 or bf16, or "
+        "multiply in parts",
+        call.getCallee().str(), rowsPerTile, kLargestTileElems);
   }
   std::vector<Value> tiles;
   for (int64_t row = 0; row < rows; row += rowsPerTile) {
