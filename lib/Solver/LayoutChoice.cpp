@@ -152,6 +152,11 @@ private:
             there[place[size_t(operation.inputs[i])]] |= OptionSet(1) << row[i].option;
           }
         }
+        for (size_t i = 0; i < inputs; ++i) {
+          if (choice.needs[i].inPlace) { // copies of it are out of date from here on
+            there[place[size_t(operation.inputs[i])]] = OptionSet(1) << row[i].option;
+          }
+        }
         if (result >= 0) {
           there[result] = OptionSet(1) << choice.resultOption;
         }
@@ -233,8 +238,9 @@ private:
     const int reading = cheapestReading(need, there);
     const int64_t present = reading < 0 ? -1 : need.readCost[size_t(reading)];
     if (need.inPlace) {
-      if (reading >= 0 && there == OptionSet(1) << reading) {
-        add(present, {reading, false});
+      const int own = ownOption(problem.tensors[size_t(operation.inputs[index])], there);
+      if (own >= 0 && need.readCost[size_t(own)] >= 0) {
+        add(need.readCost[size_t(own)], {own, false});
       }
       return;
     }

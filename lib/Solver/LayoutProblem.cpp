@@ -2,6 +2,7 @@
 #include "LayoutProblem.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace spyre::solver {
 
@@ -68,6 +69,11 @@ int64_t copyCost(const LayoutProblem::Tensor &tensor, OptionSet there, int optio
   return from < 0 || to < 0 ? -1 : from + to;
 }
 
+int ownOption(const LayoutProblem::Tensor &tensor, OptionSet there) {
+  const OptionSet own = tensor.given != 0 ? tensor.given : there;
+  return std::has_single_bit(own) ? std::countr_zero(own) : -1;
+}
+
 Status checkProblem(const LayoutProblem &problem) {
   std::vector<bool> there;
   for (size_t i = 0; i < problem.tensors.size(); ++i) {
@@ -127,7 +133,8 @@ Status checkStep(const LayoutProblem &problem, size_t index, const LayoutPlan::S
     const OptionSet present = there[size_t(operation.inputs[i])];
     bool exists =
         isPrivate || (size_t(step.options[i]) < need.readCost.size() && (bit & present) != 0);
-    exists = exists && (!need.inPlace || bit == present);
+    const int own = ownOption(problem.tensors[size_t(operation.inputs[i])], present);
+    exists = exists && (!need.inPlace || (own >= 0 && step.options[i] == own));
     const int64_t cost = !exists     ? -1
                          : isPrivate ? need.privateCost
                                      : need.readCost[size_t(step.options[i])];
@@ -135,6 +142,11 @@ Status checkStep(const LayoutProblem &problem, size_t index, const LayoutPlan::S
       return error<3201>("step {}: input {} is not there in an option that is accepted", index, i);
     }
     total += cost;
+  }
+  for (size_t i = 0; i < operation.inputs.size(); ++i) {
+    if (choice.needs[i].inPlace) {
+      there[size_t(operation.inputs[i])] = OptionSet(1) << step.options[i];
+    }
   }
   if (operation.result >= 0) {
     there[size_t(operation.result)] = OptionSet(1) << choice.resultOption;

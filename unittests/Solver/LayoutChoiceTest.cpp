@@ -45,9 +45,11 @@ private:
     }
     const auto tensor = size_t(operation.inputs[i]);
     const Need &need = choice.needs[i];
-    if (need.inPlace) { // no copies, before or now
+    if (need.inPlace) { // into what it was given as; a result has no copies
+      const OptionSet given = problem.tensors[tensor].given;
       for (size_t option = 0; option < need.readCost.size(); ++option) {
-        if (there[tensor] == OptionSet(1) << option && need.readCost[option] >= 0) {
+        const OptionSet own = given != 0 ? given : there[tensor];
+        if (own == OptionSet(1) << option && need.readCost[option] >= 0) {
           const int64_t rest = input(index, choice, i + 1);
           return rest == kImpossible ? rest : need.readCost[option] + rest;
         }
@@ -84,14 +86,20 @@ private:
   }
 
   int64_t written(size_t index, const Choice &choice) {
-    const int result = problem.operations[index].result;
-    if (result >= 0) {
-      there[size_t(result)] = OptionSet(1) << choice.resultOption;
+    const auto &operation = problem.operations[index];
+    const std::vector<OptionSet> before = there;
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+      const auto tensor = size_t(operation.inputs[i]);
+      const OptionSet given = problem.tensors[tensor].given;
+      if (choice.needs[i].inPlace && given != 0) {
+        there[tensor] = given; // copies are out of date
+      }
+    }
+    if (operation.result >= 0) {
+      there[size_t(operation.result)] = OptionSet(1) << choice.resultOption;
     }
     int64_t rest = cost(index + 1);
-    if (result >= 0) {
-      there[size_t(result)] = 0;
-    }
+    there = before;
     return rest;
   }
 

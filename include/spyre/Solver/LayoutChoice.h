@@ -40,8 +40,8 @@ struct LayoutProblem {
     std::vector<int64_t> readCost;
     /// Cost of a copy for this operation alone, and of reading it; -1: impossible.
     int64_t privateCost = -1;
-    /// The operation writes into the tensor: a copy would not do, and copies that are there would
-    /// be out of date.
+    /// The operation writes into the tensor: a copy would not do, and copies that are there are
+    /// out of date afterwards. Of a result the search cannot tell which is the copy: it has none.
     bool inPlace = false;
   };
   struct Choice {

@@ -75,6 +75,21 @@ private:
                             llvm::cast<mlir::AffineMapAttr>(op.getMaps()[i]).getValue());
       }
     }
+    for (size_t i = 0; i < step.options.size(); ++i) {
+      const auto &operation = model.problem.operations[index];
+      if (operation.choices[size_t(step.choice)].needs[i].inPlace) {
+        forgetCopies(operation.inputs[i]);
+      }
+    }
+  }
+
+  /// Of a tensor that was written into.
+  void forgetCopies(int tensor) {
+    BufferOp own = model.buffers[size_t(tensor)];
+    std::erase_if(optionsOf, [&](const auto &entry) {
+      return entry.first.first == tensor && entry.second != own;
+    });
+    denseCopies.erase(own);
   }
 
   /// The tensor in another option; made before \p op when it is not there.
