@@ -72,7 +72,7 @@ def test_between_matmuls():
         ("a view is copied first", lambda x: i0e(x.t()[3:10]), 1, 1),
         ("view of a result", lambda x: i0e(x).t()[3:10] * 1, 1, 1),
         ("attribute", lambda x: torch.ops.aten.add.Scalar(x, 1, 2), 1, 0),
-        ("cumulative", lambda x: torch.cumsum(x.abs(), 1) + 1, 1, 2),
+        ("cumulative", lambda x: torch.cummax(x.abs(), 1)[0] + 1, 1, 2),
         ("too many dimensions", lambda x: i0e(x.view([2] * 7 + [8, 8])).view(64, 128) * 2, 3, 1),
         ("empty", lambda x: torch.cat([i0e(x[:0]), x * 2]), 0, 1),
     ],
@@ -175,7 +175,7 @@ def test_backward():
         grads.append([leaf.grad.cpu().float() for leaf in leaves])
     counters = torch.spyre.counters()
     assert counters["fallback_ops"] == 0
-    assert counters["graph_fallback_nodes"] >= 3 and counters["programs_launched"] >= 2
+    assert counters["graph_fallback_nodes"] >= 2 and counters["programs_launched"] >= 2
     # d/dx = (cos(x @ w) * steps) @ w.T; relative to the magnitudes that are summed.
     steps = (0.5 * torch.arange(32, 0, -1.0)).expand(32, 32)
     magnitudes = [steps @ w.float().abs().t(), x.float().abs().t() @ steps]
@@ -207,7 +207,7 @@ def test_random_numbers_are_those_of_eager_mode():
 def test_one_warning_lists_everything():
     def function(x):
         y = i0e(x) + i0e(x * 2)
-        return torch.ops.aten.add.Scalar(y, 1, 3).cumsum(0)
+        return torch.ops.aten.add.Scalar(y, 1, 3).lgamma()
 
     x = half(4, 64).to("spyre")
     compiled = torch.compile(function)
@@ -219,7 +219,7 @@ def test_one_warning_lists_everything():
     line = r"test_host_nodes.py:\d+: gate"
     assert re.search(rf"aten.special_i0e.default x2 at {line} 1 \(compatibility\): .*; \d+ bytes", text)
     assert re.search(rf"aten.add.Scalar x1 at {line} 2 \(schema\): .*alpha.*; 512 bytes", text)
-    assert re.search(rf"aten.cumsum.default x1 at {line} 1 \(compatibility\)", text)
+    assert re.search(rf"aten.lgamma.default x1 at {line} 1 \(compatibility\)", text)
     moved = int(re.search(r"(\d+) bytes moved per call", text)[1])
     with warnings.catch_warnings():
         warnings.simplefilter("error", FallbackWarning)
