@@ -25,7 +25,17 @@ SIZES = dict(
     max_position_embeddings=64,
     initializer_range=0.1,
 )
+# As in the published models: scores are scaled by the width of a head.
+GRANITE = dict(
+    attention_multiplier=1 / 32,
+    residual_multiplier=0.22,
+    embedding_multiplier=12.0,
+    logits_scaling=16.0,
+)
 MODELS = {
+    "granite": lambda: transformers.GraniteForCausalLM(
+        transformers.GraniteConfig(**SIZES, **GRANITE)
+    ),
     "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)),
 }
 
