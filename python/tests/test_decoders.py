@@ -1,0 +1,94 @@
+"""Decoders of transformers with random weights: a prompt, then one token at a time with a cache of keys and
+values. Every token is the one the CPU gives in the device's formats, and logits are near those in fp32."""
+
+import os
+
+import pytest
+import torch
+from tolerances import dl16, relative_error, tolerance
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+transformers = pytest.importorskip(
+    "transformers", reason="no transformers in .venv; scripts/setup.sh installs it"
+)
+
+PROMPT, STEPS, WORDS = 12, 16, 256
+SIZES = dict(
+    vocab_size=WORDS,
+    hidden_size=128,
+    intermediate_size=256,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=64,
+    initializer_range=0.1,
+)
+# As in the published models: scores are scaled by the width of a head.
+GRANITE = dict(
+    attention_multiplier=1 / 32,
+    residual_multiplier=0.22,
+    embedding_multiplier=12.0,
+    logits_scaling=16.0,
+)
+MODELS = {
+    "granite": lambda: transformers.GraniteForCausalLM(
+        transformers.GraniteConfig(**SIZES, **GRANITE)
+    ),
+    "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)),
+}
+
+
+class DeviceFormats(TorchDispatchMode):
+    """Halves on the CPU have the fraction bits they have on the device."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            for value in tree_leaves(result):
+                if isinstance(value, torch.Tensor) and value.dtype == torch.float16:
+                    value.copy_(torch.from_numpy(dl16(value.float().numpy())))
+        return result
+
+
+def make(name):
+    torch.manual_seed(0)
+    model = MODELS[name]().eval().half()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.from_numpy(dl16(parameter.float().numpy())))
+    return model
+
+
+def generate(model, config, device, tokens=None):
+    """Greedy tokens and logits of the prompt and each step; with ``tokens`` those are fed instead."""
+    cache = transformers.DynamicCache(config=config)
+    ids = torch.randint(WORDS, (1, PROMPT), generator=torch.Generator().manual_seed(1))
+    chosen, logits = [], []
+    for step in range(STEPS + 1):
+        result = model(
+            input_ids=ids.to(device), past_key_values=cache, use_cache=True, logits_to_keep=1
+        )
+        logits.append(result.logits[:, -1].float().cpu())
+        chosen.append(int(logits[-1].argmax()))
+        ids = torch.tensor([[chosen[-1] if tokens is None else tokens[step]]])
+    return chosen, torch.cat(logits)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_tokens_are_those_of_the_cpu(name, on_device):
+    model = make(name)
+    config = model.config
+    with torch.no_grad():
+        with DeviceFormats():
+            expected, _ = generate(model, config, "cpu")
+        _, exact = generate(model.float(), config, "cpu", expected)
+        device = make(name).to("spyre")
+        compiled = torch.compile(device)
+        with on_device():
+            tokens, logits = generate(compiled, config, "spyre")
+    assert len(set(expected)) > 1, "a model that always says the same proves little"
+    assert tokens == expected
+    error = relative_error(logits.numpy(), exact.numpy())
+    assert error <= tolerance("acceptance", torch.float16), error
