@@ -34,9 +34,10 @@ bool addCommand(pipelines::CacheKey &key, const std::string &command) {
 /// False when something that decides the result cannot be known.
 bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   // A new field makes this line fail to compile: does it change what is compiled?
-  const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo, keepPhases, backEndCommand,
-               scratchDirectory, symbolicArguments, unrollLoops, kFastCores, chunkLargeTensors,
-               passPlugins, userPasses, cacheDirectory, cacheLimitBytes] = options;
+  const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo,
+               keepPhases, backEndCommand, scratchDirectory, symbolicArguments, unrollLoops,
+               kFastCores, chunkLargeTensors, passPlugins, userPasses, cacheDirectory,
+               cacheLimitBytes] = options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
   key.add("planner", planner);

@@ -9,8 +9,8 @@
 //
 // Each contract is bytes: graph IR, loop IR with its layouts, OpSpecs and bundles are printed and
 // parsed again, so nothing can bypass them. Inside of a stretch between two of them (graph to
-// layout, layout to OpSpecs) the IR stays in memory, unless somebody asks for the text of a phase: a
-// dumped and edited one can take the place of a computed one.
+// layout, layout to OpSpecs) the IR stays in memory, unless somebody asks for the text of a phase:
+// a dumped and edited one can take the place of a computed one.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -63,8 +63,8 @@ void registerPasses();
 /// Passes that lead from \p from to the next IR phase (Graph, Loop or Layout).
 void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options);
 
-/// IR text of phase \p from to IR text of phase \p to, at most Division. Errors: E1001 (malformed or
-/// hostile text) and whatever the passes report.
+/// IR text of phase \p from to IR text of phase \p to, at most Division. Errors: E1001 (malformed
+/// or hostile text) and whatever the passes report.
 Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
                                   const Options &options);
 /// IR text of phase \p from, at most Division, to "model.json" + "bundle_<i>/op_spec.txt".

@@ -173,7 +173,8 @@ private:
       vars.push_back(llvm::cast<mlir::StringAttr>(name).str());
     }
     if (!op.getSplits()) {
-      return error<1205>("'{}' has no splits; run spyre-loop-work-distribution", op.getCallee().str());
+      return error<1205>("'{}' has no splits; run spyre-loop-work-distribution",
+                         op.getCallee().str());
     }
     SPYRE_RETURN_IF_ERROR(checkOwners(op));
     const std::vector<int64_t> tiles = loop::tilesOf(op);
@@ -221,8 +222,8 @@ private:
       return Status::success();
     }
     const llvm::ArrayRef<int64_t> splits = *op.getSplits();
-    if (owners.getValue() == loop::ownersOf(op.getContext(), splits,
-                                            loop::coreOrder(op, splits, options.kFastCores))) {
+    if (owners.getValue() ==
+        loop::ownersOf(op.getContext(), splits, loop::coreOrder(op, splits, options.kFastCores))) {
       return Status::success();
     }
     return error<3078>("'{}': owners of splits [{}] are not in the order that is emitted; number "

@@ -1,9 +1,9 @@
 //===- Cost.h - what a division costs in time -----------------------------------------------===//
 //
 // The search asks for the price of many divisions of one operation at once; who answers is
-// injected. DeviceRates is a closed form in first order: bytes over the shared DDR rate, arithmetic of
-// one core, partial results over the ring, and two measured effects of the documents: few cores do
-// not reach the DDR rate, and an operand that many cores share is handed out more slowly.
+// injected. DeviceRates is a closed form in first order: bytes over the shared DDR rate, arithmetic
+// of one core, partial results over the ring, and two measured effects of the documents: few cores
+// do not reach the DDR rate, and an operand that many cores share is handed out more slowly.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
