@@ -70,8 +70,8 @@ Expected<double> timed(const spec::OpSpec &op, const arch::DeviceDesc &device) {
   const char *text = "";
   spyre_sim_timer *timer = spyre_sim_timer_create(bytes.data(), bytes.size(), &text);
   spyre_sim_counters counters{};
-  const bool failed = timer == nullptr || spyre_sim_timer_run(timer, device.toJson().c_str(),
-                                                              &counters, &text) != 0;
+  const bool failed = timer == nullptr ||
+                      spyre_sim_timer_run(timer, device.toJson().c_str(), &counters, &text) != 0;
   spyre_sim_timer_destroy(timer);
   if (failed) {
     return error<9303>("not timed: {}", text);
@@ -181,9 +181,12 @@ const Pair kPairs[] = {
     {{"kv_decode", 1, 1024, 4096}, {1, 16, 2}, {1, 16, 2}, 1.00},
 };
 const Row kRows[] = {
-    {{"m1", 1, 25600, 4096}, {1, 25, 1}, 1.762},   {{"m2", 2, 25600, 4096}, {1, 8, 4}, 1.463},
-    {{"m4", 4, 25600, 4096}, {2, 8, 2}, 1.389},    {{"m8", 8, 25600, 4096}, {2, 8, 2}, 1.377},
-    {{"m16", 16, 25600, 4096}, {4, 8, 1}, 1.365},  {{"m1_n26624", 1, 26624, 4096}, {1, 32, 1}, 1.508},
+    {{"m1", 1, 25600, 4096}, {1, 25, 1}, 1.762},
+    {{"m2", 2, 25600, 4096}, {1, 8, 4}, 1.463},
+    {{"m4", 4, 25600, 4096}, {2, 8, 2}, 1.389},
+    {{"m8", 8, 25600, 4096}, {2, 8, 2}, 1.377},
+    {{"m16", 16, 25600, 4096}, {4, 8, 1}, 1.365},
+    {{"m1_n26624", 1, 26624, 4096}, {1, 32, 1}, 1.508},
 };
 
 //===- Calls of models ----------------------------------------------------------------------===//
@@ -238,8 +241,8 @@ int main(int argc, char **argv) {
       continue;
     }
     std::error_code code;
-    for (const auto &entry : std::filesystem::directory_iterator(
-             argument.substr(std::string(kFlag).size()), code)) {
+    for (const auto &entry :
+         std::filesystem::directory_iterator(argument.substr(std::string(kFlag).size()), code)) {
       if (entry.path().extension() == ".yaml") {
         addProducts(entry.path(), products);
       }

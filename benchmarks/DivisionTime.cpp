@@ -111,7 +111,6 @@ void best(benchmark::State &state) {
 }
 BENCHMARK(best)->Arg(100)->Arg(1000)->Arg(10000)->Unit(benchmark::kMillisecond);
 
-
 /// Prices in first order, all candidates, padding, and how the documented plan compares.
 void rates(benchmark::State &state) {
   const arch::DeviceDesc device = *arch::DeviceDesc::preset("openspyre");

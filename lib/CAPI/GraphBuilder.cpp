@@ -112,8 +112,8 @@ std::string hintsText(const std::string &hints) {
   for (std::string part; std::getline(stream, part, '|');) {
     for (const char *kind : {"work_div", "tiles"}) {
       if (part.starts_with(std::string(kind) + "=")) {
-        kinds.push_back(
-            fmt::format("{} = {{{}}}", kind, countsText(part.substr(std::string(kind).size() + 1))));
+        kinds.push_back(fmt::format("{} = {{{}}}", kind,
+                                    countsText(part.substr(std::string(kind).size() + 1))));
       }
     }
   }
@@ -189,14 +189,14 @@ ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
   ValueId id = state->names.size();
   state->names.push_back(fmt::format("%arg{}", state->arguments.size()));
   state->types.push_back(type);
-  state->arguments.push_back(
-      fmt::format("{}: {} {{{}graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, "
-                  "graph.name = {}, "
-                  "graph.offset = {} : i64, graph.stride = {}}}",
-                  state->names.back(), typeText(type),
-                  bar == std::string::npos ? "" : dimsText(name.substr(bar + 1)), arrayText(layout.deviceSize),
-                  numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name.substr(0, bar)),
-                  storageOffset, arrayText(type.stride)));
+  state->arguments.push_back(fmt::format(
+      "{}: {} {{{}graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, "
+      "graph.name = {}, "
+      "graph.offset = {} : i64, graph.stride = {}}}",
+      state->names.back(), typeText(type),
+      bar == std::string::npos ? "" : dimsText(name.substr(bar + 1)), arrayText(layout.deviceSize),
+      numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name.substr(0, bar)),
+      storageOffset, arrayText(type.stride)));
   return id;
 }
 

@@ -167,8 +167,7 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.kFastCores = options.kFastCores;
   settings.explain = options.explainDivision;
   // As documented it is an option; the best planner has no reason to refuse.
-  settings.tileLarge =
-      options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
+  settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
   manager.addPass(loop::createAssignHintsPass(options.trace));
   if (settings.mode != solver::division::Mode::Best) {
     manager.addPass(loop::createSpanReductionPass(settings, options.trace));

@@ -46,8 +46,8 @@ std::vector<double> emittedPrices(const Artifacts &artifacts, const arch::Device
     for (const spec::OpSpec &each : specs.ok() ? *specs : std::vector<spec::OpSpec>()) {
       Expected<spec::SuperDsc> dsc = spec::emitSuperDsc(each, 0);
       EXPECT_TRUE(dsc.ok()) << dsc.status().message();
-      Expected<backend::PricedDsc> priced =
-          dsc.ok() ? backend::pricedKernelOf(*dsc, device) : Expected<backend::PricedDsc>(dsc.status());
+      Expected<backend::PricedDsc> priced = dsc.ok() ? backend::pricedKernelOf(*dsc, device)
+                                                     : Expected<backend::PricedDsc>(dsc.status());
       names.push_back(spec::writeOpSpecs({each}));
       if (!priced.ok() || each.iterationSpace.empty()) { // nothing to divide
         prices.push_back(-1);

@@ -161,14 +161,16 @@ TEST(DivisionProof, TheChosenDivisionIsAmongTheFastest) {
     ValueId sum = binary.call("aten.add.Tensor", {binary.input(shape), binary.input(shape)}, shape);
     run("add", binary, sum, shape);
   }
-  for (const Shape &shape : {Shape{64, 256}, Shape{96, 64}, Shape{7, 128}, Shape{4, 32, 192},
-                             Shape{2, 2, 640}}) {
+  for (const Shape &shape :
+       {Shape{64, 256}, Shape{96, 64}, Shape{7, 128}, Shape{4, 32, 192}, Shape{2, 2, 640}}) {
     Graph row, column;
     Shape narrow = shape;
     narrow.back() = 1;
-    ValueId times = row.call("aten.mul.Tensor", {row.input(shape), row.input({shape.back()})}, shape);
+    ValueId times =
+        row.call("aten.mul.Tensor", {row.input(shape), row.input({shape.back()})}, shape);
     run("mul", row, times, shape);
-    ValueId less = column.call("aten.sub.Tensor", {column.input(shape), column.input(narrow)}, shape);
+    ValueId less =
+        column.call("aten.sub.Tensor", {column.input(shape), column.input(narrow)}, shape);
     run("sub", column, less, shape);
   }
   for (const Shape &shape : {Shape{64, 256}, Shape{128, 128}, Shape{12, 640}, Shape{2, 48, 192},
@@ -179,8 +181,8 @@ TEST(DivisionProof, TheChosenDivisionIsAmongTheFastest) {
     run("", last,
         last.call("aten.sum.dim_IntList", {last.input(shape)}, without, {{"dim", Shape{last_}}}),
         without);
-    run("", first,
-        first.call("aten.amax.default", {first.input(shape)}, rest, {{"dim", Shape{0}}}), rest);
+    run("", first, first.call("aten.amax.default", {first.input(shape)}, rest, {{"dim", Shape{0}}}),
+        rest);
   }
   for (const Shape &mnk : {Shape{64, 64, 64}, Shape{128, 64, 256}, Shape{1, 256, 512},
                            Shape{96, 128, 64}, Shape{4, 64, 1024}, Shape{33, 192, 128},
@@ -206,8 +208,8 @@ TEST(DivisionProof, TheChosenDivisionIsAmongTheFastest) {
     const Shape turned = {shape[1], shape[0]};
     ValueId other = graph.call("aten.transpose.int", {graph.input(turned)}, shape,
                                {{"dim0", int64_t(0)}, {"dim1", int64_t(1)}});
-    run("ReStickifyOpHBM", graph,
-        graph.call("aten.add.Tensor", {graph.input(shape), other}, shape), shape);
+    run("ReStickifyOpHBM", graph, graph.call("aten.add.Tensor", {graph.input(shape), other}, shape),
+        shape);
   }
   fmt::print("{} operations, {} divisions simulated: {} within 5 %, {} within 15 %\n", race.ops,
              race.divisions, race.within5, race.within15);

@@ -42,15 +42,15 @@ public:
   ~GraphBuilder();
   GraphBuilder(GraphBuilder &&) noexcept;
 
-  /// Behind a bar \p name may name the dimensions for hints, several of one from outer to inner, each
-  /// with its size: "x|tokens:2048,batch:2*rows:64".
+  /// Behind a bar \p name may name the dimensions for hints, several of one from outer to inner,
+  /// each with its size: "x|tokens:2048,batch:2*rows:64".
   ValueId addInput(const std::string &name, const TensorType &type, int64_t storageOffset,
                    const layout::DeviceLayout &layout);
   /// \p location is "file.py:12" (base name only) or empty; behind bars it may carry hints by names
-  /// of dimensions: "file.py:12|work_div=tokens:4,hidden:2|tiles=rows:2". One result; one of several is the
-  /// attribute "result". A \p node from 0 on says that the caller can run the call itself: if the
-  /// device cannot, it becomes a CPU step of the model with this number. Calls that are results of
-  /// the same node share it.
+  /// of dimensions: "file.py:12|work_div=tokens:4,hidden:2|tiles=rows:2". One result; one of
+  /// several is the attribute "result". A \p node from 0 on says that the caller can run the call
+  /// itself: if the device cannot, it becomes a CPU step of the model with this number. Calls that
+  /// are results of the same node share it.
   ValueId addCall(const std::string &target, const std::vector<ValueId> &operands,
                   const std::vector<std::pair<std::string, Attribute>> &attributes,
                   const TensorType &result, const std::string &location, int64_t node = -1);

@@ -172,8 +172,8 @@ private:
       return Status::success();
     }
     const llvm::ArrayRef<int64_t> splits = *op.getSplits();
-    if (owners.getValue() == loop::ownersOf(op.getContext(), splits,
-                                            loop::coreOrder(op, splits, options.kFastCores))) {
+    if (owners.getValue() ==
+        loop::ownersOf(op.getContext(), splits, loop::coreOrder(op, splits, options.kFastCores))) {
       return Status::success();
     }
     return error<3078>("'{}': owners of splits [{}] are not in the order that is emitted; number "

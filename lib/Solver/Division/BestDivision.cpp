@@ -85,8 +85,7 @@ Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch:
   if (!ns.empty()) {
     costs.price(op, units, candidates, ns);
   }
-  const size_t best =
-      cheapest ? cheapest->candidate : chooseCheapest(candidates, ns, preferred);
+  const size_t best = cheapest ? cheapest->candidate : chooseCheapest(candidates, ns, preferred);
   found.best = {splitsOf(candidates[best]), cheapest ? cheapest->nanoseconds : ns[best]};
   found.documented = found.best.splits == preferred;
   if (keepAll) {

@@ -88,8 +88,8 @@ public:
     if (!fill(op.output(), kernel.output)) {
       return std::nullopt;
     }
-    kernel.format = kernel.kernelClass == KernelClass::TopK ? kernel.inputs[0].format
-                                                            : kernel.output.format;
+    kernel.format =
+        kernel.kernelClass == KernelClass::TopK ? kernel.inputs[0].format : kernel.output.format;
     describe();
     orderCores();
     return costmodel::checkKernel(kernel).ok() ? std::optional<Kernel>(std::move(kernel))
@@ -118,7 +118,8 @@ private:
   }
 
   bool isRestickify() const { return traits.kernelClass == KernelClass::Restickify; }
-  /// The dim of a tensor's lanes; a restickify names those of the side that has one value per stick.
+  /// The dim of a tensor's lanes; a restickify names those of the side that has one value per
+  /// stick.
   int lanesOf(const Tensor &tensor) const {
     const int dim = laneDim(tensor);
     return dim < 0 && isRestickify() ? namedLanes : dim;
@@ -231,8 +232,8 @@ private:
       if (walk.dim < 0) {
         continue;
       }
-      const int64_t room = i + 1 < walks.size() ? walks[i + 1].strideSticks / walk.strideSticks
-                                                : walk.room;
+      const int64_t room =
+          i + 1 < walks.size() ? walks[i + 1].strideSticks / walk.strideSticks : walk.room;
       int64_t size = kernel.dims[size_t(walk.dim)];
       size = isIndex ? roundUp(size, walk.perStick) : size;
       held.dims.push_back({walk.dim, walk.perStick, room * walk.perStick - size});
@@ -309,8 +310,7 @@ private:
                        kernel.kernelClass == KernelClass::Matmul;
     if (masks && size_t(kernel.inputStickDim) < op.dims.size()) {
       const Dim &dim = op.dims[size_t(kernel.inputStickDim)];
-      kernel.maskedElements =
-          kernel.dims[size_t(kernel.inputStickDim)] - dim.extent / dim.tiles;
+      kernel.maskedElements = kernel.dims[size_t(kernel.inputStickDim)] - dim.extent / dim.tiles;
     }
   }
 

@@ -17,8 +17,8 @@ const char *kindName(Kind kind) {
 
 const char *roleName(Role role) {
   constexpr std::array<const char *, 10> kNames = {
-      "plain",  "kernel",  "spatial",      "search", "results", "encloses_search",
-      "window", "carried", "second_stick", "scan"};
+      "plain",           "kernel", "spatial", "search",       "results",
+      "encloses_search", "window", "carried", "second_stick", "scan"};
   return kNames[size_t(role)];
 }
 

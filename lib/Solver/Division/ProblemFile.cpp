@@ -126,9 +126,9 @@ private:
   }
 
   Status readDim(const JsonReader &object) {
-    SPYRE_RETURN_IF_ERROR(object.onlyFields({"name", "extent", "walked", "reduced", "granularity",
-                                             "hint", "tiles", "role", "requiredSplit",
-                                             "segments"}));
+    SPYRE_RETURN_IF_ERROR(
+        object.onlyFields({"name", "extent", "walked", "reduced", "granularity", "hint", "tiles",
+                           "role", "requiredSplit", "segments"}));
     Dim dim;
     SPYRE_RETURN_IF_ERROR(readString(object, "name", dim.name));
     SPYRE_ASSIGN_OR_RETURN(JsonReader extent, object.field("extent"));
@@ -158,10 +158,10 @@ private:
   }
 
   Status readTensor(const JsonReader &object) {
-    SPYRE_RETURN_IF_ERROR(object.onlyFields(
-        {"name", "shape", "order", "elemsPerStick", "deviceSize", "coordinates", "offsets", "index",
-         "hostItemBytes", "output", "access", "growable", "directRead", "staggered",
-         "sharesSticks"}));
+    SPYRE_RETURN_IF_ERROR(
+        object.onlyFields({"name", "shape", "order", "elemsPerStick", "deviceSize", "coordinates",
+                           "offsets", "index", "hostItemBytes", "output", "access", "growable",
+                           "directRead", "staggered", "sharesSticks"}));
     Tensor tensor;
     if (object.has("shape") == object.has("deviceSize")) {
       return error<3073>("{}: give a tensor either \"shape\" or \"deviceSize\"", object.path());

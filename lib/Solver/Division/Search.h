@@ -19,7 +19,7 @@ class Reaches {
 public:
   Reaches(const Op &op, const Units &units, const arch::DeviceDesc &device);
   size_t tensors() const { return tensorOf.size(); }
-  /// Number of the operation's tensor; tables that are exempt are left out.
+  /// Number of the operation's tensor; rows of tables that are exempt are not counted.
   int tensor(size_t i) const { return tensorOf[i]; }
   /// Sticks between the first and the last one touched along \p dim, in any of \p split slices.
   int64_t sticks(size_t i, size_t dim, int64_t split) const;

@@ -69,8 +69,12 @@ public:
 private:
   bool mayTile(size_t d) const {
     const Dim &dim = op.dims[d];
-    return !dim.reduced && dim.granularity == 0 && dim.segments.empty() &&
-           dim.role != Role::Search && dim.role != Role::Carried && dim.role != Role::Scan && units.count[d] > 1;
+    // The padded tail of a restickify is no operation of its own.
+    const bool padded =
+        op.kind == Kind::Restickify && units.stick[d] && units.extent[d] % units.elems[d] != 0;
+    return !padded && !dim.reduced && dim.granularity == 0 && dim.segments.empty() &&
+           dim.role != Role::Search && dim.role != Role::Carried && dim.role != Role::Scan &&
+           units.count[d] > 1;
   }
 
   /// Every tile moves every coordinate by the same amount, and cuts no stick.

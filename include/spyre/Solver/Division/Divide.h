@@ -38,7 +38,8 @@ struct Options {
   bool explain = false;
   /// Say how the documented plan compares.
   bool compare = true;
-  /// A plan will do that no other undercuts by more than this part; 0: of equals the documented one.
+  /// A plan will do that no other undercuts by more than this part; 0: of equals the documented
+  /// one.
   double slack = 0;
 };
 

@@ -40,8 +40,8 @@ mlir::AffineMap ownersOf(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> spl
 
 void divide(ComputeOp op, llvm::ArrayRef<int64_t> splits, bool kFastCores) {
   op.setSplits(splits);
-  op->setAttr(kOwners, mlir::AffineMapAttr::get(ownersOf(op.getContext(), splits,
-                                                         coreOrder(op, splits, kFastCores))));
+  op->setAttr(kOwners, mlir::AffineMapAttr::get(
+                           ownersOf(op.getContext(), splits, coreOrder(op, splits, kFastCores))));
 }
 
 namespace {

@@ -3,7 +3,7 @@
 // RUN: not spyre-compile %s --planner=compat --compile-to=division -o - 2>&1 | FileCheck %s --check-prefix=OFF
 // RUN: spyre-compile %s --compile-to=division -o - | FileCheck %s
 
-// OFF: SPYRE-E3064: 
+// OFF: SPYRE-E3064:
 // CHECK: extents [32, 4098, 1740] {{.*}} splits
 // CHECK: extents [32, 4095, 1740] {{.*}} splits
 // CHECK-NOT: loop.compute

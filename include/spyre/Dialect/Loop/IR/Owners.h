@@ -1,7 +1,7 @@
 //===- Owners.h - which core has which slice of a divided operation -------------------------===//
 //
-// Splits say in how many slices each variable is cut; `owners` says who has them: an affine map from
-// the number of a core to its slice of every variable.
+// Splits say in how many slices each variable is cut; `owners` says who has them: an affine map
+// from the number of a core to its slice of every variable.
 //
 //     splits [2, 4]    owners (core) -> (core mod 2, core floordiv 2)
 //===--------------------------------------------------------------------------------------------===//

@@ -8,10 +8,10 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include "../LoopPass.h"
 #include "Divider.h"
-
-#include "llvm/ADT/DenseMap.h"
 
 namespace spyre::loop {
 
@@ -121,8 +121,8 @@ private:
       for (size_t d = 0; d < names.size(); ++d) {
         for (const LinearIndex::Term &term : access.dims[d].terms) {
           const std::vector<llvm::StringRef> &of = vars[term.var];
-          names[d].push_back({of.empty() ? llvm::StringRef() : of.front(),
-                              op.getExtents()[term.var]});
+          names[d].push_back(
+              {of.empty() ? llvm::StringRef() : of.front(), op.getExtents()[term.var]});
         }
       }
       BufferOp buffer = access.buffer;
@@ -142,13 +142,12 @@ private:
   Status forEach(ComputeOp op, const VarNames &vars, mlir::DictionaryAttr hints, const char *kind,
                  Take take) {
     auto entries = hints.getAs<mlir::DictionaryAttr>(kind);
-    for (mlir::NamedAttribute entry : entries ? entries.getValue()
-                                              : llvm::ArrayRef<mlir::NamedAttribute>()) {
+    for (mlir::NamedAttribute entry :
+         entries ? entries.getValue() : llvm::ArrayRef<mlir::NamedAttribute>()) {
       auto count = llvm::dyn_cast<mlir::IntegerAttr>(entry.getValue());
       if (!count || count.getInt() < 1) {
         return error<3066>("'{}' at {}: the hint for {} must be a positive integer",
-                           op.getCallee().str(), locationText(op.getLoc()),
-                           entry.getName().str());
+                           op.getCallee().str(), locationText(op.getLoc()), entry.getName().str());
       }
       bool found = false;
       for (unsigned v = 0; v < vars.size(); ++v) {
@@ -211,10 +210,11 @@ private:
       unit = use.isVar(v) ? std::max(unit, elemsPerStick(operandBuffer(op, i))) : unit;
     }
     if (extent % count != 0 || (count > 1 && extent / count % unit != 0)) {
-      return error<3077>("'{}' at {}: {} tiles of {} elements of {} are not equal{}; give a divisor "
-                         "of {}",
-                         op.getCallee().str(), where, count, extent, name,
-                         unit > 1 ? " or cut a stick" : "", extent % unit == 0 ? extent / unit : 1);
+      return error<3077>(
+          "'{}' at {}: {} tiles of {} elements of {} are not equal{}; give a divisor "
+          "of {}",
+          op.getCallee().str(), where, count, extent, name, unit > 1 ? " or cut a stick" : "",
+          extent % unit == 0 ? extent / unit : 1);
     }
     return Status::success();
   }

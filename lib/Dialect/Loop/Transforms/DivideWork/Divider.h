@@ -9,7 +9,8 @@
 
 namespace spyre::loop {
 
-/// What the first pass leaves to the second: {output = [coefficient, slices, ...], reduction = [...]}.
+/// What the first pass leaves to the second: {output = [coefficient, slices, ...], reduction =
+/// [...]}.
 constexpr const char *kSpanSplits = "span_splits";
 /// Slices a user asks for, per variable; 0: nothing.
 constexpr const char *kHints = "hints";

@@ -69,8 +69,9 @@ private:
   bool hasLanes(int64_t dim) const {
     BufferOp buffer = access.buffer;
     return dim >= 0 && !access.dims[size_t(dim)].terms.empty() &&
-           (namesLanes || llvm::cast<mlir::MemRefType>(buffer.getResult().getType())
-                                  .getDimSize(unsigned(dim)) > 1);
+           (namesLanes ||
+            llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(unsigned(dim)) >
+                1);
   }
 
   Status addPlain(int64_t dim, int64_t size) {
@@ -153,8 +154,8 @@ private:
       const Access access = accessOf(op, i);
       SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(access.buffer));
       const std::optional<unsigned> named = namedVar(i, access);
-      SPYRE_ASSIGN_OR_RETURN(DimRoles roles, named ? rolesFollowing(access, *named)
-                                                   : dimRolesOf(access.buffer));
+      SPYRE_ASSIGN_OR_RETURN(DimRoles roles,
+                             named ? rolesFollowing(access, *named) : dimRolesOf(access.buffer));
       uses.push_back(stickUse(access, roles.stick()));
       if (uses.back().kind == StickUse::Kind::Illegal) {
         BufferOp buffer = access.buffer;

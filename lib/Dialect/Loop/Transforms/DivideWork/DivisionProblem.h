@@ -21,9 +21,9 @@ struct ProblemOptions {
   bool kFastCores = true;
 };
 
-/// Dims are the variables in their order. Tensors have their real layouts, with padding and with one
-/// device dimension per term of a dimension, as they are emitted. Errors: E2010, E2007 (layouts),
-/// E1203 (a tensor that is read from inside sticks).
+/// Dims are the variables in their order. Tensors have their real layouts, with padding and with
+/// one device dimension per term of a dimension, as they are emitted. Errors: E2010, E2007
+/// (layouts), E1203 (a tensor that is read from inside sticks).
 Expected<DivisionProblem> divisionProblemOf(ComputeOp op, const arch::DeviceDesc &device,
                                             const ProblemOptions &options = {});
 

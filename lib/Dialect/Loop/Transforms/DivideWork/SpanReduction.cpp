@@ -51,9 +51,8 @@ struct SpanReduction : LoopPass<impl::SpanReductionPassBase<SpanReduction>> {
     }
     const auto how = settings.mode == division::Mode::CompatS1 ? division::SpanBytes::HostItems
                                                                : division::SpanBytes::Sticks;
-    SPYRE_ASSIGN_OR_RETURN(
-        division::SpanReduction found,
-        division::reduceSpan(problem.op, settings.device, settings.cores, how));
+    SPYRE_ASSIGN_OR_RETURN(division::SpanReduction found,
+                           division::reduceSpan(problem.op, settings.device, settings.cores, how));
     if (trace) {
       for (const Decision &decision : found.decisions) {
         trace->record("span-reduction", subjectOf(op), decision, {locationText(op.getLoc()), {}});

@@ -4,9 +4,8 @@
 // the cheapest of all divisions the machine can do. Either way the plan is then judged by a
 // verifier that shares nothing with the planners, and nothing that breaks a rule is handed on.
 //===--------------------------------------------------------------------------------------------===//
-#include "spyre/Dialect/Loop/Transforms/Passes.h"
-
 #include "spyre/Dialect/Loop/IR/Owners.h"
+#include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Solver/Division/Rules.h"
 #include "spyre/Solver/Division/Verify.h"
@@ -67,8 +66,8 @@ public:
 
   Expected<PlannedDivision> run() {
     const bool documented = settings.mode != division::Mode::Best;
-    SPYRE_ASSIGN_OR_RETURN(problem, divisionProblemOf(op, settings.device,
-                                                      {documented, settings.kFastCores}));
+    SPYRE_ASSIGN_OR_RETURN(
+        problem, divisionProblemOf(op, settings.device, {documented, settings.kFastCores}));
     if (op->hasAttr(kHints)) {
       // A hint is no less of a plan in the documented modes.
       Status status = cheapest();
@@ -131,18 +130,18 @@ private:
                           candidates[i].nanoseconds);
     }
     if (!text.empty()) {
-      planned.decisions.insert(
-          planned.decisions.begin(),
-          Decision::no("candidates", "{} of {}: {}", std::min(kShown, candidates.size()),
-                       candidates.size(), text));
+      planned.decisions.insert(planned.decisions.begin(),
+                               Decision::no("candidates", "{} of {}: {}",
+                                            std::min(kShown, candidates.size()), candidates.size(),
+                                            text));
     }
   }
 
   /// An operation that runs in loops already is not cut again.
   Status takeTiles(division::TilingPlan tiling, const std::string &why) {
     if (!settings.tileLarge || op->hasAttr(kTiles)) {
-      return error<3065>("'{}' over {}: {}; {}", problem.op.name,
-                         division::describe(problem.op), why,
+      return error<3065>("'{}' over {}: {}; {}", problem.op.name, division::describe(problem.op),
+                         why,
                          op->hasAttr(kTiles) ? "its tiles are too large, give it more of them"
                                              : "let it run in tiles (chunk_large_tensors)");
     }
