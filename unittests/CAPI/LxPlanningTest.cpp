@@ -73,7 +73,9 @@ TEST(LxPlanning, BestReachesTheLeastTrafficOfSoftmax) {
 
 TEST(LxPlanning, RowsSplitOverFourCoresFitWhatOneCannotHold) {
   const Graph graph = softmaxOf({1024, 2048}, 1);
-  const LxRun four = runOf(graph, lxOptions(machine(), 4));
+  capi::CompileOptions rows = lxOptions(machine(), 4);
+  rows.planner = "compat"; // all of it by rows
+  const LxRun four = runOf(graph, rows);
   EXPECT_EQ(four.ddrBytes(), 8'388'608);
   EXPECT_EQ(lxNumber(four.compiled, "in0", "core_bytes"), 1'048'576);
   const LxRun one = runOf(graph, lxOptions(machine(), 1));

@@ -9,7 +9,7 @@
 // SPEC: allocation={'lx': 0}
 
 // Splits that changed after planning: another part of t0 would be on each core.
-// RUN: sed 's/\(loop.compute "exp".*\) splits \[1, 3\]/\1 splits [5, 1]/' %t > %t.bad
+// RUN: sed 's/\(loop.compute "exp".*\) splits \[1, 3\] {owners = #map[0-9]*}/\1 splits [5, 1]/' %t > %t.bad
 // RUN: not %bin/spyre-compile %t.bad --from=division --cores 5 --no-cache --compile-to=opspec -o %t.dir2 2>&1 | FileCheck %s --check-prefix=BAD
 // BAD: SPYRE-E3101: 't0' is in LX, but operations 2 ('batchmatmul') and 3 ('exp') divide it differently
 
