@@ -344,7 +344,13 @@ def test_half_stays_half():
 
     # What the compiler has stays whole; a decomposition is for the forms that it has not.
     x = torch.ones(2, dtype=torch.float16)
-    plain = {"aten.where.self": (x > 0, x, x), "aten.cat.default": ([x, x],)}
+    plain = {
+        "aten.where.self": (x > 0, x, x),
+        "aten.cat.default": ([x, x],),
+        "aten.relu.default": (x,),
+        "aten.logical_and.default": (x > 0, x > 0),
+        "aten.logical_or.default": (x > 0, x > 0),
+    }
     for op, decomposition in patches.spyre_decompositions().items():
         if str(op) in C.supported_operations():
             assert decomposition(*plain.get(str(op), (x, x))) is NotImplemented, op
