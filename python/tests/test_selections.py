@@ -172,9 +172,8 @@ def test_views_are_searched_in_place(on_device):
 
 
 @pytest.mark.parametrize("how", WAYS)
-@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
 def test_gradients(how):
-    """The device finds the values; they are scattered back to their places, which the CPU does."""
+    """The device finds the values, and scatters their gradients back to their places."""
     x = distinct(5, 30)
 
     def function(x):
@@ -188,7 +187,8 @@ def test_gradients(how):
     counters = torch.spyre.counters()
     function(leaves[1]).backward()
     assert torch.equal(leaves[0].grad.cpu().float(), leaves[1].grad)
-    assert counters["fallback_ops"] + counters["graph_fallback_nodes"] == 3, (
+    assert counters["programs_launched"] > 0
+    assert counters["fallback_ops"] + counters["graph_fallback_nodes"] == 0, (
         counters,
         torch.spyre.fallback_counts(),
     )
