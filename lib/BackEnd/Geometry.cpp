@@ -303,12 +303,11 @@ static Status checkRange(const Kernel &kernel, const TensorMap &map) {
     }
   }
   // A gather addresses rows, not a range.
-  const bool isTable = map.indices >= 0 && device.division.indirectTablesExceedSpan;
-  const int64_t reach = isTable ? span - (map.rows - 1) * map.rowBytes : span;
-  if (!map.inLx && reach > device.spanLimitBytes) {
+  const bool isExempt = map.indices >= 0 && device.division.indirectTablesExceedSpan;
+  if (!map.inLx && !isExempt && span > device.spanLimitBytes) {
     return error<5304>("{}: each core touches {} bytes of DDR for {}, the limit is {}; split an "
                        "outer dimension of this tensor over more cores",
-                       kernel.name, reach, name, device.spanLimitBytes);
+                       kernel.name, span, name, device.spanLimitBytes);
   }
   return Status::success();
 }

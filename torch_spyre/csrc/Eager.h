@@ -10,8 +10,8 @@
 
 namespace spyre::plugin {
 
-/// How an operation relates to the functional one that computes its results: itself, "foo.out" (each
-/// result goes to an out argument) or "foo_" (the only one goes to the first argument).
+/// How an operation relates to the functional one that computes its results: itself, "foo.out"
+/// (each result goes to an out argument) or "foo_" (the only one goes to the first argument).
 struct FunctionalForm {
   enum class Kind { Same, Out, InPlace };
   Kind kind;

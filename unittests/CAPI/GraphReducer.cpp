@@ -135,7 +135,7 @@ private:
   }
 
   bool endEarlier() {
-    for (size_t i = 0; graph.outputs.size() == 1 && i < graph.calls.size(); ++i) {
+    for (size_t i = 0; i < graph.calls.size(); ++i) {
       Graph candidate = graph;
       candidate.outputs = {int64_t(graph.inputs.size() + i)};
       candidate = withoutDead(candidate);

@@ -53,7 +53,7 @@ TEST(RandomGraph, MostSizesAreUnalignedAndEveryGraphHasViews) {
 
 TEST(GraphReducer, LeavesTheCallThatMattersAndTheSmallestSize) {
   int reduced = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     const Graph graph = randomGraph(random, {});
     if (!callsExp(graph)) {

@@ -44,7 +44,8 @@ struct SegmentBinding {
 /// launch a card that is shared may hand LX to somebody else.
 constexpr uint32_t kNonTerminalLaunch = 1;
 
-/// What a fill leaves in each of its sticks: value where mask is 0xFF, what was there where it is 0.
+/// What a fill leaves in each of its sticks: value where mask is 0xFF, what was there where it is
+/// 0.
 struct StickFill {
   std::array<uint8_t, 128> value{};
   std::array<uint8_t, 128> mask{};

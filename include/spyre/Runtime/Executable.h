@@ -25,9 +25,8 @@ public:
   /// \p label names its operations in errors and profiles; else its bundles' directories do.
   /// Errors: E6001-E6002 (model.json), E5201 (spyrecode.json), E6201 (compiled for another
   /// machine), E6202 (a binary is missing or has the wrong size).
-  static Expected<std::shared_ptr<Executable>> load(std::shared_ptr<Device> device,
-                                                    const Artifacts &artifacts,
-                                                    const std::string &label = "");
+  static Expected<std::shared_ptr<Executable>>
+  load(std::shared_ptr<Device> device, const Artifacts &artifacts, const std::string &label = "");
   ~Executable();
 
   const spec::Model &model() const;

@@ -21,8 +21,8 @@ Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
 Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
                       const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host);
 
-/// Single sticks of a tensor, by their numbers from its start, ascending: into \p data, one after the
-/// other. \p size and \p matchStride as for fillTensor. Errors as above.
+/// Single sticks of a tensor, by their numbers from its start, ascending: into \p data, one after
+/// the other. \p size and \p matchStride as for fillTensor. Errors as above.
 Status downloadSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
                       const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
                       const std::vector<int64_t> &sticks, uint8_t *data);

@@ -96,7 +96,8 @@ Expected<MadeSpec> makeSpec(ComputeOp op) {
     vars.push_back(llvm::cast<mlir::StringAttr>(name).str());
   }
   if (!op.getSplits()) {
-    return error<1205>("'{}' has no splits; run spyre-loop-work-distribution", op.getCallee().str());
+    return error<1205>("'{}' has no splits; run spyre-loop-work-distribution",
+                       op.getCallee().str());
   }
   const std::vector<int64_t> tiles = loop::tilesOf(op);
   for (size_t v = 0; v < vars.size(); ++v) {

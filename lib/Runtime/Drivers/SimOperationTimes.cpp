@@ -1,6 +1,5 @@
 //===- SimOperationTimes.cpp - phases of the simulator's timer under the roofline -----------===//
 #include "spyre/Runtime/OperationTimes.h"
-
 #include "spyre/Sim/SpyreSim.h"
 
 #include "Drivers.h"

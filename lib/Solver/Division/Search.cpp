@@ -16,11 +16,10 @@ Reaches::Reaches(const Op &op, const Units &units, const arch::DeviceDesc &devic
   for (size_t t = 0; t < op.tensors.size(); ++t) {
     const Tensor &tensor = op.tensors[t];
     const bool table = tensor.access == Access::Table;
-    tensorOf.push_back(int(t));
     if (table && device.division.indirectTablesExceedSpan) {
-      fixed.push_back(0); // any row may be meant; what a core walks of one still counts
       continue;
     }
+    tensorOf.push_back(int(t));
     int64_t stride = 1, any = 0;
     for (size_t d = tensor.deviceSize.size() - 1; d-- > 0;) {
       any += table && tensor.coordinates[d].terms.empty() ? (tensor.deviceSize[d] - 1) * stride : 0;

@@ -2,7 +2,7 @@
 // RUN: spyre-compile %s --no-cache --compile-to=layout -o %t && FileCheck %s < %t
 // CHECK: loop.compute "copy" ins(%in2 {{.*}}outs(%in2_restick
 // CHECK: loop.compute "copy" ins(%in3, %in2_restick
-// CHECK: loop.compute "copy" ins(%in1 {{.*}}outs(%in2 
+// CHECK: loop.compute "copy" ins(%in1 {{.*}}outs(%in2{{ }}
 func.func @main(%arg1: tensor<9x67xf32> {graph.layout = {device_size = array<i64: 3, 9, 32>, format = "IEEE_FP32", stride_map = array<i64: 32, 67, 1>}, graph.name = "in1", graph.offset = 0 : i64, graph.stride = array<i64: 67, 1>},
     %arg2: tensor<9x67xf32> {graph.layout = {device_size = array<i64: 3, 9, 32>, format = "IEEE_FP32", stride_map = array<i64: 32, 67, 1>}, graph.name = "in2", graph.offset = 0 : i64, graph.stride = array<i64: 67, 1>},
     %arg3: tensor<4xi64> {graph.layout = {device_size = array<i64: 1, 32>, format = "IEEE_INT32", stride_map = array<i64: 32, 1>}, graph.name = "in3", graph.offset = 0 : i64, graph.stride = array<i64: 1>}) -> (tensor<9x4xf32> {graph.stride = array<i64: 4, 1>}, tensor<9x67xf32> {graph.mutates = 1 : i64, graph.stride = array<i64: 67, 1>}) {
