@@ -95,52 +95,51 @@ void KernelPricer::lowerBounds(std::span<const int32_t> splits,
 
 namespace {
 struct Bounded {
-  double nanoseconds;
+  /// What comes first; the bound itself where all that may be cheaper are priced.
+  double order, nanoseconds;
   size_t candidate;
-  /// By the nearer of the bounds.
-  bool isNear = false;
 };
-/// Of heaps with the cheapest on top, the first of several.
-bool isDearer(const Bounded &a, const Bounded &b) {
-  return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.candidate > b.candidate;
+/// Of heaps with the first on top, of equals the first candidate.
+bool isLater(const Bounded &a, const Bounded &b) {
+  return a.order != b.order ? a.order > b.order : a.candidate > b.candidate;
 }
 } // namespace
 
-BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack) const {
+BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack,
+                                  size_t mostPriced) const {
   const size_t width = dims(), count = splits.size() / width;
   const arch::Timing &timing = state->priced.device->timing;
+  const bool isLimited = mostPriced < count;
   std::array<Bounded, 128> few;
   std::vector<Bounded> many(count > few.size() ? count : 0);
   std::span<Bounded> heap(count > few.size() ? many.data() : few.data(), count);
   for (size_t i = 0; i < count; ++i) {
-    double cycles = state->bound.cycles(splits.data() + i * width) + overheadCycles(timing);
-    heap[i] = {cycles / timing.clockGhz, i, false};
+    const PriceBound::Bound bound = state->bound.boundOf(splits.data() + i * width);
+    const double least = (bound.least + overheadCycles(timing)) / timing.clockGhz;
+    heap[i] = {isLimited ? bound.likely : least, least, i};
   }
-  std::make_heap(heap.begin(), heap.end(), isDearer);
+  std::make_heap(heap.begin(), heap.end(), isLater);
   BestPrice best;
   Candidate candidate;
   Sketch sketch;
-  while (!heap.empty() && std::isfinite(heap.front().nanoseconds)) {
+  while (!heap.empty() && best.priced < mostPriced && std::isfinite(heap.front().order)) {
     const Bounded next = heap.front();
+    std::pop_heap(heap.begin(), heap.end(), isLater);
+    heap = heap.first(heap.size() - 1);
     // One that costs the same and comes first wins.
     const double limit = best.nanoseconds * (1 - slack);
     if (next.nanoseconds > limit ||
         (next.nanoseconds == limit && next.candidate > best.candidate)) {
+      if (isLimited) {
+        continue;
+      }
       break;
     }
-    std::pop_heap(heap.begin(), heap.end(), isDearer);
-    if (!next.isNear && state->bound.hasNearer() && best.priced > 0) {
-      double cycles = state->bound.nearerCycles(splits.data() + next.candidate * width,
-                                                limit * timing.clockGhz);
-      heap.back() = {(cycles + overheadCycles(timing)) / timing.clockGhz, next.candidate, true};
-      std::push_heap(heap.begin(), heap.end(), isDearer);
-      continue;
-    }
-    heap = heap.first(heap.size() - 1);
     double price = cyclesOf(state->priced, splits.subspan(next.candidate * width, width), candidate,
                             sketch, nullptr) /
                    timing.clockGhz;
-    ++best.priced;
+    // Those that the back end refuses tell nothing.
+    best.priced += std::isfinite(price) || !isLimited ? 1 : 0;
     if (price < best.nanoseconds ||
         (price == best.nanoseconds && next.candidate < best.candidate)) {
       best.nanoseconds = price;

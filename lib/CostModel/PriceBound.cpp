@@ -397,10 +397,12 @@ double PriceBound::factorCycles(double a, double b, const Slices &slices) const 
   return least;
 }
 
-double PriceBound::cycles(const int32_t *splits) const {
+PriceBound::Bound PriceBound::boundOf(const int32_t *splits) const {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  constexpr double kSeldomOverlaps = 0.2;
   Slices slices;
   if (!setSlices(splits, slices)) {
-    return std::numeric_limits<double>::infinity();
+    return {kNever, kNever};
   }
   double loading = 0;
   if (hasTiles) {
@@ -430,15 +432,19 @@ double PriceBound::cycles(const int32_t *splits) const {
     return staged <= stagingRoom;
   }();
   if (inOneTile) {
-    return arrives + loading + computing + ring + storing + leaves;
+    const double chain = arrives + loading + computing + ring + storing + leaves;
+    return {chain, chain};
   }
   double matrix = 0;
   if (multiplies) {
     double stream = rows.of(slices.perCore) * rowCycles;
     matrix = blocks.of(slices.perCore) * std::max(stream, fillCycles);
   }
-  double busiest = std::max({loading + storing - arrives, computing, ring, matrix});
-  return kRepeats * busiest + arrives + leaves;
+  const double moving = loading + storing - arrives;
+  const double busiest = std::max({moving, computing, ring, matrix});
+  const double others = moving + computing + ring + matrix - busiest;
+  const double least = kRepeats * busiest + arrives + leaves;
+  return {least, least + kSeldomOverlaps * others};
 }
 
 //===- Matmuls in tiles ---------------------------------------------------------------------===//

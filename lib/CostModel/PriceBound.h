@@ -17,7 +17,15 @@ public:
   explicit PriceBound(const PricedKernel &priced);
 
   /// Cycles without the operation's overhead; infinite where the slices are not whole.
-  double cycles(const int32_t *splits) const;
+  double cycles(const int32_t *splits) const { return boundOf(splits).least; }
+
+  struct Bound {
+    double least;
+    /// A guess between the bound and the sum of what may overlap: orders candidates whose bounds
+    /// are equal because all keep the same unit busy.
+    double likely;
+  };
+  Bound boundOf(const int32_t *splits) const;
   /// A bound that is nearer and takes longer, for kernels that have one: of matmuls, what the best
   /// tiles cost that LX has room for. \p enough: when it is known to be more, any number beyond is
   /// an answer.

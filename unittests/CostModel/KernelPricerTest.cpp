@@ -94,6 +94,11 @@ TEST(KernelPricer, TheBestOfABatchIsItsFirstMinimum) {
   EXPECT_EQ(best.candidate, least);
   EXPECT_EQ(best.nanoseconds, prices[least]);
   EXPECT_LT(best.priced, prices.size() / 2);
+  // A limit on prices finds one of the likely ones, and never prices more.
+  const BestPrice few = pricer->priceBest(splits, 0, 4);
+  EXPECT_LE(few.priced, 4u);
+  EXPECT_GE(few.nanoseconds, best.nanoseconds);
+  EXPECT_LE(few.nanoseconds, 1.05 * best.nanoseconds);
   BestPrice near = pricer->priceBest(splits, 0.05);
   EXPECT_LE(near.priced, best.priced);
   EXPECT_LE(near.nanoseconds * 0.95, best.nanoseconds);

@@ -67,7 +67,9 @@ public:
   void lowerBounds(std::span<const int32_t> splits, std::span<double> nanoseconds) const;
   /// The minimum of price() over a batch. Prices only candidates whose lower bound is below the
   /// best so far; with \p slack (0.02: 2 %) only those that may be cheaper by more than that part.
-  BestPrice priceBest(std::span<const int32_t> splits, double slack = 0) const;
+  /// With \p mostPriced the likely ones are priced first, and no more than that many.
+  BestPrice priceBest(std::span<const int32_t> splits, double slack = 0,
+                      size_t mostPriced = SIZE_MAX) const;
   /// Of one candidate; its total is its price.
   Breakdown explain(std::span<const int32_t> splits) const;
 

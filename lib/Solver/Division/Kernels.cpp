@@ -378,6 +378,10 @@ void KernelCosts::price(const Op &op, const Units &units, const Candidates &cand
   pricer->price(widened(candidates, pricer->dims(), place), ns);
 }
 
+/// Of one operation. All candidates have a lower bound; where many share the least (products that
+/// keep the arrays of all cores busy), the likely ones are priced.
+static constexpr size_t kMostPriced = 4;
+
 std::optional<CheapestCandidate> KernelCosts::cheapest(const Op &op, const Units &,
                                                        const Candidates &candidates,
                                                        double slack) const {
@@ -387,7 +391,7 @@ std::optional<CheapestCandidate> KernelCosts::cheapest(const Op &op, const Units
   }
   std::vector<int32_t> place;
   const costmodel::BestPrice best =
-      pricer->priceBest(widened(candidates, pricer->dims(), place), slack);
+      pricer->priceBest(widened(candidates, pricer->dims(), place), slack, kMostPriced);
   return CheapestCandidate{best.candidate, best.nanoseconds, best.priced};
 }
 
