@@ -11,7 +11,7 @@ from torch_spyre import environment
 from torch_spyre._inductor import config, settings
 
 FIELDS = {  # field: default, environment variable, text there, value then
-    "lx_planning": (True, "LX_PLANNING", "0", False),
+    "lx_planning": (False, "LX_PLANNING", "1", True),
     "co_optimizing_lx_planning": (False, "CO_OPTIMIZING_LX_PLANNING", "1", True),
     "allow_all_ops_in_lx_planning": (False, None, None, None),
     "lx_boundary_clones": (False, "LX_BOUNDARY_CLONES", "1", True),
@@ -50,6 +50,11 @@ READ = {
     "cache_limit_mb",
     "pass_plugins",
     "pass_pipelines",
+    "lx_planning",
+    "co_optimizing_lx_planning",
+    "allow_all_ops_in_lx_planning",
+    "layout_solver",
+    "dxp_lx_frac_avail",
 }
 
 
@@ -139,6 +144,10 @@ def pool_bytes(artifacts):
 def test_fields_that_reach_the_compiler(on_device):
     assert READ | set(settings.NOT_READ) == set(FIELDS) and not READ & set(settings.NOT_READ)
     with on_device():
+        alone, expected = compiled(sencores=1)
+        planned, result = compiled(sencores=1, lx_planning=True)
+        assert torch.equal(result, expected)
+        assert pool_bytes(alone) > pool_bytes(planned), "what stays in LX needs no pool"
         base, expected = compiled()
         apart, result = compiled(hbm_planning=False)
         assert torch.equal(result, expected)
@@ -171,8 +180,6 @@ def test_layouts_of_each_operation_for_itself():
 @pytest.mark.parametrize("name", sorted(settings.NOT_READ))
 def test_fields_without_effect_say_so_once(name):
     default, _, _, value = FIELDS[name]
-    values = {"layout_solver": "greedy", "allow_all_ops_in_lx_planning": True}
-    value = values.get(name, value)
     assert value != default
     settings._warned.discard(name)
     x = torch.ones(4, 64).half().to("spyre")

@@ -24,16 +24,13 @@ def cache_directory():
 
 #: Fields that the compiler does not read yet, and what it does instead.
 NOT_READ = {
-    "lx_planning": "nothing is planned into LX by the front end",
-    "co_optimizing_lx_planning": "nothing is planned into LX by the front end",
-    "allow_all_ops_in_lx_planning": "nothing is planned into LX by the front end",
-    "lx_boundary_clones": "nothing is planned into LX by the front end",
-    "layout_solver": "nothing is planned into LX by the front end",
-    "dxp_lx_frac_avail": "the machine's description (SPYRE_DEVICE_DESC) divides LX",
+    "lx_boundary_clones": "inputs and outputs are copied where that saves traffic",
     "enable_fusion": "operations of a graph share bundles",
     "max_buckets": "every geometry has a program of its own",
     "min_default_granularity": "every geometry has a program of its own",
 }
+#: Operations whose results the documented planner keeps in LX.
+COMPAT_LX_OPS = ["max", "sum", "exp", "sub", "mul", "mean", "add", "rsqrt"]
 _CHOICES = {
     "layout_solver": ("exact", "greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat"),
     "planner": ("best", "compat", "compat-s1"),
@@ -80,6 +77,16 @@ def eager():
     settings.k_fast_cores = config.core_id_k_fast_emission
     settings.chunk_large_tensors = config.chunk_large_tensors
     settings.cores = config.sencores
+    compat = config.planner != "best"
+    settings.lx_planning = config.lx_planning
+    settings.lx_compat = compat
+    settings.lx_move_splits = config.co_optimizing_lx_planning
+    # The default is that of the planner: exact, or greedy for the documented one.
+    default = config.layout_solver == config._config["layout_solver"].default
+    settings.lx_solver = "" if default else config.layout_solver
+    settings.lx_back_end_share = config.dxp_lx_frac_avail
+    if compat and not config.allow_all_ops_in_lx_planning:
+        settings.lx_allowed_ops = COMPAT_LX_OPS
     settings.planner = config.planner
     settings.explain_division = _explains
     settings.cache_directory = cache_directory()

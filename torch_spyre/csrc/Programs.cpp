@@ -116,6 +116,13 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.unrollLoops = settings.unrollLoops;
   options.kFastCores = settings.kFastCores;
   options.chunkLargeTensors = settings.chunkLargeTensors;
+  options.lx.enabled = settings.lxPlanning;
+  options.lx.acrossBundles = false;
+  options.lx.compat = settings.lxCompat;
+  options.lx.coOptimize = settings.lxMoveSplits;
+  options.lx.solver = settings.lxSolver;
+  options.lx.backEndShare = settings.lxBackEndShare;
+  options.lx.allowedOps = settings.lxAllowedOps;
   options.passPlugins = settings.passPlugins;
   options.userPasses = settings.userPasses;
   options.cacheDirectory = settings.cacheDirectory;

@@ -37,6 +37,11 @@ struct CompileSettings {
   /// As in capi::CompileOptions.
   bool wholeGraphLayouts = true, sharePool = true;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
+  /// Of capi::CompileOptions::lx.
+  bool lxPlanning = false, lxCompat = false, lxMoveSplits = false;
+  std::string lxSolver = {};
+  double lxBackEndShare = 0.2;
+  std::vector<std::string> lxAllowedOps = {};
   std::string cacheDirectory = {};
   uint64_t cacheLimitBytes = capi::kDefaultCacheLimitBytes;
   std::vector<std::string> passPlugins = {};
