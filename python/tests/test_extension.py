@@ -186,6 +186,16 @@ def test_decompositions(on_device):
     check(result, x.float() + 1.0)
 
 
+def test_a_decomposition_that_is_removed_leaves_the_operation_on_the_device(on_device):
+    decompositions.register_spyre_decomposition(aten.tanh.default)(lambda x: aten.relu(x))
+    x = half(8, 64)
+    with on_device():
+        check(x.to("spyre").tanh(), x.float().relu())
+        del decompositions.spyre_decompositions[aten.tanh.default]
+        torch_spyre._C.clear_eager_cache()
+        check(x.to("spyre").tanh(), x.float().tanh(), 4)
+
+
 def test_a_table_given_to_compile_fx_is_honoured():
     from torch._dynamo.backends.common import aot_autograd  # noqa: F401
     from torch._inductor.compile_fx import compile_fx

@@ -327,11 +327,14 @@ std::vector<at::Tensor> inferResults(const c10::OperatorHandle &op,
 std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const EagerCall &call,
                                                  c10::ArrayRef<c10::IValue> arguments) {
   const bool isTaken = prefersDecomposition(plan.target);
-  if (plan.isKnown && !isTaken) {
-    if (std::optional<TracedCall> single = singleCall(plan, call, arguments)) {
-      if (std::shared_ptr<EagerProgram> entry = tryCompile(*single, plan.target)) {
-        return entry;
-      }
+  auto compileWhole = [&]() -> std::shared_ptr<EagerProgram> {
+    std::optional<TracedCall> single =
+        plan.isKnown ? singleCall(plan, call, arguments) : std::nullopt;
+    return single ? tryCompile(*single, plan.target) : nullptr;
+  };
+  if (!isTaken) {
+    if (std::shared_ptr<EagerProgram> entry = compileWhole()) {
+      return entry;
     }
   }
   if ((plan.mayTrace || isTaken) && traceHook()) {
@@ -346,7 +349,9 @@ std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const Ea
       }
     }
   }
-  return std::make_shared<const EagerProgram>();
+  // The decomposition is gone again, or leaves this form to the compiler.
+  std::shared_ptr<EagerProgram> entry = isTaken ? compileWhole() : nullptr;
+  return entry ? entry : std::make_shared<EagerProgram>();
 }
 
 } // namespace spyre::plugin
