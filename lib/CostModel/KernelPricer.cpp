@@ -98,6 +98,8 @@ struct Bounded {
   /// What comes first; the bound itself where all that may be cheaper are priced.
   double order, nanoseconds;
   size_t candidate;
+  /// By the nearer of the bounds.
+  bool isNear = false;
 };
 /// Of heaps with the first on top, of equals the first candidate.
 bool isLater(const Bounded &a, const Bounded &b) {
@@ -116,7 +118,7 @@ BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack,
   for (size_t i = 0; i < count; ++i) {
     const PriceBound::Bound bound = state->bound.boundOf(splits.data() + i * width);
     const double least = (bound.least + overheadCycles(timing)) / timing.clockGhz;
-    heap[i] = {isLimited ? bound.likely : least, least, i};
+    heap[i] = {isLimited ? bound.likely : least, least, i, false};
   }
   std::make_heap(heap.begin(), heap.end(), isLater);
   BestPrice best;
@@ -124,10 +126,19 @@ BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack,
   Sketch sketch;
   while (!heap.empty() && best.priced < mostPriced && std::isfinite(heap.front().order)) {
     const Bounded next = heap.front();
-    std::pop_heap(heap.begin(), heap.end(), isLater);
-    heap = heap.first(heap.size() - 1);
     // One that costs the same and comes first wins.
     const double limit = best.nanoseconds * (1 - slack);
+    std::pop_heap(heap.begin(), heap.end(), isLater);
+    const bool mayBeLess = next.nanoseconds <= limit;
+    if (!isLimited && !next.isNear && mayBeLess && state->bound.hasNearer() && best.priced > 0) {
+      double cycles = state->bound.nearerCycles(splits.data() + next.candidate * width,
+                                                limit * timing.clockGhz);
+      const double nearer = (cycles + overheadCycles(timing)) / timing.clockGhz;
+      heap.back() = {nearer, nearer, next.candidate, true};
+      std::push_heap(heap.begin(), heap.end(), isLater);
+      continue;
+    }
+    heap = heap.first(heap.size() - 1);
     if (next.nanoseconds > limit ||
         (next.nanoseconds == limit && next.candidate > best.candidate)) {
       if (isLimited) {
