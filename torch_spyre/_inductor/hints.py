@@ -9,8 +9,9 @@ import torch
 
 _PREFIX = "_hint_"
 _TILES = ("num_tiles_per_dim", "tiles", "slices")
+_READ = {"work_div": dict, "named_dims": (list, tuple), **dict.fromkeys(_TILES, dict)}
 _numbers = itertools.count()
-_warned = False
+_warned = set()
 
 
 @torch._dynamo.assume_constant_result
@@ -52,29 +53,43 @@ def text_of(node):
     the same dimension the innermost counts."""
     from torch_spyre._inductor import config
 
-    work, tiles = {}, {}
+    work, tiles, names = {}, {}, None
     for hint in get_op_hints(node):
         if not config.ignore_work_division_hints:
             work.update(_counts(hint, "work_div"))
         for key in _TILES:
             tiles.update(_counts(hint, key))
+        names = hint.get("named_dims", names)
     text = ""
     for kind, entries in (("work_div", work), ("tiles", tiles)):
         if entries:
             counts = ",".join(f"{name}:{count}" for name, count in entries.items())
             text += f"|{kind}={counts}"
-    return text
+    return text + _names_text(node, names)
 
 
-def _is_read(hint):
-    return all(
-        key in ("work_div", *_TILES) and isinstance(value, dict) for key, value in hint.items()
-    )
+def _names_text(node, names):
+    """Names for the result of a node that has no inputs to take them from."""
+    from torch_spyre._inductor import propagate_named_dims as named
+
+    shape = getattr(node.meta.get("val"), "shape", ())
+    if not isinstance(names, (list, tuple)) or node.all_input_nodes or not len(shape):
+        return ""
+    try:
+        return "|named_dims=" + named.dims_text(named.grouped(shape, names))
+    except ValueError as error:  # Operations are rewritten to others, which have results of their own.
+        warnings.warn(f"{node.target} gets no names: {error}", stacklevel=2)
+        return ""
 
 
 def warn_if_any(graph):
-    """Once per process, of hints the compiler has no use for."""
-    global _warned
-    if not _warned and any(not _is_read(h) for node in graph.nodes for h in get_op_hints(node)):
-        _warned = True
-        warnings.warn("hints of spyre_hint are not read by the planners", stacklevel=2)
+    """Once per process and key, of hints the compiler has no use for: they are for users' passes."""
+    for hint in (h for node in graph.nodes for h in get_op_hints(node)):
+        for key, value in hint.items():
+            if key not in _warned and not isinstance(value, _READ.get(key, ())):
+                _warned.add(key)
+                warnings.warn(
+                    f"spyre_hint({key}={value!r}) is not read by the planners; they read "
+                    f"{', '.join(_READ)}, by names of dimensions",
+                    stacklevel=2,
+                )
