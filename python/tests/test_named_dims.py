@@ -222,16 +222,31 @@ def test_results_without_inputs_are_named_by_a_hint(on_device):
 
     def function(x):
         with spyre_hint(named_dims=["tokens", "hidden"]):
-            ones = torch.full((64, 256), 2.0, dtype=torch.float16, device="spyre")
+            twos = torch.full((64, 256), 2.0, dtype=torch.float16, device="spyre")
         with spyre_hint(work_div={"tokens": 4, "hidden": 2}):
-            return ones.exp(), x + 1
+            return twos + x, x * 2
 
     x = whole(64, 256)
     with on_device():
         result, other = torch.compile(function, backend="spyre")(x.to("spyre"))
-    assert torch.equal(other.cpu(), x + 1)
-    assert ("exp", "c0 4, c1 2 as hinted") in hinted()
-    assert not any(name == "add" for name, _ in hinted()), "x has no names"
+    assert torch.equal(result.cpu(), x + 2) and torch.equal(other.cpu(), x * 2)
+    assert hinted() == [("add", "c0 4, c1 2 as hinted")], "x itself has no names"
+
+
+def test_constants_are_named_by_a_hint(on_device):
+    declare(places=256)
+
+    def function(x):
+        with spyre_hint(named_dims=["places"]):
+            places = torch.arange(256, device="spyre", dtype=torch.float16)
+        with spyre_hint(work_div={"places": 2}):
+            return x + places
+
+    x = whole(4, 256)
+    with on_device():
+        result = torch.compile(function, backend="spyre")(x.to("spyre"))
+    assert torch.equal(result.cpu(), x + torch.arange(256).half())
+    assert hinted() == [("add", "c1 2 as hinted")]
 
 
 def test_names_that_do_not_fit_a_result_are_told():

@@ -52,8 +52,9 @@ def test_prime_sizes_use_all_cores(on_device, rows, name):
     assert torch.equal(result, one) and torch.equal(plain, one)
     assert not any(map(has_two_sizes, even)), "off unless asked for"
     assert any(map(has_two_sizes, sdscs)), [s["numWkSlicesPerDim_"] for s in sdscs]
-    wide = [s for s in sdscs if has_two_sizes(s)]
-    assert all(s["numCoresUsed_"] > max(e["numCoresUsed_"] for e in even) for s in wide)
+    if name != "product":  # whose reduced dimension is divided otherwise
+        (wide,) = [s for s in sdscs if has_two_sizes(s)]
+        assert wide["numCoresUsed_"] > max(e["numCoresUsed_"] for e in even)
 
 
 @pytest.mark.parametrize("rows", [32, 64, 8192])

@@ -53,30 +53,43 @@ def text_of(node):
     the same dimension the innermost counts."""
     from torch_spyre._inductor import config
 
-    work, tiles, names = {}, {}, None
+    work, tiles = {}, {}
     for hint in get_op_hints(node):
         if not config.ignore_work_division_hints:
             work.update(_counts(hint, "work_div"))
         for key in _TILES:
             tiles.update(_counts(hint, key))
-        names = hint.get("named_dims", names)
     text = ""
     for kind, entries in (("work_div", work), ("tiles", tiles)):
         if entries:
             counts = ",".join(f"{name}:{count}" for name, count in entries.items())
             text += f"|{kind}={counts}"
-    return text + _names_text(node, names)
+    names = names_text(node)
+    return f"{text}|named_dims={names}" if names else text
 
 
-def _names_text(node, names):
-    """Names for the result of a node that has no inputs to take them from."""
+def names_text(node):
+    """Names by ``named_dims`` for a result that is made of no input, and for results of the same
+    shape that are made of it: "tokens:2048,batch:2*rows:64"."""
+    if "spyre_names" not in node.meta:
+        node.meta["spyre_names"] = _given_names(node)
+    return node.meta["spyre_names"]
+
+
+def _given_names(node):
     from torch_spyre._inductor import propagate_named_dims as named
 
     shape = getattr(node.meta.get("val"), "shape", ())
-    if not isinstance(names, (list, tuple)) or node.all_input_nodes or not len(shape):
+    if node.op != "call_function" or not len(shape):
+        return ""
+    for source in node.all_input_nodes:
+        if getattr(source.meta.get("val"), "shape", ()) == shape and names_text(source):
+            return names_text(source)
+    given = [hint["named_dims"] for hint in get_op_hints(node) if "named_dims" in hint]
+    if node.all_input_nodes or not given or not isinstance(given[-1], (list, tuple)):
         return ""
     try:
-        return "|named_dims=" + named.dims_text(named.grouped(shape, names))
+        return named.dims_text(named.grouped(shape, given[-1]))
     except ValueError as error:  # Operations are rewritten to others, which have results of their own.
         warnings.warn(f"{node.target} gets no names: {error}", stacklevel=2)
         return ""
