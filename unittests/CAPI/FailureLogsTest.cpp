@@ -1,9 +1,9 @@
 //===- FailureLogsTest.cpp - shapes that other planners failed on, scaled down and run ------===//
 //
 // [spec: work-division 25] names operations no even division fits. At full size they are planned
-// (test/Dialect/Loop/Tiling, spyre-plan); here extents and the limit of the machine are fractions, which
-// keeps the structure: the same divisions fail for the same reason. They run in tiles, with the
-// right elements.
+// (test/Dialect/Loop/Tiling, spyre-plan); here extents and the limit of the machine are fractions,
+// which keeps the structure: the same divisions fail for the same reason. They run in tiles, with
+// the right elements.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Json.h"
 

@@ -146,7 +146,7 @@ std::vector<std::string> labelsOf(const spec::OpSpec &op, const spec::SuperDsc &
   }
   for (size_t i = 0; i < labels.size() && dsc.size.size() == count; ++i) {
     const std::string documented = spec::isMatmul(op) ? kMatmul[std::size(kMatmul) - count + i]
-                                   : i + 1 == count ? "out"
+                                   : i + 1 == count   ? "out"
                                                       : kOther[i];
     EXPECT_EQ(labels[i], documented);
   }

@@ -300,8 +300,9 @@ private:
     std::optional<Op> whole;
     for (size_t d = 0; options.padding && d < op.dims.size(); ++d) {
       if (isUncutTail(units, d)) {
-        std::optional<Op> padded = paddedOp(whole ? *whole : op, units, d, units.count[d]);
-        whole = padded ? std::move(padded) : std::move(whole);
+        if (auto padded = paddedOp(whole ? *whole : op, units, d, units.count[d])) {
+          whole = std::move(padded);
+        }
       }
     }
     return whole;

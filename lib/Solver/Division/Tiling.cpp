@@ -96,8 +96,8 @@ private:
     return true;
   }
 
-  /// The fewest pieces by which a tile may move; 0 where none are known. Sticks that cores share (of
-  /// indices) are whole in a tile.
+  /// The fewest pieces by which a tile may move; 0 where none are known. Sticks that cores share
+  /// (of indices) are whole in a tile.
   int64_t regularPieces(size_t d) const {
     constexpr int64_t kMostLanes = 128;
     for (int64_t pieces = 1; pieces <= kMostLanes; pieces *= 2) {

@@ -294,6 +294,8 @@ TEST(DivisionTiling, ThePaddedTailOfARestickifyGetsMemory) {
   EXPECT_EQ(outcome.op.dims[2].extent, 640);
   ASSERT_TRUE(outcome.tiling.has_value());
   checkTiles(outcome.op, *outcome.tiling, machine(), 32);
+  // Both sides have a tail; only that of the result can have memory.
+  EXPECT_EQ(tryDivide(growingRestickify({768, 2368 + 8, 592}), {.cores = 1}).status().code(), 3065);
 }
 
 TEST(DivisionTiling, OneCore) {
