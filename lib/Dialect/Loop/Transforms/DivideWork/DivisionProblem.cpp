@@ -6,6 +6,7 @@
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "Divider.h"
+#include "GrowOutput.h"
 
 #include <algorithm>
 
@@ -140,6 +141,8 @@ public:
     problem.op.name = op.getCallee().str();
     SPYRE_RETURN_IF_ERROR(addTensors());
     SPYRE_RETURN_IF_ERROR(findKind());
+    problem.op.tensors.back().growable =
+        options.padding && problem.op.kind == Kind::Restickify && mayGrow(op);
     addDims();
     padWalked();
     findTraits();

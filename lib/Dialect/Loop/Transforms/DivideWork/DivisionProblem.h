@@ -19,6 +19,8 @@ struct ProblemOptions {
   bool documented = false;
   /// Partners of a split K have consecutive cores.
   bool kFastCores = true;
+  /// Results may be given more room where that lets a dim be padded.
+  bool padding = false;
 };
 
 /// Dims are the variables in their order. Tensors have their real layouts, with padding and with

@@ -3,11 +3,13 @@
 
 #include "spyre/Dialect/Loop/IR/Owners.h"
 
+#include "GrowOutput.h"
+
 namespace spyre::loop {
 
 /// What an earlier run of the passes left is no part of the question.
 static bool isResult(llvm::StringRef name) {
-  return name == "splits" || name == kOwners || name == kWhy;
+  return name == "splits" || name == kOwners || name == kUneven || name == kWhy;
 }
 
 PlanMemo::Key PlanMemo::keyOf(ComputeOp op) {
@@ -25,6 +27,9 @@ PlanMemo::Key PlanMemo::keyOf(ComputeOp op) {
     key.push_back(buffer.getResult().getType().getAsOpaquePointer());
     key.push_back(buffer.getStrideAttr().getAsOpaquePointer());
   }
+  // Whether the result may be given room depends on its readers.
+  const bool grows = op.getCallee() == kCopy && mayGrow(op);
+  key.push_back(grows ? op.getCalleeAttr().getAsOpaquePointer() : nullptr);
   return key;
 }
 

@@ -1,7 +1,8 @@
 //===- PlanMemo.h - equal operations of one compilation are divided once --------------------===//
 //
-// A division depends on an operation's attributes and on the layouts, types and strides of its
-// buffers, nothing else. Attributes of one context are unique, so their addresses are an exact key.
+// A division depends on an operation's attributes, on the layouts, types and strides of its
+// buffers, and on whether its result may grow; nothing else. Attributes of one context are unique,
+// so their addresses are an exact key.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -16,6 +17,12 @@ namespace spyre::loop {
 
 struct PlannedDivision {
   std::vector<int64_t> splits;
+  /// The variable whose slices differ by a piece, or -1.
+  int uneven = -1;
+  /// Of the operation with padded dims; empty: as they are.
+  std::vector<int64_t> extents;
+  /// Partners of a split reduction have consecutive cores.
+  bool fastReduction = false;
   /// The operation runs in these tiles instead.
   std::optional<solver::division::TilingPlan> tiling;
   double nanoseconds = 0;
