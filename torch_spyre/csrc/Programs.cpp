@@ -117,7 +117,6 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.kFastCores = settings.kFastCores;
   options.chunkLargeTensors = settings.chunkLargeTensors;
   options.lx.enabled = settings.lxPlanning;
-  options.lx.acrossBundles = false;
   options.lx.compat = settings.lxCompat;
   options.lx.coOptimize = settings.lxMoveSplits;
   options.lx.solver = settings.lxSolver;
