@@ -29,8 +29,8 @@ pipelines::Options optionsOf(bool plan) {
 
 void planLx(benchmark::State &state, const std::string &graph) {
   const pipelines::Options without = optionsOf(false), with = optionsOf(true);
-  auto text = pipelines::runIrPhases(pipelines::Phase::Graph, pipelines::Phase::Division, graph,
-                                     without);
+  auto text =
+      pipelines::runIrPhases(pipelines::Phase::Graph, pipelines::Phase::Division, graph, without);
   if (!text.ok()) {
     state.SkipWithError(text.status().message().c_str());
     return;
@@ -67,8 +67,8 @@ BENCHMARK(graniteLayers)->Arg(1)->Arg(8)->Arg(40)->Unit(benchmark::kMillisecond)
 void chain(benchmark::State &state) {
   capi::GraphBuilder builder;
   const capi::TensorType type{numerics::HostType::Float16, {256, 512}, {512, 1}};
-  auto value = builder.addInput("x", type, 0,
-                                *layout::DeviceLayout::makeDefault(type.size, type.dtype));
+  auto value =
+      builder.addInput("x", type, 0, *layout::DeviceLayout::makeDefault(type.size, type.dtype));
   for (int64_t i = 0; i < state.range(0); ++i) {
     value = i % 2 ? builder.addCall("aten.exp.default", {value}, {}, type, "")
                   : builder.addCall("aten.add.Tensor", {value}, {{"scalar1", 0.5}}, type, "");

@@ -269,8 +269,7 @@ Expected<std::unique_ptr<Planned>> planOnce(Phase from, const std::string &text,
   SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
   EmitSpecsOptions emission{options.symbolicArguments, lxBytes, options.kFastCores,
                             &planned->acrossBundles};
-  SPYRE_ASSIGN_OR_RETURN(planned->artifacts,
-                         emitSpecs(*planned->module, options.device, emission));
+  SPYRE_ASSIGN_OR_RETURN(planned->artifacts, emitSpecs(*planned->module, options.device, emission));
   return planned;
 }
 
@@ -295,8 +294,9 @@ Expected<std::unique_ptr<Planned>> planUntilItHolds(Phase from, const std::strin
     for (const std::string &name : planned->acrossBundles) {
       now.lx.forbidden.push_back(name);
       kept.record("plan-lx", name,
-                  Decision::no("bundle-border", "plan {}: it would have to outlive a bundle; all "
-                                                "is planned again without",
+                  Decision::no("bundle-border",
+                               "plan {}: it would have to outlive a bundle; all "
+                               "is planned again without",
                                plans));
     }
     if (options.trace) {
@@ -310,8 +310,7 @@ Expected<std::unique_ptr<Planned>> planUntilItHolds(Phase from, const std::strin
 Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
                                   const Options &options) {
   if (to == Phase::Division && from < to && options.lx.enabled && !options.lx.acrossBundles) {
-    SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Planned> planned,
-                           planUntilItHolds(from, text, options));
+    SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Planned> planned, planUntilItHolds(from, text, options));
     return printIr(*planned->module);
   }
   Session session;

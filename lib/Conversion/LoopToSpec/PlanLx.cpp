@@ -103,7 +103,8 @@ private:
         kinds.kindOf.push_back(-1);
         continue;
       }
-      const auto [found, isNew] = known.try_emplace(loop::operationKey(op), int(kinds.kinds.size()));
+      const auto [found, isNew] =
+          known.try_emplace(loop::operationKey(op), int(kinds.kinds.size()));
       if (isNew) {
         SPYRE_ASSIGN_OR_RETURN(
             loop::DivisionProblem problem,
@@ -118,10 +119,10 @@ private:
   /// Other splits where what neighbours share then stays, and that is cheaper.
   Status divideTogether() {
     SPYRE_ASSIGN_OR_RETURN(const placement::DivisionKinds kinds, kindsOf());
-    SPYRE_ASSIGN_OR_RETURN(
-        const placement::TogetherResult result,
-        placement::divideTogether(program.program, kinds, *options.device, options.lx,
-                                  int(options.cores), options.capacityBytes, options.kFastCores));
+    SPYRE_ASSIGN_OR_RETURN(const placement::TogetherResult result,
+                           placement::divideTogether(program.program, kinds, *options.device,
+                                                     options.lx, int(options.cores),
+                                                     options.capacityBytes, options.kFastCores));
     if (result.changes.empty()) {
       return Status::success();
     }
@@ -144,13 +145,12 @@ private:
     }
     if (trace) {
       const char *reason = result.isComplete ? "all-combinations" : "limit-reached";
-      trace->record(kTogether, "all",
-                    Decision::yes(reason, "{} of {} operations; {:.0f} ns instead of {:.0f}",
-                                  result.changes.size(), program.operations.size(),
-                                  result.nsAfter, result.nsBefore),
-                    {"",
-                     {{"ns_before", int64_t(result.nsBefore)},
-                      {"ns_after", int64_t(result.nsAfter)}}});
+      trace->record(
+          kTogether, "all",
+          Decision::yes(reason, "{} of {} operations; {:.0f} ns instead of {:.0f}",
+                        result.changes.size(), program.operations.size(), result.nsAfter,
+                        result.nsBefore),
+          {"", {{"ns_before", int64_t(result.nsBefore)}, {"ns_after", int64_t(result.nsAfter)}}});
     }
     SPYRE_ASSIGN_OR_RETURN(program, lxProgramOf(main));
     return Status::success();

@@ -107,8 +107,8 @@ private:
       TensorFacts &facts = tensors[size_t(web.tensor)];
       const bool isFree = made.decisions[i] || made.decisions[i].reason() == "too-large";
       // Copies at the border of the graph are the planner's.
-      facts.mayStay = isFree && !web.firstUseIsRead &&
-                      !program.tensors[size_t(web.tensor)].isGraphOutput;
+      facts.mayStay =
+          isFree && !web.firstUseIsRead && !program.tensors[size_t(web.tensor)].isGraphOutput;
       facts.lastUse = web.uses.back();
     }
     for (size_t i = 0; i < program.steps.size(); ++i) {
@@ -133,9 +133,9 @@ private:
       TensorFacts &facts = tensors[size_t(from.tensors[a])];
       const bool writes = a + 1 == from.tensors.size();
       const CoreView &view = writes ? choice.step.writeViews[0] : choice.step.readViews[a];
-      choice.views.push_back(
-          facts.mayStay && mayHold(choice.step, int64_t(step), view, writes) ? facts.number(view)
-                                                                             : -1);
+      choice.views.push_back(facts.mayStay && mayHold(choice.step, int64_t(step), view, writes)
+                                 ? facts.number(view)
+                                 : -1);
     }
     choice.splits = std::move(splits);
     of[step].push_back(std::move(choice));
@@ -174,13 +174,13 @@ private:
   void meet(size_t step, size_t argument, int tensor, int view) {
     const int kind = kinds.kindOf[step];
     if (kind < 0 || of[step].size() >= limits.choices ||
-        std::any_of(of[step].begin(), of[step].end(),
-                    [&](const Choice &one) { return one.views[argument] == view; })) {
+        std::any_of(
+            of[step].begin(), of[step].end(),
+            [&](const Choice &one) { return one.views[argument] == view; })) {
       return;
     }
     std::optional<CoreSplits> splits =
-        splitsLike(*program.steps[step].op, argument,
-                   tensors[size_t(tensor)].views[size_t(view)],
+        splitsLike(*program.steps[step].op, argument, tensors[size_t(tensor)].views[size_t(view)],
                    program.tensors[size_t(tensor)].bytes);
     if (!splits || isListed(step, *splits) || !prices[size_t(kind)].isLegal(*splits)) {
       return;
@@ -367,8 +367,8 @@ private:
       }
     }
     const int kind = kinds.kindOf[i];
-    double price = kind >= 0 ? prices[size_t(kind)].price(choices.of[i][c].splits, mask)
-                             : transferNs(i, mask);
+    double price =
+        kind >= 0 ? prices[size_t(kind)].price(choices.of[i][c].splits, mask) : transferNs(i, mask);
     if (c == 0 && std::isinf(price)) { // a model that is unsure must not stop the way it goes now
       price = transferNs(i, mask);
     }
@@ -434,9 +434,10 @@ std::optional<CoreSplits> splitsLike(const OpSpec &op, size_t index, const CoreV
       if (low >= high) {
         continue;
       }
-      const auto dim = std::find_if(
-          op.iterationSpace.begin(), op.iterationSpace.end(),
-          [&](const auto &one) { return one.symbol == arg.deviceCoordinates[j].symbol; });
+      const auto dim =
+          std::find_if(op.iterationSpace.begin(), op.iterationSpace.end(), [&](const auto &one) {
+            return one.symbol == arg.deviceCoordinates[j].symbol;
+          });
       if (high % low != 0 || dim == op.iterationSpace.end()) {
         return std::nullopt;
       }

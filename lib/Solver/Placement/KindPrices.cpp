@@ -95,9 +95,10 @@ const KernelPricer *KindPrices::pricerOf(uint32_t inLx) {
   const auto [found, isNew] = pricers.try_emplace(inLx);
   if (isNew) {
     costmodel::Kernel with = *kernel;
-    const auto indices = size_t(
-        std::count_if(kind->op.tensors.begin(), kind->op.tensors.end(),
-                      [](const auto &one) { return one.access == division::Access::Index; }));
+    const auto indices =
+        size_t(std::count_if(kind->op.tensors.begin(), kind->op.tensors.end(), [](const auto &one) {
+          return one.access == division::Access::Index;
+        }));
     for (size_t i = 0; i < with.inputs.size(); ++i) {
       if ((inLx >> (indices + i) & 1) != 0) {
         putIntoLx(with.inputs[i]);

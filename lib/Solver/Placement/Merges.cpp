@@ -159,8 +159,7 @@ private:
     if (parentOf[child] >= 0) {
       heirOf[parentOf[child]] = -1;
       parentOf[child] = -1;
-      chainTo[child] = {problem.buffers[child].pinned,
-                        problem.alignmentOf(problem.buffers[child])};
+      chainTo[child] = {problem.buffers[child].pinned, problem.alignmentOf(problem.buffers[child])};
     }
     const auto &parents = problem.buffers[child].parents;
     for (++option; option < int(parents.size()); ++option) {
@@ -188,7 +187,8 @@ private:
     }
     own.pin = own.pin ? own.pin : before.pin;
     const int64_t most = std::max(own.alignment, before.alignment);
-    if (most % std::min(own.alignment, before.alignment) != 0 || (own.pin && *own.pin % most != 0)) {
+    if (most % std::min(own.alignment, before.alignment) != 0 ||
+        (own.pin && *own.pin % most != 0)) {
       return false;
     }
     own.alignment = most;

@@ -18,7 +18,8 @@ division::Op problemOf(const OpSpec &spec) {
   for (size_t d = 0; d < spec.iterationSpace.size(); ++d) {
     const auto &dim = spec.iterationSpace[d];
     (dim.symbol == "c0" ? rows : columns) = int(d);
-    op.dims.push_back({.name = dim.symbol, .extent = dim.range,
+    op.dims.push_back({.name = dim.symbol,
+                       .extent = dim.range,
                        .reduced = spec.isReduction && dim.symbol == "c0"});
   }
   for (const TensorArg &arg : spec.args) {
@@ -50,8 +51,8 @@ DivisionKinds kindsOf(const ProgramMaker &maker) {
 
 TogetherResult together(const ProgramMaker &maker, const TogetherLimits &limits = {}) {
   static const arch::DeviceDesc device = *arch::DeviceDesc::preset("openspyre");
-  auto result = divideTogether(maker.program, kindsOf(maker), device, {}, 32, kCapacity, true,
-                               limits);
+  auto result =
+      divideTogether(maker.program, kindsOf(maker), device, {}, 32, kCapacity, true, limits);
   EXPECT_TRUE(result.ok()) << result.status().message();
   return *result;
 }
@@ -105,8 +106,7 @@ TEST(DivideTogether, OperationsWithoutAKindKeepTheirDivision) {
   DivisionKinds kinds = kindsOf(chain.maker);
   kinds.kindOf[1] = -1;
   const arch::DeviceDesc device = *arch::DeviceDesc::preset("openspyre");
-  auto result =
-      divideTogether(chain.maker.program, kinds, device, {}, 32, kCapacity, true);
+  auto result = divideTogether(chain.maker.program, kinds, device, {}, 32, kCapacity, true);
   ASSERT_TRUE(result.ok());
   ASSERT_EQ(result->changes.size(), 2u);
   for (const TogetherResult::Change &change : result->changes) {

@@ -1,15 +1,15 @@
 //===- DivideTogether.h - neighbours are divided so that what they share stays in LX ----------===//
 //
 // The cheapest division of an operation alone may leave a tensor on other cores than the next
-// operation wants it, and the tensor then goes through memory. Here the divisions of a whole program
-// are chosen together, by the same prices, which know what an operand in LX saves.
+// operation wants it, and the tensor then goes through memory. Here the divisions of a whole
+// program are chosen together, by the same prices, which know what an operand in LX saves.
 //
 //     product   [m 8, n 4]         12 us             [m 32]   13 us, result stays
 //     exp       [m 32]              9 us             [m 32]    2 us
 //
-// Each operation has few divisions to choose from: its own, and those that would meet a neighbour's.
-// One pass over the program keeps, for each way in which tensors may lie in LX, the cheapest choice
-// so far. docs/adr/0064-neighbours-are-divided-together.md
+// Each operation has few divisions to choose from: its own, and those that would meet a
+// neighbour's. One pass over the program keeps, for each way in which tensors may lie in LX, the
+// cheapest choice so far. docs/adr/0064-neighbours-are-divided-together.md
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
