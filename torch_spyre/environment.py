@@ -60,7 +60,7 @@ _LOGS = [
 ]
 _COMPILER = [
     Variable("SENCORES", 32, "cores the compiler uses", "number", 1, 32),
-    Variable("LX_PLANNING", False, "plan buffers into LX", "flag"),
+    Variable("LX_PLANNING", True, "plan buffers into LX", "flag"),
     Variable("CO_OPTIMIZING_LX_PLANNING", False, "division and LX plan together", "flag"),
     Variable("DXP_LX_FRAC_AVAIL", 0.2, "share of LX the back end keeps", "number", 0.0, 1.0),
     Variable("LX_BOUNDARY_CLONES", False, "copies at the border of LX plans", "flag"),

@@ -172,12 +172,11 @@ Status run(const Arguments &arguments) {
 void addLxOptions(CLI::App &app, Arguments &arguments) {
   spyre::solver::placement::LxOptions &lx = arguments.lx;
   const char *group = "Scratchpad planning";
-  lx.acrossBundles = false;
   app.add_flag("--lx-across-bundles", lx.acrossBundles,
                "What stays may outlive a bundle, which is then marked non_terminal")
       ->group(group);
   app.add_flag("--lx-planning,!--no-lx-planning", lx.enabled,
-               "Keep intermediates in the cores' scratchpads")
+               "Keep intermediates in the cores' scratchpads (on)")
       ->envname("LX_PLANNING")
       ->group(group);
   app.add_flag("--lx-compat", lx.compat,
@@ -204,6 +203,9 @@ void addLxOptions(CLI::App &app, Arguments &arguments) {
   app.add_flag("!--no-lx-in-place", lx.inPlace, "No result takes an operand's place")->group(group);
   app.add_flag("!--no-lx-input-clones", lx.inputClones, "No copies of inputs")->group(group);
   app.add_flag("!--no-lx-output-clones", lx.outputClones, "No copies of outputs")->group(group);
+  app.add_flag("!--no-lx-divide-together", lx.divideTogether,
+               "Operations keep the divisions that are cheapest for each alone")
+      ->group(group);
   app.add_flag("--lx-move-splits", lx.coOptimize,
                "Also try other divisions: splits moved to other output dimensions")
       ->envname("CO_OPTIMIZING_LX_PLANNING")

@@ -10,7 +10,7 @@ from torch_spyre.environment import get as _get
 from torch_spyre.environment import number as _number
 
 
-lx_planning: bool = _flag("LX_PLANNING", False)
+lx_planning: bool = _flag("LX_PLANNING", True)
 co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", False)
 allow_all_ops_in_lx_planning: bool = False
 lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", False)

@@ -118,7 +118,6 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.chunkLargeTensors = settings.chunkLargeTensors;
   options.unevenDivision = settings.unevenDivision;
   options.lx.enabled = settings.lxPlanning;
-  options.lx.acrossBundles = false;
   options.lx.compat = settings.lxCompat;
   options.lx.coOptimize = settings.lxMoveSplits;
   options.lx.solver = settings.lxSolver;

@@ -39,7 +39,7 @@ struct CompileSettings {
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
   bool unevenDivision = false;
   /// Of capi::CompileOptions::lx.
-  bool lxPlanning = false, lxCompat = false, lxMoveSplits = false;
+  bool lxPlanning = true, lxCompat = false, lxMoveSplits = false;
   std::string lxSolver = {};
   double lxBackEndShare = 0.2;
   std::vector<std::string> lxAllowedOps = {};

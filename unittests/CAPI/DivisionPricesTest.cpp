@@ -78,6 +78,7 @@ TEST_P(DivisionPrices, AreThoseOfTheEmittedOperations) {
       options.device = device;
       options.compileTo = "opspec";
       options.planner = planner;
+      options.lx.enabled = false; // prices are those of operands in memory
       Expected<capi::CompileResult> compiled = capi::compileGraph(graphText(graph), options);
       if (!compiled.ok()) {
         continue; // The fuzz tests say what may fail.

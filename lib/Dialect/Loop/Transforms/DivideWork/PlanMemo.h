@@ -1,13 +1,11 @@
 //===- PlanMemo.h - equal operations of one compilation are divided once --------------------===//
 //
-// A division depends on an operation's attributes, on the layouts, types and strides of its
-// buffers, and on whether its result may grow; nothing else. Attributes of one context are unique,
-// so their addresses are an exact key.
+// By operationKey(): a division depends on nothing else.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Decision.h"
-#include "spyre/Dialect/Loop/IR/Loop.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
 #include "spyre/Solver/Division/Tiling.h"
 
 #include <deque>
@@ -37,16 +35,14 @@ public:
   const PlannedDivision &keep(PlannedDivision planned);
 
 private:
-  using Key = llvm::SmallVector<const void *, 24>;
   struct Hash {
-    size_t operator()(const Key &key) const {
+    size_t operator()(const OperationKey &key) const {
       return llvm::hash_combine_range(key.begin(), key.end());
     }
   };
-  static Key keyOf(ComputeOp op);
 
-  Key asked;
-  std::unordered_map<Key, const PlannedDivision *, Hash> known;
+  OperationKey asked;
+  std::unordered_map<OperationKey, const PlannedDivision *, Hash> known;
   std::deque<PlannedDivision> plans;
 };
 
