@@ -20,6 +20,11 @@ def _elu(x, alpha=1, scale=1, input_scale=1):
     return torch.where(x > 0, x * scale, below)
 
 
+def _fma(a, b, c):
+    """Compiled optimisers write it. Rounded twice: the documented interface has no fused operation."""
+    return a * b + c
+
+
 def _clamp(x, min=None, max=None):
     x = x if min is None else torch.maximum(x, min)
     return x if max is None else torch.minimum(x, max)
@@ -195,6 +200,7 @@ def _batch_norm(x, weight, bias, running_mean, running_var, momentum, eps):
 
 # Torch has these, but not among its core decompositions.
 _OF_TORCH = (
+    aten._native_batch_norm_legit.no_stats,
     aten._native_batch_norm_legit_functional.default,
     aten._batch_norm_with_update_functional.default,
     aten.native_group_norm.default,
@@ -234,6 +240,7 @@ def decompositions():
             aten._native_batch_norm_legit_no_training.default: _batch_norm,
             aten._transformer_encoder_layer_fwd.default: _encoder_layer,
             aten._native_multi_head_attention.default: _multi_head_attention,
+            torch.ops.prims.fma.default: _fma,
             **recurrent.CELLS,
         }
     )
