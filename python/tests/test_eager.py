@@ -536,3 +536,16 @@ def test_programs_of_copies_are_limited():
         assert torch.equal(y[:12].cpu(), x[1:13].cpu())
     finally:
         extension._limit_copy_programs(4096)
+
+
+FIRST_TRACE = """
+import torch
+x = torch.linspace(-1, 1, 130)
+assert torch.allclose(x.to("spyre").cumsum(0).cpu(), x.cumsum(0), atol=1e-5)
+assert not torch.spyre.fallback_counts(), torch.spyre.fallback_counts()
+"""
+
+
+def test_operations_are_traced_in_a_process_without_inductor(python):
+    """Some operations of captured graphs exist only once Inductor is imported."""
+    python(FIRST_TRACE)

@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import convolution, index_writes, powers, products, recurrent, scans
+from torch_spyre.ops import convolution, index_writes, pooling, powers, products, recurrent, scans
 
 aten = torch.ops.aten
 
@@ -214,6 +214,14 @@ def decompositions():
     table = {op: decomposition_table[op] for op in _OF_TORCH if op in decomposition_table}
     table.update(
         {
+            aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool2d,
+            aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool2d_backward,
+            aten.adaptive_max_pool2d.default: pooling.adaptive_max_pool2d,
+            aten.adaptive_max_pool2d_backward.default: pooling.adaptive_max_pool2d_backward,
+            aten.avg_pool2d.default: pooling.avg_pool(2),
+            aten.avg_pool2d_backward.default: pooling.avg_pool_backward(2),
+            aten.avg_pool3d.default: pooling.avg_pool(3),
+            aten.avg_pool3d_backward.default: pooling.avg_pool_backward(3),
             aten.clamp.Tensor: _clamp,
             aten.convolution.default: convolution.convolution,
             aten.convolution_backward.default: convolution.convolution_backward,
@@ -224,6 +232,10 @@ def decompositions():
             aten.isin.Tensor_Tensor: scans.isin,
             aten.linalg_vector_norm.default: _vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
+            aten.max_pool2d_with_indices.default: pooling.max_pool(2),
+            aten.max_pool2d_with_indices_backward.default: pooling.max_pool_backward(2),
+            aten.max_pool3d_with_indices.default: pooling.max_pool(3),
+            aten.max_pool3d_with_indices_backward.default: pooling.max_pool_backward(3),
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
             aten.prod.default: products.default,
@@ -240,8 +252,13 @@ def decompositions():
             aten._native_batch_norm_legit_no_training.default: _batch_norm,
             aten._transformer_encoder_layer_fwd.default: _encoder_layer,
             aten._native_multi_head_attention.default: _multi_head_attention,
-            torch.ops.prims.fma.default: _fma,
             **recurrent.CELLS,
         }
     )
     return table
+
+
+def of_inductor():
+    """Operations that Inductor defines when it is imported; no graph has them before."""
+    fma = getattr(torch.ops.prims, "fma", None)
+    return {} if fma is None else {fma.default: _fma}
