@@ -107,8 +107,8 @@ bool isLater(const Bounded &a, const Bounded &b) {
 }
 } // namespace
 
-BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack,
-                                  size_t mostPriced) const {
+BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack, size_t mostPriced,
+                                  size_t first) const {
   const size_t width = dims(), count = splits.size() / width;
   const arch::Timing &timing = state->priced.device->timing;
   const bool isLimited = mostPriced < count;
@@ -124,6 +124,22 @@ BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack,
   BestPrice best;
   Candidate candidate;
   Sketch sketch;
+  auto priceOne = [&](size_t i) {
+    const double price =
+        cyclesOf(state->priced, splits.subspan(i * width, width), candidate, sketch, nullptr) /
+        timing.clockGhz;
+    // Those that the back end refuses tell nothing.
+    best.priced += std::isfinite(price) || !isLimited ? 1 : 0;
+    if (price < best.nanoseconds || (price == best.nanoseconds && i < best.candidate)) {
+      best.nanoseconds = price;
+      best.candidate = i;
+    }
+    return price;
+  };
+  if (first < count) {
+    best.firstNanoseconds = priceOne(first);
+    mostPriced += isLimited && best.priced > 0 ? 1 : 0;
+  }
   while (!heap.empty() && best.priced < mostPriced && std::isfinite(heap.front().order)) {
     const Bounded next = heap.front();
     // One that costs the same and comes first wins.
@@ -146,15 +162,8 @@ BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack,
       }
       break;
     }
-    double price = cyclesOf(state->priced, splits.subspan(next.candidate * width, width), candidate,
-                            sketch, nullptr) /
-                   timing.clockGhz;
-    // Those that the back end refuses tell nothing.
-    best.priced += std::isfinite(price) || !isLimited ? 1 : 0;
-    if (price < best.nanoseconds ||
-        (price == best.nanoseconds && next.candidate < best.candidate)) {
-      best.nanoseconds = price;
-      best.candidate = next.candidate;
+    if (next.candidate != first) {
+      priceOne(next.candidate);
     }
   }
   return best;

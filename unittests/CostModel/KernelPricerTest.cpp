@@ -103,6 +103,14 @@ TEST(KernelPricer, TheBestOfABatchIsItsFirstMinimum) {
   EXPECT_LE(near.priced, best.priced);
   EXPECT_LE(near.nanoseconds * 0.95, best.nanoseconds);
   EXPECT_EQ(prices[near.candidate], near.nanoseconds);
+  // Asking for one first tells its price and changes nothing of the answer.
+  for (size_t first : {size_t(0), prices.size() - 1, prices.size(), least}) {
+    const BestPrice same = pricer->priceBest(splits, 0, SIZE_MAX, first);
+    EXPECT_EQ(same.candidate, least);
+    EXPECT_EQ(same.firstNanoseconds, first < prices.size() ? prices[first] : HUGE_VAL);
+    EXPECT_LE(pricer->priceBest(splits, 0.02, 4, first).nanoseconds, same.firstNanoseconds);
+    EXPECT_LE(pricer->priceBest(splits, 0, 4, first).priced, 5u);
+  }
 }
 
 TEST(KernelPricer, NoBestWhereAllAreRefused) {

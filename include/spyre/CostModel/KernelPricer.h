@@ -47,6 +47,8 @@ struct BestPrice {
   double nanoseconds = std::numeric_limits<double>::infinity();
   /// Candidates that had to be priced to know.
   size_t priced = 0;
+  /// Of the candidate that was asked for first; infinity where none was.
+  double firstNanoseconds = std::numeric_limits<double>::infinity();
 };
 
 class KernelPricer {
@@ -67,9 +69,10 @@ public:
   void lowerBounds(std::span<const int32_t> splits, std::span<double> nanoseconds) const;
   /// The minimum of price() over a batch. Prices only candidates whose lower bound is below the
   /// best so far; with \p slack (0.02: 2 %) only those that may be cheaper by more than that part.
-  /// With \p mostPriced the likely ones are priced first, and no more than that many.
+  /// With \p mostPriced the likely ones are priced first, and no more than that many. The candidate
+  /// \p first is priced before all others, so that its price is known.
   BestPrice priceBest(std::span<const int32_t> splits, double slack = 0,
-                      size_t mostPriced = SIZE_MAX) const;
+                      size_t mostPriced = SIZE_MAX, size_t first = SIZE_MAX) const;
   /// Of one candidate; its total is its price.
   Breakdown explain(std::span<const int32_t> splits) const;
 

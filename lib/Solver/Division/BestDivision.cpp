@@ -28,6 +28,16 @@ static bool isSame(std::span<const int32_t> candidate, const Splits &splits) {
   return std::equal(candidate.begin(), candidate.end(), splits.begin(), splits.end());
 }
 
+/// SIZE_MAX where \p splits is no candidate.
+static size_t indexOf(const Candidates &candidates, const Splits &splits) {
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (isSame(candidates[i], splits)) {
+      return i;
+    }
+  }
+  return SIZE_MAX;
+}
+
 /// Of equals the documented plan, then the one with more cores, then the first.
 static size_t chooseCheapest(const Candidates &candidates, const std::vector<double> &ns,
                              const Splits &preferred) {
@@ -79,7 +89,7 @@ Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch:
   // The choice does not depend on how much is told of it.
   std::optional<CheapestCandidate> cheapest;
   if (slack > 0) {
-    cheapest = costs.cheapest(op, units, candidates, slack);
+    cheapest = costs.cheapest(op, units, candidates, slack, indexOf(candidates, preferred));
   }
   std::vector<double> ns(cheapest && !keepAll ? 0 : candidates.size());
   if (!ns.empty()) {

@@ -14,8 +14,8 @@ struct BestDivision {
   std::vector<PricedSplits> all;
 };
 
-/// Nothing when no division is legal. Without \p slack \p preferred wins among equals; with it one
-/// may be taken that another undercuts by that part. Errors: E3071.
+/// Nothing when no division is legal. \p preferred wins among equals; with \p slack one may be
+/// taken that another undercuts by that part. Errors: E3071.
 Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch::DeviceDesc &device,
                                                        int64_t cores, const CostModel &costs,
                                                        const Splits &preferred, bool keepAll,

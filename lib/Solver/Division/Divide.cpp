@@ -172,7 +172,7 @@ private:
       outcome.verdict = verifyPlan(op, device, options.cores, outcome.plan);
       return outcome.verdict;
     }
-    const Splits preferred = options.compare ? documentedCandidate() : Splits();
+    const Splits preferred = documentedCandidate();
     SPYRE_ASSIGN_OR_RETURN(std::optional<BestDivision> found,
                            cheapestDivision(op, device, options.cores, costs, preferred,
                                             options.explain, options.slack));
@@ -206,7 +206,7 @@ private:
                          : found.documented ? "documented-plan-is-cheapest"
                                             : "cheapest";
     std::string beside;
-    if (!found.documented && !preferred.empty()) {
+    if (options.compare && !found.documented && !preferred.empty()) {
       beside = fmt::format("; the documented plan is {}", describe(op, preferred));
       if (checkRules(op, device, options.cores, preferred).ok()) {
         beside += fmt::format(" at {:.0f} ns", priceOf(op, preferred));

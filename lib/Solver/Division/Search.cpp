@@ -12,7 +12,7 @@ namespace spyre::solver::division {
 static constexpr int64_t kMostValues = 4096;
 
 Reaches::Reaches(const Op &op, const Units &units, const arch::DeviceDesc &device)
-    : op(op), units(units) {
+    : units(units), dims(op.dims.size()) {
   for (size_t t = 0; t < op.tensors.size(); ++t) {
     const Tensor &tensor = op.tensors[t];
     const bool table = tensor.access == Access::Table;
@@ -26,17 +26,28 @@ Reaches::Reaches(const Op &op, const Units &units, const arch::DeviceDesc &devic
       stride *= tensor.deviceSize[d];
     }
     fixed.push_back(any);
+    for (size_t dim = 0; dim < dims; ++dim) {
+      begins.push_back(parts.size());
+      stride = 1;
+      for (size_t d = tensor.deviceSize.size() - 1; d-- > 0;) {
+        for (const Term &term : tensor.coordinates[d].terms) {
+          if (size_t(term.dim) == dim) {
+            parts.push_back({&term, stride});
+          }
+        }
+        stride *= tensor.deviceSize[d];
+      }
+    }
   }
+  begins.push_back(parts.size());
 }
 
-/// Largest difference of addresses within [low, high], where a term wraps.
-static int64_t wrappedReach(const std::vector<std::pair<Term, int64_t>> &parts, int64_t low,
-                            int64_t high) {
+int64_t Reaches::wrappedReach(std::span<const Part> parts, int64_t low, int64_t high) {
   if (high - low >= kMostValues) {
     int64_t most = 0;
     for (const auto &[term, stride] : parts) {
       const int64_t values =
-          term.wrap > 0 ? (term.wrap - 1) / term.divisor : term.at(high) - term.at(low);
+          term->wrap > 0 ? (term->wrap - 1) / term->divisor : term->at(high) - term->at(low);
       most += values * stride;
     }
     return most;
@@ -45,7 +56,7 @@ static int64_t wrappedReach(const std::vector<std::pair<Term, int64_t>> &parts, 
   for (int64_t value = low; value <= high; ++value) {
     int64_t address = 0;
     for (const auto &[term, stride] : parts) {
-      address += term.at(value) * stride;
+      address += term->at(value) * stride;
     }
     first = std::min(first, address);
     last = std::max(last, address);
@@ -54,23 +65,16 @@ static int64_t wrappedReach(const std::vector<std::pair<Term, int64_t>> &parts, 
 }
 
 int64_t Reaches::sticks(size_t i, size_t dim, int64_t split) const {
-  const Tensor &tensor = op.tensors[size_t(tensorOf[i])];
-  std::vector<std::pair<Term, int64_t>> parts;
+  const size_t begin = begins[i * dims + dim], end = begins[i * dims + dim + 1];
+  const std::span<const Part> along(parts.data() + begin, end - begin);
+  if (along.empty()) {
+    return 0;
+  }
   bool wraps = false, alike = true;
   const int64_t each = ceilDiv(units.count[dim], split) * units.elems[dim];
-  int64_t stride = 1;
-  for (size_t d = tensor.deviceSize.size() - 1; d-- > 0;) {
-    for (const Term &term : tensor.coordinates[d].terms) {
-      if (size_t(term.dim) == dim) {
-        parts.push_back({term, stride});
-        wraps = wraps || term.wrap > 0;
-        alike = alike && each * term.step % term.divisor == 0;
-      }
-    }
-    stride *= tensor.deviceSize[d];
-  }
-  if (parts.empty()) {
-    return 0;
+  for (const Part &part : along) {
+    wraps = wraps || part.term->wrap > 0;
+    alike = alike && each * part.term->step % part.term->divisor == 0;
   }
   int64_t most = 0;
   // Slices that begin where a coordinate changes are all alike, and the first one is whole.
@@ -79,10 +83,10 @@ int64_t Reaches::sticks(size_t i, size_t dim, int64_t split) const {
     const int64_t low = s * each, high = std::min(units.walked[dim], low + each) - 1;
     int64_t reach = 0;
     if (wraps) {
-      reach = wrappedReach(parts, low, high);
+      reach = wrappedReach(along, low, high);
     } else {
-      for (const auto &[term, distance] : parts) {
-        reach += (term.at(high) - term.at(low)) * distance;
+      for (const auto &[term, stride] : along) {
+        reach += (term->at(high) - term->at(low)) * stride;
       }
     }
     most = std::max(most, reach);

@@ -26,10 +26,20 @@ public:
   int64_t anyRow(size_t i) const { return fixed[i]; }
 
 private:
-  const Op &op;
+  struct Part {
+    const Term *term;
+    int64_t strideSticks;
+  };
+  /// Largest difference of addresses within [low, high], where a term wraps.
+  static int64_t wrappedReach(std::span<const Part> parts, int64_t low, int64_t high);
+
   const Units &units;
+  size_t dims;
   std::vector<int> tensorOf;
   std::vector<int64_t> fixed;
+  /// Terms of tensor i along dim d: parts[begins[i * dims + d]] up to the next begin.
+  std::vector<Part> parts;
+  std::vector<size_t> begins;
 };
 
 struct SearchResult {

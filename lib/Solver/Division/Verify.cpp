@@ -6,7 +6,9 @@
 #include "spyre/Solver/Division/Verify.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <span>
 
 namespace spyre::solver::division {
 
@@ -58,27 +60,33 @@ std::vector<Cut> cutsOf(const Op &op) {
 /// A tensor's address in sticks as a sum of functions of one dim each.
 class Address {
 public:
-  Address(const Tensor &tensor, size_t dims) : terms(dims) {
+  Address(const Tensor &tensor, size_t dims) : begins(dims + 1) {
     int64_t stride = 1;
     for (size_t d = tensor.deviceSize.size() - 1; d-- > 0;) {
       for (const Term &term : tensor.coordinates[d].terms) {
-        terms[size_t(term.dim)].push_back({term, stride});
+        parts.push_back({term, stride});
       }
       if (tensor.access == Access::Table && tensor.coordinates[d].terms.empty()) {
         anyRow += (tensor.deviceSize[d] - 1) * stride;
       }
       stride *= tensor.deviceSize[d];
     }
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Part &a, const Part &b) { return a.term.dim < b.term.dim; });
+    for (const Part &part : parts) {
+      ++begins[size_t(part.term.dim) + 1];
+    }
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
   }
 
   /// What an index may add.
   int64_t anyRow = 0;
 
-  bool has(size_t dim) const { return !terms[dim].empty(); }
+  bool has(size_t dim) const { return begins[dim] < begins[dim + 1]; }
 
   int64_t at(size_t dim, int64_t value) const {
     int64_t address = 0;
-    for (const Part &part : terms[dim]) {
+    for (const Part &part : partsOf(dim)) {
       address += part.term.at(value) * part.stride;
     }
     return address;
@@ -96,7 +104,7 @@ public:
     };
     look(range.low);
     look(range.high);
-    for (const Part &part : terms[dim]) {
+    for (const Part &part : partsOf(dim)) {
       const Term &term = part.term;
       if (term.wrap == 0) {
         continue;
@@ -123,7 +131,7 @@ private:
 
   Range bounds(size_t dim, Range range) const {
     Range found;
-    for (const Part &part : terms[dim]) {
+    for (const Part &part : partsOf(dim)) {
       const Term &term = part.term;
       const bool wraps = term.wrap > 0;
       found.low += (wraps ? 0 : term.at(range.low)) * part.stride;
@@ -132,7 +140,13 @@ private:
     return found;
   }
 
-  std::vector<std::vector<Part>> terms;
+  std::span<const Part> partsOf(size_t dim) const {
+    return std::span(parts).subspan(begins[dim], begins[dim + 1] - begins[dim]);
+  }
+
+  /// By dim: those of dim d are parts[begins[d]] up to parts[begins[d + 1]].
+  std::vector<Part> parts;
+  std::vector<size_t> begins;
 };
 
 class Verifier {
@@ -159,22 +173,29 @@ public:
                            op.dims[d].name, op.dims[d].granularity);
       }
       slices *= split;
+      if (slices > plan.cores) {
+        return error<3072>("'{}': splits {} on {} cores", op.name, describe(op, plan.splits),
+                           plan.cores);
+      }
     }
-    std::set<std::vector<int64_t>> seen;
+    std::vector<bool> seen(static_cast<size_t>(slices));
     for (const std::vector<int64_t> &owned : plan.owner) {
       if (owned.size() != op.dims.size()) {
         return error<3072>("'{}': a core has {} slices for {} dims", op.name, owned.size(),
                            op.dims.size());
       }
+      int64_t slice = 0;
       for (size_t d = 0; d < owned.size(); ++d) {
         if (owned[d] < 0 || owned[d] >= plan.splits[d]) {
           return error<3072>("'{}': slice {} of {} exists only up to {}", op.name, owned[d],
                              op.dims[d].name, plan.splits[d] - 1);
         }
+        slice = slice * plan.splits[d] + owned[d];
       }
-      if (!seen.insert(owned).second) {
+      if (seen[size_t(slice)]) {
         return error<3072>("'{}': two cores have the slice [{}]", op.name, fmt::join(owned, ", "));
       }
+      seen[size_t(slice)] = true;
     }
     // All different, as many as there are slices: every point has one core.
     return slices == plan.cores
@@ -226,13 +247,16 @@ public:
 
   std::vector<int64_t> spans() const {
     std::vector<int64_t> found;
+    std::vector<Range> reach; // of all slices of one dim behind those of the other
+    std::vector<size_t> begins(op.dims.size());
     for (const Tensor &tensor : op.tensors) {
       const Address address(tensor, op.dims.size());
       // The address is a sum over dims, so each slice's part can be looked at by itself.
-      std::vector<std::vector<Range>> reach(op.dims.size());
+      reach.clear();
       for (size_t d = 0; d < op.dims.size(); ++d) {
+        begins[d] = reach.size();
         for (int64_t s = 0; address.has(d) && s < plan.splits[d]; ++s) {
-          reach[d].push_back(address.reach(d, cuts[d].slice(s, plan.splits[d])));
+          reach.push_back(address.reach(d, cuts[d].slice(s, plan.splits[d])));
         }
       }
       int64_t largest = 0;
@@ -240,8 +264,9 @@ public:
         int64_t low = 0, high = 0;
         for (size_t d = 0; d < op.dims.size(); ++d) {
           if (address.has(d)) {
-            low += reach[d][size_t(owned[d])].low;
-            high += reach[d][size_t(owned[d])].high;
+            const Range &slice = reach[begins[d] + size_t(owned[d])];
+            low += slice.low;
+            high += slice.high;
           }
         }
         largest = std::max(largest, (high - low + 1 + address.anyRow) * kStickBytes);

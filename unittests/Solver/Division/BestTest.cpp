@@ -1,5 +1,6 @@
 //===- BestTest.cpp - the cheapest legal division, proofs, tiles, padding -------------------===//
 #include "spyre/Solver/Division/Granularity.h"
+#include "spyre/Solver/Division/Kernels.h"
 #include "spyre/Solver/Division/Rules.h"
 #include "spyre/Solver/Division/Verify.h"
 
@@ -86,6 +87,38 @@ TEST(DivisionBest, DocumentedPlanIsACandidateWheneverItIsLegal) {
       EXPECT_LE(best->nanoseconds, compat->nanoseconds) << describe(op);
     }
   }
+}
+
+// Prices are right to a few parts in a thousand: what is not really cheaper is no reason to leave
+// the documented plan, and what is cheaper is taken.
+TEST(DivisionBest, DocumentedPlanIsKeptUnlessAnotherIsReallyCheaper) {
+  const arch::DeviceDesc device = machine();
+  const KernelCosts costs(device);
+  int kept = 0, left = 0;
+  for (int64_t m : {1, 4, 64, 512}) {
+    const Op op = makeMatmul(0, m, 4096, 4096);
+    Candidates all{.dims = 3};
+    forEachSplit(op, 32, [&](const Splits &splits) {
+      if (isLegal(op, device, 32, splits)) {
+        all.splits.insert(all.splits.end(), splits.begin(), splits.end());
+      }
+    });
+    std::vector<double> ns(all.size());
+    costs.price(op, unitsOf(op), all, ns);
+    for (size_t documented = 0; documented < all.size(); ++documented) {
+      const auto found = costs.cheapest(op, unitsOf(op), all, 0.02, documented);
+      ASSERT_TRUE(found);
+      EXPECT_EQ(found->nanoseconds, ns[found->candidate]);
+      if (found->candidate == documented) {
+        ++kept;
+      } else {
+        ++left;
+        EXPECT_LT(found->nanoseconds, 0.995 * ns[documented]) << describe(op);
+      }
+    }
+  }
+  EXPECT_GT(kept, 0);
+  EXPECT_GT(left, 0);
 }
 
 TEST(DivisionBest, PricesAreInjected) {

@@ -42,9 +42,10 @@ public:
   virtual void price(const Op &op, const Units &units, const Candidates &candidates,
                      std::span<double> ns) const = 0;
   /// One that no other undercuts by more than the part \p slack of its price, found without pricing
-  /// all; nothing where the model has no such way.
+  /// all; the candidate \p documented (SIZE_MAX: none) unless another is really cheaper. Nothing
+  /// where the model has no such way.
   virtual std::optional<CheapestCandidate> cheapest(const Op &, const Units &, const Candidates &,
-                                                    double /*slack*/) const {
+                                                    double /*slack*/, size_t /*documented*/) const {
     return std::nullopt;
   }
   virtual const char *name() const = 0;

@@ -50,8 +50,8 @@ public:
   void price(const Op &op, const Units &units, const Candidates &candidates,
              std::span<double> ns) const override;
   std::optional<CheapestCandidate> cheapest(const Op &op, const Units &units,
-                                            const Candidates &candidates,
-                                            double slack) const override;
+                                            const Candidates &candidates, double slack,
+                                            size_t documented) const override;
   const char *name() const override { return "calibrated"; }
 
 private:
