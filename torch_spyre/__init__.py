@@ -45,11 +45,11 @@ def _autoload():
         logging.configure()
     except (OSError, ValueError) as error:  # torch must stay usable
         warnings.warn(f"settings of the logs of torch_spyre are left out: {error}", stacklevel=2)
-    _C._set_fallback_hook(fallbacks.warn_fallback)
-    _C._set_settings_hook(_eager_settings)
+    _C._set_fallback_hook(_unseen_by_dynamo(fallbacks.warn_fallback))
+    _C._set_settings_hook(_unseen_by_dynamo(_eager_settings))
     if environment.get_at_import("TORCH_SPYRE_FFDC"):
-        _C._set_failure_hook(_report_failure)
-    _C._set_trace_hook(_trace_eager)
+        _C._set_failure_hook(_unseen_by_dynamo(_report_failure))
+    _C._set_trace_hook(_unseen_by_dynamo(_trace_eager))
     for name in tracing.PREFERRED:
         _C.prefer_decomposition(name)
     _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
@@ -63,6 +63,17 @@ def _autoload():
     model_utils.patch_module_to_for_spyre()
     hooks.install()
     atexit.register(_C._shut_down)  # before the interpreter goes: workers must not outlive it
+
+
+def _unseen_by_dynamo(hook):
+    """Where a compiled function has parts that run eagerly, Dynamo compiles whatever Python they
+    call; what C++ calls here is no part of the user's program."""
+    from torch._C._dynamo import eval_frame
+
+    skip = eval_frame._FrameAction.SKIP
+    strategy = eval_frame._FrameExecStrategy(skip, skip)
+    eval_frame.set_code_exec_strategy(hook.__code__, strategy)
+    return hook
 
 
 def _report_failure(message):

@@ -41,14 +41,15 @@ void Core::restore(const Image &image) {
 void Core::beginLaunch() { faultStatus = Status::success(); }
 
 void Core::beginPhase(const PlannedPhase &plannedPhase, const LaunchContext &launchContext,
-                      uint64_t cycle) {
+                      bool orderIsOpen, uint64_t cycle) {
   phase = &plannedPhase;
   context = &launchContext;
+  checksOrder = orderIsOpen;
   phaseCounters = {};
   pc = 0;
   depth = 0;
   loops = {};
-  if (context->sanitizer && phase->source->overlap) {
+  if (checksOrder && phase->source->overlap) {
     shadowState->ensureTimes();
   }
   if (context->trace) {
@@ -144,7 +145,7 @@ bool Core::synchronize(const program::Instruction &source) {
 }
 
 bool Core::beginOrder(Unit unit) {
-  if (!context->sanitizer || !phase->source->overlap) {
+  if (!checksOrder || !phase->source->overlap) {
     return true;
   }
   if (order.isFull()) {

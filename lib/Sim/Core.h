@@ -91,7 +91,9 @@ public:
   Shadow *shadow() { return shadowState.get(); }
 
   void beginLaunch();
-  void beginPhase(const PlannedPhase &phase, const LaunchContext &context, uint64_t cycle);
+  /// \p checksOrder: it is not known yet that accesses of the phase are ordered.
+  void beginPhase(const PlannedPhase &phase, const LaunchContext &context, bool checksOrder,
+                  uint64_t cycle);
   /// Runs up to the next collective, the end of the phase or the first fault.
   Stop run();
   /// Of the instruction run() stopped at.
@@ -227,6 +229,7 @@ private:
   const PlannedPhase *phase = nullptr;
   const LaunchContext *context = nullptr;
   const PlannedInstruction *current = nullptr;
+  bool checksOrder = false;
   size_t pc = 0, depth = 0;
   LoopIndices loops{};
   Places places;

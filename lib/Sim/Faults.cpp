@@ -72,7 +72,7 @@ bool Core::checkRead(Core &owner, size_t operand, const Place &place, const Acce
   if (finding) {
     return report(owner, operand, place, *finding);
   }
-  if (phase->source->overlap) {
+  if (checksOrder && phase->source->overlap) {
     finding = owner.shadowState->checkRead(access, current->unit, owner.order);
     if (finding) {
       return report(owner, operand, place, *finding);
@@ -86,7 +86,7 @@ bool Core::wrote(size_t operand, const Place &place, const Access &access) {
   if (!context->sanitizer) {
     return true;
   }
-  if (phase->source->overlap) {
+  if (checksOrder && phase->source->overlap) {
     if (auto finding = shadowState->checkWrite(access, current->unit, order)) {
       return report(*this, operand, place, *finding);
     }

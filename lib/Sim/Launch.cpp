@@ -147,6 +147,19 @@ void Machine::forgetOldResults(std::span<const BufferPlace> buffers) {
   }
 }
 
+/// What decides, beside the program, which bytes are touched.
+static std::vector<uint64_t> placesOf(std::span<const BufferPlace> buffers,
+                                      std::span<const Segment> segments) {
+  std::vector<uint64_t> places;
+  for (const BufferPlace &buffer : buffers) {
+    places.push_back(uint64_t(buffer.start));
+  }
+  for (const Segment &segment : segments) {
+    places.insert(places.end(), {segment.physicalBase, segment.sizeBytes});
+  }
+  return places;
+}
+
 //===- Launch -------------------------------------------------------------------------------===//
 
 Status Machine::launch(uint64_t programAddress, uint64_t programBytes,
@@ -170,6 +183,7 @@ Status Machine::launch(uint64_t programAddress, uint64_t programBytes,
     core.beginLaunch();
   }
   forgetOldResults(buffers);
+  plan->orderProofs.begin(placesOf(buffers, segments), plan->phases.size());
   launchCounters = {};
   launchStalls = {};
   uint64_t start = tracing ? tracedCycles : 0;
@@ -224,8 +238,9 @@ Status Machine::runPhase(PlannedProgram &plan, size_t index, const LaunchContext
   const PlannedPhase &phase = plan.phases[index];
   std::span<Core> active(cores.data(), size_t(phase.source->cores));
   uint64_t traced = cycle + wholeCycles(device.timing.phaseOverheadCycles);
+  bool checksOrder = sanitizer && !plan.orderProofs.has(index);
   for (Core &core : active) {
-    core.beginPhase(phase, context, traced);
+    core.beginPhase(phase, context, checksOrder, traced);
   }
   std::vector<Core::Stop> stops(active.size());
   while (true) {
@@ -238,7 +253,10 @@ Status Machine::runPhase(PlannedProgram &plan, size_t index, const LaunchContext
     if (stops[0] == Core::Stop::Exchange) {
       SPYRE_RETURN_IF_ERROR(ring.exchange(active, context, phase, pool));
     } else {
-      SPYRE_RETURN_IF_ERROR(barrier(active, phase, context, traced));
+      if (checksOrder) {
+        SPYRE_RETURN_IF_ERROR(checkRaces(active, phase, context));
+      }
+      barrier(active, context, traced);
       if (stops[0] == Core::Stop::Done) {
         break;
       }
@@ -249,6 +267,9 @@ Status Machine::runPhase(PlannedProgram &plan, size_t index, const LaunchContext
   }
   for (Core &core : active) {
     launchCounters += core.counters();
+  }
+  if (checksOrder) {
+    plan.orderProofs.add(phase);
   }
   plan.times.resize(plan.phases.size());
   std::optional<PhaseTime> &time = plan.times[index];
@@ -263,9 +284,7 @@ Status Machine::runPhase(PlannedProgram &plan, size_t index, const LaunchContext
 }
 
 /// All units of all cores have finished: what they stored is there for everybody.
-Status Machine::barrier(std::span<Core> active, const PlannedPhase &phase,
-                        const LaunchContext &context, uint64_t &cycle) {
-  SPYRE_RETURN_IF_ERROR(checkRaces(active, phase, context));
+void Machine::barrier(std::span<Core> active, const LaunchContext &context, uint64_t &cycle) {
   for (Core &core : active) {
     cycle = context.trace ? std::max(cycle, core.clock().done().cycle) : cycle;
   }
@@ -273,12 +292,11 @@ Status Machine::barrier(std::span<Core> active, const PlannedPhase &phase,
   for (Core &core : active) {
     core.reachBarrier(cycle);
   }
-  return Status::success();
 }
 
 Status Machine::checkRaces(std::span<Core> active, const PlannedPhase &phase,
                            const LaunchContext &context) {
-  if (!context.sanitizer || active.size() == 1) {
+  if (active.size() == 1) {
     return Status::success();
   }
   std::vector<CoreAccesses *> accesses;

@@ -70,8 +70,7 @@ private:
   Status runPhase(PlannedProgram &plan, size_t index, const LaunchContext &context,
                   uint64_t &cycle);
   void runCores(std::span<Core> active, const PlannedPhase &phase, std::vector<Core::Stop> &stops);
-  Status barrier(std::span<Core> active, const PlannedPhase &phase, const LaunchContext &context,
-                 uint64_t &cycle);
+  void barrier(std::span<Core> active, const LaunchContext &context, uint64_t &cycle);
   Status checkRaces(std::span<Core> active, const PlannedPhase &phase,
                     const LaunchContext &context);
   void wipe();

@@ -379,6 +379,10 @@ static std::string printable(const std::string &name) {
   return text;
 }
 
+static bool readsIndices(Opcode opcode) {
+  return opcode == Opcode::Gather || opcode == Opcode::Scatter || opcode == Opcode::Pick;
+}
+
 PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::DeviceDesc &device) {
   PlannedPhase planned{&phase, index, printable(phase.name), {}, 0, false};
   planned.instructions.reserve(phase.instructions.size());
@@ -402,6 +406,7 @@ PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::De
     double points = double(source.points()) * trips * double(phase.cores);
     planned.hostPoints += points * (source.opcode == Opcode::Matmul ? 16 : 1);
     storedSticks += source.opcode == Opcode::Store ? points : 0;
+    planned.hasFixedAddresses = planned.hasFixedAddresses && !readsIndices(source.opcode);
   }
   planned.storesPastCaches = storedSticks * kStickBytes > kCachedBytes;
   return planned;

@@ -91,10 +91,33 @@ struct PlannedPhase {
   double hostPoints = 0;
   /// The phase stores more than the host's caches keep.
   bool storesPastCaches = false;
+  /// No address is data: where and in which order the phase touches memory follows from the program
+  /// and the places of its buffers.
+  bool hasFixedAddresses = true;
 };
 
 /// \p phase must have passed verifyProgram for \p device and must outlive the plan.
 PlannedPhase planPhase(const program::Phase &phase, size_t index, const arch::DeviceDesc &device);
+
+/// Phases whose accesses were found to be ordered, with the buffers at these places. The next
+/// launch there does the same in the same order and need not be asked again.
+class OrderProofs {
+public:
+  /// Forgets what was found for other places.
+  void begin(std::vector<uint64_t> newPlaces, size_t phases) {
+    if (newPlaces != places) {
+      places = std::move(newPlaces);
+      proven.assign(phases, false);
+    }
+    proven.resize(phases);
+  }
+  bool has(size_t phase) const { return proven[phase]; }
+  void add(const PlannedPhase &phase) { proven[phase.index] = phase.hasFixedAddresses; }
+
+private:
+  std::vector<uint64_t> places;
+  std::vector<bool> proven;
+};
 
 struct PlannedProgram {
   program::Program program;
@@ -105,6 +128,8 @@ struct PlannedProgram {
   bool buffersAreApart = false;
   /// Of each phase, once it has run: time does not depend on data.
   std::vector<std::optional<PhaseTime>> times;
+  /// With the sanitizer only.
+  OrderProofs orderProofs;
 };
 
 /// \p cycles as an integer, rounded up.

@@ -494,3 +494,25 @@ def test_moves_keep_every_bit_of_every_type(shape, dtype, on_device):
         with on_device(sfp_lane_ops=0, pt_macs=0):
             result = torch.compile(move)(x.to("spyre")).cpu()
         assert torch.equal(result.to(torch.float64), move(x).to(torch.float64))
+
+
+BREAK_IN_A_LOOP = """
+import torch
+
+def function(x):
+    for _ in range(2):
+        torch._dynamo.graph_break()
+        x = torch.cumsum(x, 0)
+    return x
+
+x = torch.linspace(-1, 1, 3 * 70).reshape(3, 70)
+result = torch.compile(function)(x.to("spyre"))
+assert torch.allclose(result.cpu(), function(x))
+print(torch.spyre.counters()["fallback_ops"], dict(torch._dynamo.utils.counters["frames"]))
+"""
+
+
+def test_parts_that_run_eagerly_are_traced_unseen(python):
+    """Dynamo leaves a frame with a break in a loop to Python and compiles what that calls: our tracing of an operation
+    is none of its business. In a process of its own, which has traced nothing yet."""
+    assert python(BREAK_IN_A_LOOP).split() == ["0", "{'total':", "1}"]

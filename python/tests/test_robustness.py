@@ -489,6 +489,26 @@ def test_a_storage_without_memory_does_not_cost_the_stream():
     assert x.fill_(2).sum().item() == 8192
 
 
+def test_graphs_with_constants_run_after_a_reset(on_device):
+    """Masks and tables that belong to a graph are sent again; only the user's tensors are lost."""
+
+    def angles(x):
+        at = torch.arange(x.shape[-1], device=x.device).float()
+        return x * at.cos().to(x.dtype)
+
+    def attention(q):
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+    x = torch.randn(2, 3, 64, generator=torch.Generator().manual_seed(0)).half()
+    for function in (angles, attention):
+        compiled = torch.compile(function)
+        first = compiled(x.to("spyre")).cpu()
+        torch.spyre.reset_device()
+        with on_device():
+            again = compiled(x.to("spyre"))
+        assert torch.equal(again.cpu(), first)
+
+
 def test_a_tensor_from_before_a_reset_does_not_cost_the_stream():
     x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
     torch.spyre.reset_device()

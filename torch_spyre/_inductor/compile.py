@@ -237,7 +237,35 @@ class _StaticGraph:
         return record, [(self._inputs[i], tensors[i]) for i in self._compiled.held_inputs()]
 
     def _tensors(self, args):
-        return [args[i] if i >= 0 else self._constants[-1 - i] for i in self._inputs]
+        constants = self._constants.tensors()
+        return [args[i] if i >= 0 else constants[-1 - i] for i in self._inputs]
+
+
+class _GraphConstants:
+    """Tensors that belong to a graph. The host keeps them, too: a reset takes the device's."""
+
+    def __init__(self, device):
+        self._device = device
+        self._host = []
+        self._sent = []
+
+    def __len__(self):
+        return len(self._host)
+
+    def add(self, tensor):
+        """``tensor`` is on the host; returns it where the graph has it."""
+        self._host.append(tensor)
+        self._sent.append(self._send(tensor))
+        return self._sent[-1]
+
+    def tensors(self):
+        if _C._lost_memory(self._sent):
+            with torch.no_grad():
+                self._sent = [self._send(tensor) for tensor in self._host]
+        return self._sent
+
+    def _send(self, tensor):
+        return tensor.to(self._device) if _C.holds_dtype(tensor.dtype) else tensor
 
 
 class _HostNodes:
@@ -296,9 +324,9 @@ class _Importer:
         self._masks = {}
         self.graph = _C.CapturedGraph()
         self.inputs = []  # argument index, or -1 - index of a constant
-        self.constants = []
         self.outputs = []
         self.device = next(iter(_spyre_devices(gm)), torch.device(DEVICE_NAME))
+        self.constants = _GraphConstants(self.device)
         self.device_outputs = {}
         self.mutates = False
         self.copies = []  # (argument, result): contents that only the host can store
@@ -353,10 +381,8 @@ class _Importer:
                 self._values[node] = tensor.item()
             return
         with _real_tensors():
-            self.constants.append(
-                tensor.to(self.device) if _C.holds_dtype(tensor.dtype) else tensor.cpu()
-            )
-        self._add_input(node, self.constants[-1], -len(self.constants))
+            held = self.constants.add(tensor.cpu())
+        self._add_input(node, held, -len(self.constants))
 
     def _is_returned_constant(self, node):
         """A constant on the CPU that only the caller sees."""
@@ -369,9 +395,9 @@ class _Importer:
         kind = (int(query.shape[-2]), int(key.shape[-2]), query.dtype)
         if kind not in self._masks:
             with _real_tensors():
-                self.constants.append(folding.causal_mask(*kind).to(self.device))
+                mask = self.constants.add(folding.causal_mask(*kind))
             name = f"causal_{kind[0]}_{kind[1]}"
-            self._masks[kind] = self.graph.add_input(name, self._type(self.constants[-1]))
+            self._masks[kind] = self.graph.add_input(name, self._type(mask))
             self.inputs.append(-len(self.constants))
         self._masks[node] = self._masks[kind]
 

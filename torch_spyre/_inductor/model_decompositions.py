@@ -21,6 +21,11 @@ def _elu(x, alpha=1, scale=1, input_scale=1):
     return torch.where(wide > 0, wide * scale, below).to(x.dtype)
 
 
+def _fma(a, b, c):
+    """Compiled optimisers write it. Rounded twice: the documented interface has no fused operation."""
+    return a * b + c
+
+
 def _clamp(x, min=None, max=None):
     x = x if min is None else torch.maximum(x, min)
     return x if max is None else torch.minimum(x, max)
@@ -198,6 +203,7 @@ def _batch_norm(x, weight, bias, running_mean, running_var, momentum, eps):
 
 # Torch has these, but not among its core decompositions.
 _OF_TORCH = (
+    aten._native_batch_norm_legit.no_stats,
     aten._native_batch_norm_legit_functional.default,
     aten._batch_norm_with_update_functional.default,
     aten.native_group_norm.default,
@@ -246,3 +252,9 @@ def decompositions():
         }
     )
     return table
+
+
+def of_inductor():
+    """The same for operations that exist once Inductor is imported, which eager mode does not wait for."""
+    packet = getattr(torch.ops.prims, "fma", None)
+    return {} if packet is None else {packet.default: _fma}

@@ -1,10 +1,14 @@
 //===- ModuleStreams.cpp - waiting, resetting and watching a device, from Python ------------===//
 #include "ATen/record_function.h"
+#include "Copy.h"
 #include "Errors.h"
 #include "Guard.h"
+#include "Memory.h"
 #include "Module.h"
 #include "RuntimeState.h"
 #include "torch/csrc/utils/pybind.h"
+
+#include <algorithm>
 
 namespace spyre::plugin {
 
@@ -21,6 +25,15 @@ std::vector<std::string> controlBlockTexts(int64_t index) {
     lines.push_back(runtime::toString(block));
   }
   return lines;
+}
+
+/// Whether a reset took the memory of one of \p tensors.
+bool lostMemory(const std::vector<at::Tensor> &tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor &tensor) {
+    const Allocation *allocation =
+        isSpyre(tensor) ? findAllocation(tensor.storage().data_ptr().get()) : nullptr;
+    return allocation != nullptr && allocation->buffer && allocation->buffer->isLost();
+  });
 }
 
 } // namespace
@@ -43,6 +56,7 @@ void bindStreams(py::module_ &module) {
         resetDevice(device);
       },
       py::arg("device"));
+  module.def("_lost_memory", lostMemory);
   // Memory, programs and streams of all cards begin anew; tensors made before are lost. The cards
   // stay with the process, so there is nothing to start again.
   module.def("free_runtime", [] {

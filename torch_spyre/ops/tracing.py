@@ -193,7 +193,7 @@ def trace(name, overload, args, kwargs, inputs):
     results = [_result(kind, value) for kind, value in importer.outputs]
     if None in results or not importer.device_outputs or importer.mutates or importer.copies:
         return None
-    return importer.graph, importer.inputs, importer.constants, results
+    return importer.graph, importer.inputs, importer.constants.tensors(), results
 
 
 def _result(kind, value):

@@ -202,6 +202,40 @@ TEST(Sanitizer, IndirectTransfersRace) {
   EXPECT_EQ(sim.launchText(with(text, "      gather", "      barrier\n      gather")), "");
 }
 
+// What was found in order once is not asked again at the same places; indices are data and are.
+TEST(Sanitizer, IndicesThatMeetAreFoundInALaterLaunch) {
+  TestSim sim;
+  std::string text = R"(
+    buffer x ddr 0:0 bytes 1024
+    buffer index ddr 1:0 bytes 256
+    buffer i lx 0 bytes 128
+    buffer t lx 128 bytes 128
+    phase 0 "0_race" cores 2
+      table T0: 0 128
+      load SEN169_FP16 i[0] <- index[T0]
+      fill SEN169_FP16 t[0] pattern=2
+      scatter SEN169_FP16 x[0] <- t[0], i[0] element=4 bound=8 stride=128
+    )";
+  sim.write(dram(1), std::vector<int32_t>(32, 3));
+  sim.write(dram(1) + 128, std::vector<int32_t>(32, 4));
+  EXPECT_EQ(sim.launchText(text), "");
+  EXPECT_EQ(sim.launchText(text), "");
+  sim.write(dram(1) + 128, std::vector<int32_t>(32, 3));
+  expectFault(sim.launchText(text), {"SPYRE-E7004: overlapping-write: core 0 phase 0_race"});
+}
+
+TEST(Sanitizer, AProvenPhaseCountsTheSameChecks) {
+  TestSim sim;
+  std::vector<uint64_t> checks;
+  for (int launch = 0; launch < 3; ++launch) {
+    uint64_t before = sim.counters().sanitizer_checks;
+    EXPECT_EQ(sim.launchText(kCopy), "");
+    checks.push_back(sim.counters().sanitizer_checks - before);
+  }
+  EXPECT_GT(checks[0], 0u);
+  EXPECT_EQ(checks, std::vector<uint64_t>(3, checks[0]));
+}
+
 /// Keeps data in LX for the next launch.
 constexpr const char *kKeep = R"(
     buffer kept lx 512 bytes 256 live-out
