@@ -455,7 +455,7 @@ def test_hints():
         return y.tanh()
 
     x = half(8, 64).to("spyre")
-    hints._warned = False
+    hints._warned.clear()
     with torch.no_grad(), enable_spyre_context(passes.CustomPrePasses([note])):
         compiled = torch.compile(function)
         with pytest.warns(UserWarning, match="not read by the planners"):

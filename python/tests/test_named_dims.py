@@ -281,6 +281,19 @@ def test_hints_no_planner_reads_are_told_once_each():
         torch.compile(function, backend="spyre")(x)
 
 
+def test_entries_nobody_follows_are_told():
+    declare(tokens=64, hidden=256, heads=8)
+    x = named.name_tensor_dims(whole(64, 256).to("spyre"), ["tokens", "hidden"])
+
+    def function(x):
+        with spyre_hint(work_div={"tokens": 4, "heads": 2}):
+            return x.exp() + 1
+
+    with pytest.warns(UserWarning, match="test_named_dims.py:.*: work_div of 'heads': no operation"):
+        torch.compile(function, backend="spyre")(x)
+    assert hinted() == [("exp", "c0 4 as hinted"), ("add", "c0 4 as hinted")]
+
+
 def test_parts_of_a_flattened_dimension(on_device):
     declare(batch=2, rows=64, hidden=256)
     x = whole(128, 256) / 256

@@ -189,6 +189,7 @@ class _StaticGraph:
             gm = expansion.expanded(gm, nodes)
             importer = _Importer(gm, active.lowerings(), shares_results)
         importer.run()
+        self._hinted = any(hints.text_of(node) for node in gm.graph.nodes)
         # No reference back to this object: the callables live in C++, unseen by the collector.
         nodes = _HostNodes(importer.nodes)
         self._constants = importer.constants
@@ -212,6 +213,9 @@ class _StaticGraph:
         memory.check_starts(self._starts, args)
         if self._compiled is not None:
             results = self._compiled(self._tensors(args))
+            if self._hinted:
+                self._hinted = False
+                hints.warn_unused(_C.last_compile().decisions)
         for argument, result in self._copies:
             args[argument].copy_(results[result])
         place = {

@@ -106,3 +106,10 @@ def warn_if_any(graph):
                     f"{', '.join(_READ)}, by names of dimensions",
                     stacklevel=2,
                 )
+
+
+def warn_unused(decisions):
+    """Of entries that no operation of a compiled graph follows."""
+    for entry in decisions:
+        if entry["reason"] == "hint-unused":
+            warnings.warn(f"{entry['location']}: {entry['detail']}", stacklevel=2)

@@ -14,6 +14,7 @@
 #include "Divider.h"
 
 #include <limits>
+#include <map>
 
 namespace spyre::loop {
 
@@ -108,6 +109,20 @@ public:
     return Status::success();
   }
 
+  /// Entries that no operation follows.
+  void tellUnused() const {
+    for (const auto &[entry, use] : uses) {
+      if (trace && !use.isTaken) {
+        trace->record("hints", entry.second,
+                      Decision::no("hint-unused",
+                                   "{} of '{}': no operation below the hint has this "
+                                   "dimension; name a tensor it reads",
+                                   entry.first, entry.second),
+                      {use.location, {}});
+      }
+    }
+  }
+
 private:
   const Names &namesOf(BufferOp buffer) {
     auto [place, isNew] = known.try_emplace(buffer.getOperation());
@@ -177,6 +192,9 @@ private:
         return llvm::any_of(
             parts, [&](const Part &part) { return part.name == entry.getName().getValue(); });
       });
+      Use &use = uses[{kind, entry.getName().str()}];
+      use.isTaken = use.isTaken || found;
+      use.location = use.location.empty() ? locationText(op.getLoc()) : use.location;
       if (!found) {
         say(op, Decision::no("hint-elsewhere", "{} {}={}: the operation has no such dimension",
                              kind, entry.getName().str(), count.getInt()));
@@ -263,8 +281,16 @@ private:
     return Status::success();
   }
 
+  /// Whether some operation follows an entry, and the line of the first that was asked.
+  struct Use {
+    bool isTaken = false;
+    std::string location;
+  };
+
   DecisionTrace *trace;
   llvm::DenseMap<mlir::Operation *, Names> known;
+  /// By kind and dimension.
+  std::map<std::pair<std::string, std::string>, Use> uses;
 };
 
 struct AssignHints : LoopPass<impl::AssignHintsPassBase<AssignHints>> {
@@ -280,6 +306,7 @@ struct AssignHints : LoopPass<impl::AssignHintsPassBase<AssignHints>> {
         SPYRE_RETURN_IF_ERROR(at(op, assigner.add(op)));
       }
     }
+    assigner.tellUnused();
     return Status::success();
   }
 };
