@@ -57,8 +57,8 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   // A new field makes this line fail to compile: does it change what is compiled?
   const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo,
                keepPhases, backEndCommand, scratchDirectory, symbolicArguments, unrollLoops,
-               kFastCores, chunkLargeTensors, lx, passPlugins, userPasses, cacheDirectory,
-               cacheLimitBytes] = options;
+               kFastCores, chunkLargeTensors, unevenDivision, lx, passPlugins, userPasses,
+               cacheDirectory, cacheLimitBytes] = options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
   key.add("planner", planner);
@@ -69,6 +69,7 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   key.add("unroll loops", unrollLoops ? "1" : "0");
   key.add("k-fast cores", kFastCores ? "1" : "0");
   key.add("chunk large tensors", chunkLargeTensors ? "1" : "0");
+  key.add("uneven division", unevenDivision ? "1" : "0");
   addLx(key, lx);
   key.add("compile to", compileTo);
   key.add("keep phases", keepPhases ? "1" : "0");

@@ -30,6 +30,7 @@ public:
     pipeline.unrollLoops = options.unrollLoops;
     pipeline.kFastCores = options.kFastCores;
     pipeline.chunkLargeTensors = options.chunkLargeTensors;
+    pipeline.unevenDivision = options.unevenDivision;
     pipeline.explainDivision = options.explainDivision;
     pipeline.lx = options.lx;
     pipeline.lxProblem = options.lx.keepProblem ? &lxProblem : nullptr;

@@ -166,6 +166,11 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.mode = options.planner;
   settings.kFastCores = options.kFastCores;
   settings.explain = options.explainDivision;
+  settings.uneven = options.unevenDivision;
+  // What stays in LX must be owned alike by all operations that use it.
+  settings.fastReductions = !options.lx.enabled;
+  // Parts of a buffer do not stay there.
+  settings.padding = !options.lx.enabled;
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
   manager.addPass(loop::createAssignHintsPass(options.trace));
@@ -182,7 +187,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(graph::createSplitHostPass(options.trace, &options.device.extensions));
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(graph::createDecomposePass());
-    manager.addPass(mlir::createCSEPass());
+    manager.addPass(graph::createMergeEqualPass());
     addUserPasses(manager, PassPoint::Post, options.userPasses);
     manager.addPass(createGraphToLoopPass());
     return;

@@ -280,3 +280,23 @@ def test_the_one_place_of_a_number():
 
     x = torch.tensor(3.0).half()
     assert torch.equal(torch.compile(function, backend="spyre")(x.to("spyre")).cpu(), function(x))
+
+
+@pytest.mark.parametrize("rows", [65535, 65536, 70001])
+def test_tables_of_more_rows_than_sixteen_bits_count(on_device, rows):
+    table = whole_numbers(rows, 64)
+    index = torch.tensor([0, 1, 65533, 65534, rows - 1, rows - 2, 12345] * 5)
+    with on_device():
+        result = torch.compile(torch.nn.functional.embedding)(index.to("spyre"), table.to("spyre"))
+    assert torch.equal(result.cpu(), table[index])
+
+
+@pytest.mark.parametrize("cores", [1, 32])
+def test_more_indices_than_sixteen_bits_count(on_device, cores):
+    from torch_spyre._inductor import config
+
+    table = whole_numbers(33, 64)
+    index = torch.arange(66000) % 33
+    with on_device(), config.patch(sencores=cores):
+        result = torch.compile(torch.nn.functional.embedding)(index.to("spyre"), table.to("spyre"))
+    assert torch.equal(result.cpu(), table[index])

@@ -34,6 +34,7 @@ struct Arguments {
   std::vector<std::string> lxPins;
   std::string dumpLxProblem;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
+  bool unevenDivision = false;
 };
 
 /// Below the user's folder of caches; empty when there is none.
@@ -130,6 +131,7 @@ Status run(const Arguments &arguments) {
   options.unrollLoops = arguments.unrollLoops;
   options.kFastCores = arguments.kFastCores;
   options.chunkLargeTensors = arguments.chunkLargeTensors;
+  options.unevenDivision = arguments.unevenDivision;
   options.lx = arguments.lx;
   options.lx.keepProblem = !arguments.dumpLxProblem.empty();
   SPYRE_RETURN_IF_ERROR(addPins(arguments.lxPins, options.lx));
@@ -258,6 +260,9 @@ int main(int argc, char **argv) {
   app.add_flag("--chunk-large-tensors", arguments.chunkLargeTensors,
                "Operations beyond the span limit of the cores run in loops instead of an error")
       ->envname("CHUNK_LARGE_TENSORS");
+  app.add_flag("--uneven", arguments.unevenDivision,
+               "Planner best may give cores slices that differ by a piece, where that is cheaper")
+      ->envname("SPYRE_UNEVEN_DIVISION");
   app.add_flag("--k-fast-cores,!--plain-core-order", arguments.kFastCores,
                "Number the cores of a matmul by K (default), or by its first dimension")
       ->envname("SPYRE_CORE_ID_K_FAST_EMISSION");

@@ -284,6 +284,7 @@ void bindGraph(py::module_ &module) {
       .def_readwrite("unroll_loops", &CompileSettings::unrollLoops)
       .def_readwrite("k_fast_cores", &CompileSettings::kFastCores)
       .def_readwrite("chunk_large_tensors", &CompileSettings::chunkLargeTensors)
+      .def_readwrite("uneven_division", &CompileSettings::unevenDivision)
       .def_readwrite("lx_planning", &CompileSettings::lxPlanning)
       .def_readwrite("lx_compat", &CompileSettings::lxCompat)
       .def_readwrite("lx_move_splits", &CompileSettings::lxMoveSplits)

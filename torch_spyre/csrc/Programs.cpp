@@ -116,6 +116,7 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.unrollLoops = settings.unrollLoops;
   options.kFastCores = settings.kFastCores;
   options.chunkLargeTensors = settings.chunkLargeTensors;
+  options.unevenDivision = settings.unevenDivision;
   options.lx.enabled = settings.lxPlanning;
   options.lx.compat = settings.lxCompat;
   options.lx.coOptimize = settings.lxMoveSplits;

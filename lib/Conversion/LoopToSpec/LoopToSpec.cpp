@@ -166,20 +166,21 @@ private:
     return node;
   }
 
-  /// SuperDSCs number cores in one of two orders; owners that are none of them would be lost.
+  /// SuperDSCs number cores in a few orders; owners that are none of them would be lost.
   Status checkOwners(ComputeOp op) const {
     auto owners = op->getAttrOfType<mlir::AffineMapAttr>(loop::kOwners);
     if (!owners) {
       return Status::success();
     }
     const llvm::ArrayRef<int64_t> splits = *op.getSplits();
+    const loop::Numbering numbering = loop::numberingOf(op, options.kFastCores);
     if (owners.getValue() ==
-        loop::ownersOf(op.getContext(), splits, loop::coreOrder(op, splits, options.kFastCores))) {
+        loop::ownersOf(op.getContext(), splits, loop::coreOrder(op, splits, numbering))) {
       return Status::success();
     }
-    return error<3078>("'{}': owners of splits [{}] are not in the order that is emitted; number "
-                       "the slices of the first variable fastest (of a matmul with {} those of the "
-                       "last), or remove owners",
+    return error<3078>("'{}': owners of splits [{}] are not in an order that is emitted; number "
+                       "the slices of the first variable fastest (of a matmul with {}, or of a "
+                       "split reduction, those of the last), or remove owners",
                        op.getCallee().str(), fmt::join(splits, ", "),
                        options.kFastCores ? "a split K" : "k-fast cores");
   }

@@ -99,7 +99,8 @@ private:
     std::map<loop::OperationKey, int> known;
     for (mlir::Operation *operation : program.operations) {
       auto op = llvm::dyn_cast<ComputeOp>(operation);
-      if (!op || op->hasAttr(loop::kTiles) || op->hasAttr(loop::kHints)) {
+      if (!op || op->hasAttr(loop::kTiles) || op->hasAttr(loop::kHints) ||
+          op->hasAttr(loop::kUneven)) {
         kinds.kindOf.push_back(-1);
         continue;
       }

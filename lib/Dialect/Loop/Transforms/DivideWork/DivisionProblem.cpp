@@ -7,6 +7,7 @@
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "Divider.h"
+#include "GrowOutput.h"
 
 #include <algorithm>
 
@@ -141,6 +142,8 @@ public:
     problem.op.name = op.getCallee().str();
     SPYRE_RETURN_IF_ERROR(addTensors());
     SPYRE_RETURN_IF_ERROR(findKind());
+    problem.op.tensors.back().growable =
+        options.padding && problem.op.kind == Kind::Restickify && mayGrow(op);
     addDims();
     padWalked();
     findTraits();
@@ -291,7 +294,7 @@ private:
 
 /// What an earlier run of the passes left is no part of the question.
 static bool isResult(llvm::StringRef name) {
-  return name == "splits" || name == kOwners || name == kWhy;
+  return name == "splits" || name == kOwners || name == kUneven || name == kWhy;
 }
 
 OperationKey operationKey(ComputeOp op) {
@@ -309,6 +312,9 @@ OperationKey operationKey(ComputeOp op) {
     key.push_back(buffer.getResult().getType().getAsOpaquePointer());
     key.push_back(buffer.getStrideAttr().getAsOpaquePointer());
   }
+  // Whether the result may be given room depends on its readers.
+  const bool grows = op.getCallee() == kCopy && mayGrow(op);
+  key.push_back(grows ? op.getCalleeAttr().getAsOpaquePointer() : nullptr);
   return key;
 }
 

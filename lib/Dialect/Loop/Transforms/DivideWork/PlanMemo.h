@@ -15,6 +15,12 @@ namespace spyre::loop {
 
 struct PlannedDivision {
   std::vector<int64_t> splits;
+  /// The variable whose slices differ by a piece, or -1.
+  int uneven = -1;
+  /// Of the operation with padded dims; empty: as they are.
+  std::vector<int64_t> extents;
+  /// Partners of a split reduction have consecutive cores.
+  bool fastReduction = false;
   /// The operation runs in these tiles instead.
   std::optional<solver::division::TilingPlan> tiling;
   double nanoseconds = 0;
