@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -49,7 +50,13 @@ static std::vector<unsigned> varsByCore(ComputeOp op) {
   std::vector<unsigned> order(op.getExtents().size());
   std::iota(order.begin(), order.end(), 0u);
   if (auto owners = op->getAttrOfType<mlir::AffineMapAttr>(loop::kOwners)) {
-    order = loop::ownerOrder(owners.getValue(), *op.getSplits()).value_or(order);
+    const llvm::ArrayRef<int64_t> splits = *op.getSplits();
+    const auto found = loop::ownerOrder(owners.getValue(), splits);
+    const auto isSplit = [&](unsigned var) { return splits[var] > 1; };
+    if (found &&
+        !std::is_sorted(found->begin(), std::find_if_not(found->begin(), found->end(), isSplit))) {
+      return *found;
+    }
   }
   return order;
 }

@@ -12,7 +12,8 @@ namespace spyre::loop {
 constexpr const char *kHints = "hints";
 
 /// What the division of an operation depends on: its attributes, layouts, types and strides of its
-/// buffers, and whether its result may grow. Attributes of one context are unique, so their addresses are an exact key.
+/// buffers, and whether its result may grow. Attributes of one context are unique, so their
+/// addresses are an exact key.
 using OperationKey = llvm::SmallVector<const void *, 24>;
 OperationKey operationKey(ComputeOp op);
 
