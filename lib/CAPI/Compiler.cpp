@@ -179,6 +179,19 @@ std::string gateName(int64_t gate) {
   return known ? graph::gateName(graph::Gate(gate)) : "unknown";
 }
 
+std::vector<OperationRow> operationTable() {
+  std::vector<OperationRow> rows;
+  for (const graph::OpRow &row : graph::opTable()) {
+    rows.push_back({row.name,
+                    graph::kindText(row.kind),
+                    row.deviceOp,
+                    graph::ruleText(row.types),
+                    row.tensorPositions,
+                    {row.attributes.begin(), row.attributes.end()}});
+  }
+  return rows;
+}
+
 std::vector<std::string> supportedOperations() {
   std::vector<std::string> names;
   for (const graph::OpRow &row : graph::opTable()) {

@@ -236,11 +236,22 @@ def test_an_index_outside_of_the_table_is_an_error_and_the_device_lives_on(on_de
     assert torch.equal(result.cpu(), table[[1, 9]])
 
 
-def test_a_gather_of_too_many_tables_runs_on_the_host():
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_a_gather_of_many_tables_is_one_of_elements(how, on_device):
+    def function(x, i):
+        return torch.gather(x, 1, i)
+
     x, i = whole_numbers(400, 8), index_of(400, 2, below=8)
-    with pytest.warns(UserWarning, match="400 gathers"):
-        result = torch.compile(lambda x, i: torch.gather(x, 1, i))(x.to("spyre"), i.to("spyre"))
+    run = torch.compile(function) if how == "compiled" else function
+    with on_device():
+        result = run(x.to("spyre"), i.to("spyre"))
     assert torch.equal(result.cpu(), torch.gather(x, 1, i))
+    i[123, 1] = 8
+    try:
+        with pytest.raises(RuntimeError, match="E7017.*the index 8, which must be in 0..7"):
+            run(x.to("spyre"), i.to("spyre")).cpu()
+    finally:
+        torch.spyre.reset_device()
 
 
 # A place that does not exist is an error as on the CPU, never another place.

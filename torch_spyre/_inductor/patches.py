@@ -7,9 +7,15 @@ from unittest import mock
 from torch_spyre._inductor.extensions import enable_spyre_context  # noqa: F401
 
 
-@functools.cache
 def spyre_decompositions():
     """torch's core decompositions without the operations the compiler has itself."""
+    from torch_spyre._inductor import model_decompositions
+
+    return {**_known_decompositions(), **model_decompositions.of_inductor()}
+
+
+@functools.cache
+def _known_decompositions():
     from torch._decomp import core_aten_decompositions
 
     from torch_spyre import _C

@@ -150,8 +150,8 @@ Verdict judge(const Graph &graph, const Machine &machine) {
   capi::CompileOptions options;
   options.device = machine.device;
   options.cores = machine.cores;
-  options.lx.enabled = false;
   options.unevenDivision = machine.uneven;
+  options.lx.enabled = false;
   Expected<capi::CompileResult> compiled = capi::compileGraph(graphText(graph), options);
   // The tiny machine's span is small: a reshape through rows may honestly not fit.
   if (machine.device.name == "tiny" && compiled.status().code() == 3065) {

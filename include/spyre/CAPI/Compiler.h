@@ -158,6 +158,14 @@ Expected<std::string> explanationText(const std::string &decisionsJson);
 /// Name of a gate that a CPU step gives: "compatibility", "schema", "dtype", "shape", "template".
 std::string gateName(int64_t gate);
 
+/// One row of the table of operations, for documents and tests: how it is computed, by which device
+/// operation (empty: by several, or none), of how many tensors (-1: any number) and element types.
+struct OperationRow {
+  std::string name, kind, deviceOp, types;
+  int64_t tensors = 0;
+  std::vector<std::string> attributes;
+};
+std::vector<OperationRow> operationTable();
 /// Framework names of all operations the compiler accepts, sorted.
 std::vector<std::string> supportedOperations();
 /// Those of them that compute, sorted: not views, copies or fills, which a framework does itself on

@@ -93,7 +93,8 @@ private:
     return Status::success();
   }
 
-  /// Equal operations have equal numbers. What runs in tiles or as a user asked keeps its division.
+  /// Equal operations have equal numbers. What runs in tiles, in slices of two sizes or as
+  /// a user asked keeps its division.
   Expected<placement::DivisionKinds> kindsOf() {
     placement::DivisionKinds kinds;
     std::map<loop::OperationKey, int> known;
@@ -133,7 +134,8 @@ private:
       const std::vector<int64_t> before(op.getSplits()->begin(), op.getSplits()->end());
       const auto end = change.splits.begin() + int64_t(before.size());
       const std::vector<int64_t> splits(change.splits.begin(), end);
-      loop::divide(op, splits, options.kFastCores);
+      // The choice was made for cores numbered as they are.
+      loop::divide(op, splits, loop::numberingOf(op, options.kFastCores));
       if (trace) {
         trace->record(kTogether, loop::subjectOf(op),
                       Decision::yes("with-neighbours",

@@ -123,9 +123,8 @@ private:
     const SpecStep &from = program.steps[step];
     Choice choice;
     OpSpec divided = *from.op;
-    for (size_t d = 0; !of[step].empty() && d < splits.size(); ++d) {
-      spec::IterationDim &dim = divided.iterationSpace[d];
-      dim = {dim.symbol, dim.range, splits[d]}; // numbered as plain divisions are
+    for (size_t d = 0; d < splits.size(); ++d) {
+      divided.iterationSpace[d].cores = splits[d]; // numbered as its own division is
     }
     SpecStep with = from;
     with.op = &divided;

@@ -43,7 +43,9 @@ bool mayGrow(ComputeOp op) {
   BufferOp buffer = access.buffer;
   const bool isWhole =
       llvm::all_of(access.dims, [](const LinearIndex &index) { return index.offset == 0; });
-  if (!isPooled(buffer) || !isWhole || !isPlain(access)) {
+  // Dimensions of one element may be the stick of one reader and not of another.
+  const auto shape = llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getShape();
+  if (!isPooled(buffer) || !isWhole || !isPlain(access) || llvm::is_contained(shape, 1)) {
     return false;
   }
   return llvm::all_of(buffer->getUsers(), [&](mlir::Operation *user) {

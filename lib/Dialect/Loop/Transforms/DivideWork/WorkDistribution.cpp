@@ -106,11 +106,6 @@ private:
     options.uneven = settings.uneven && !op->hasAttr(kTiles);
     options.compare = options.explain = settings.explain;
     options.slack = kSlack;
-    const bool mayBeFast = settings.fastReductions && settings.kFastCores && problem.traits &&
-                           problem.op.kind == division::Kind::Reduction && !op->hasAttr(kHints);
-    if (mayBeFast) {
-      problem.traits->fastReduction = true;
-    }
     const division::KernelCosts costs(settings.device, problem.traits);
     SPYRE_ASSIGN_OR_RETURN(division::Outcome outcome,
                            division::divide(problem.op, settings.device, options, costs));
@@ -130,21 +125,27 @@ private:
     if (settings.explain) {
       listCandidates(outcome.candidates);
     }
-    if (mayBeFast && !planned.tiling && planned.splits.back() > 1) {
-      chooseNumbering();
-    }
+    chooseNumbering();
     return Status::success();
   }
 
-  /// Neighbours combine their parts of a reduction where that is cheaper than the plain order.
+  /// Neighbours combine their parts of a reduction where that is cheaper than the plain order. The
+  /// splits are those of the plain order: results do not depend on who may be a neighbour.
   void chooseNumbering() {
-    problem.traits->fastReduction = false;
-    const double plain = planned.uneven < 0 ? priceOf(planned.splits) : HUGE_VAL;
-    if (planned.nanoseconds < plain) {
-      planned.fastReduction = true;
+    const bool mayBeFast = settings.fastReductions && settings.kFastCores && problem.traits &&
+                           problem.op.kind == division::Kind::Reduction && !op->hasAttr(kHints) &&
+                           !planned.tiling && planned.uneven < 0 && planned.splits.back() > 1;
+    if (!mayBeFast) {
+      return;
+    }
+    problem.traits->fastReduction = true;
+    const double fast = priceOf(planned.splits);
+    if (fast < planned.nanoseconds) {
       say(Decision::yes("neighbours",
-                        "partners of {} have consecutive cores: {:.0f} ns, else {:.0f}",
-                        problem.op.dims.back().name, planned.nanoseconds, plain));
+                        "partners of {} have consecutive cores: {:.0f} ns instead of {:.0f}",
+                        problem.op.dims.back().name, fast, planned.nanoseconds));
+      planned.fastReduction = true;
+      planned.nanoseconds = fast;
     }
   }
 
