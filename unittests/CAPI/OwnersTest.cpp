@@ -295,6 +295,7 @@ TEST(Owners, AreThoseOfTheEmittedOperations) {
   EXPECT_GT(seen.addresses, graphs * 100);
   EXPECT_GT(seen.reductions, 0u);
   EXPECT_GT(seen.uneven, 0u);
+  EXPECT_GT(seen.fastest, 0u);
 }
 
 } // namespace
