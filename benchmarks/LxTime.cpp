@@ -19,16 +19,20 @@ namespace {
 
 using namespace spyre;
 
-pipelines::Options optionsOf(bool plan) {
-  pipelines::Options options;
-  options.device = *arch::DeviceDesc::preset("openspyre");
-  options.cores = options.device.cores;
-  options.lx.enabled = plan;
-  return options;
-}
+/// What is asked differently; 0: nothing.
+struct WhatIf {
+  int64_t budgetBytes = 0, cores = 0;
+  std::vector<std::string> forbidden = {};
+};
 
-void planLx(benchmark::State &state, const std::string &graph) {
-  const pipelines::Options without = optionsOf(false), with = optionsOf(true);
+void planLx(benchmark::State &state, const std::string &graph, const WhatIf &whatIf = {}) {
+  pipelines::Options with;
+  with.device = *arch::DeviceDesc::preset("openspyre");
+  with.cores = whatIf.cores > 0 ? whatIf.cores : with.device.cores;
+  with.lx.budgetBytes = whatIf.budgetBytes;
+  with.lx.forbidden = whatIf.forbidden;
+  pipelines::Options without = with;
+  without.lx.enabled = false;
   auto text =
       pipelines::runIrPhases(pipelines::Phase::Graph, pipelines::Phase::Division, graph, without);
   if (!text.ok()) {
@@ -62,6 +66,14 @@ void planLx(benchmark::State &state, const std::string &graph) {
 
 void graniteLayers(benchmark::State &state) { planLx(state, bench::decoderLayers(state.range(0))); }
 BENCHMARK(graniteLayers)->Arg(1)->Arg(8)->Arg(40)->Unit(benchmark::kMillisecond);
+
+/// A Granite layer planned again with less room, fewer cores, and something that may not stay.
+void whatIf(benchmark::State &state, const WhatIf &question) {
+  planLx(state, bench::decoderLayers(1), question);
+}
+BENCHMARK_CAPTURE(whatIf, budget, WhatIf{262'144, 0})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(whatIf, cores, WhatIf{0, 8})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(whatIf, forbidden, WhatIf{0, 0, {"t0"}})->Unit(benchmark::kMillisecond);
 
 /// n alternating additions and exponentials.
 void chain(benchmark::State &state) {

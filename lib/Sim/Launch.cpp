@@ -17,11 +17,11 @@ static constexpr uint32_t kPersistentTag = uint32_t(1) << 31;
 
 //===- Buffers ------------------------------------------------------------------------------===//
 
-/// The same for every program that names the same buffer at the same place (FNV-1a).
+/// The same for every program with a buffer at this place (FNV-1a). Names do not count: a place that
+/// comes in and is handed on again has two of them.
 static uint32_t persistentTag(const Buffer &buffer) {
   uint32_t hash = 2166136261u;
   auto mix = [&](uint8_t byte) { hash = (hash ^ byte) * 16777619u; };
-  std::for_each(buffer.name.begin(), buffer.name.end(), mix);
   for (int shift = 0; shift < 64; shift += 8) {
     mix(uint8_t(uint64_t(buffer.base) >> shift));
     mix(uint8_t(uint64_t(buffer.bytes) >> shift));
@@ -134,10 +134,16 @@ static Status checkBuffersApart(const program::Program &program, size_t cores) {
 }
 
 /// A buffer that is live-out and not live-in has the key that an earlier launch of the program
-/// wrote with; what that one left counts as never written now.
+/// wrote with; what that one left counts as never written now. Not where another buffer of this
+/// place comes in: it is read before the place is handed on.
 void Machine::forgetOldResults(std::span<const BufferPlace> buffers) {
+  const auto comesIn = [&](uint32_t tag) {
+    return std::any_of(buffers.begin(), buffers.end(), [&](const BufferPlace &other) {
+      return other.source->liveIn && other.tag == tag;
+    });
+  };
   for (const BufferPlace &buffer : buffers) {
-    if (!sanitizer || !buffer.source->liveOut || buffer.source->liveIn) {
+    if (!sanitizer || !buffer.source->liveOut || buffer.source->liveIn || comesIn(buffer.tag)) {
       continue;
     }
     for (size_t core = 0; core < coresOf(*buffer.source, cores.size()); ++core) {

@@ -11,7 +11,6 @@
 #include <charconv>
 #include <chrono>
 #include <iostream>
-#include <iterator>
 
 namespace spyre::tools {
 namespace {
@@ -25,12 +24,8 @@ bool endsWith(const std::string &text, const std::string &tail) {
   return text.size() >= tail.size() && text.ends_with(tail);
 }
 
-Expected<std::string> readInput(const std::string &path) {
-  if (path == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  }
-  return readFile(path);
-}
+/// A million buffers take less.
+constexpr uint64_t kMaxInputBytes = uint64_t(256) << 20;
 
 Status writeOutput(const std::string &path, const std::string &text, std::ostream &out) {
   if (path.empty() || path == "-") {
@@ -171,7 +166,7 @@ Status PlacementCommands::applyWhatIf(Problem &problem) const {
 }
 
 Expected<Problem> PlacementCommands::load() const {
-  SPYRE_ASSIGN_OR_RETURN(std::string text, readInput(options.input));
+  SPYRE_ASSIGN_OR_RETURN(std::string text, readFile(options.input, kMaxInputBytes));
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool json = endsWith(options.input, ".json") ||
                     (options.input == "-" && first != std::string::npos && text[first] == '{');

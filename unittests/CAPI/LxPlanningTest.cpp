@@ -204,6 +204,19 @@ TEST(LxPlanning, APlaceIsNotHandedOverWhereAnotherSavesMore) {
   EXPECT_EQ(runOf(graph, options).ddrBytes(), refused.ddrBytes());
 }
 
+// The documented co-optimiser is asked where it was asked for, and its splits are those that run.
+TEST(LxPlanning, SplitsAreMovedOnRequest) {
+  const Graph graph = softmaxOf({256, 512}, 1);
+  capi::CompileOptions options = lxOptions(machine(), 4);
+  options.lx.divideTogether = false;
+  const LxRun without = runOf(graph, options);
+  EXPECT_EQ(without.compiled.decisionsJson.find("move-splits"), std::string::npos);
+  options.lx.coOptimize = true;
+  const LxRun moved = runOf(graph, options);
+  EXPECT_NE(moved.compiled.decisionsJson.find("move-splits"), std::string::npos);
+  EXPECT_LE(moved.ddrBytes(), without.ddrBytes());
+}
+
 // Plan, bundle, plan again: nothing outlives a bundle, and what can stay inside one does.
 TEST(LxPlanning, PlansAreMadeUntilNothingOutlivesABundle) {
   GraphMaker maker;

@@ -286,6 +286,7 @@ TEST(Owners, AreThoseOfTheEmittedOperations) {
     options.unevenDivision = seed % 4 == 3;
     options.kFastCores = seed % 5 != 0;
     options.lx.enabled = seed % 3 != 0;
+    options.lx.divideTogether = seed % 2 == 0;
     checkGraph(graphText(graph), options, seen);
   }
   for (const char *op : {"add", "exp", "sum", "batchmatmul", "ReStickifyOpHBM", "identity"}) {

@@ -276,6 +276,26 @@ TEST(Sanitizer, LiveOutIsNotLiveIn) {
   EXPECT_EQ(sim.launchText(with(reader, "live-out", "live-out live-in")), "");
 }
 
+// One launch reads what lies there and leaves something else in its place for the next.
+TEST(Sanitizer, APlaceMayComeInAndBeHandedOn) {
+  constexpr const char *kHandOn = R"(
+    buffer kept lx 512 bytes 256 phases 0..0 live-in
+    buffer other lx 0 bytes 128 phases 0..0
+    buffer kept.2 lx 512 bytes 256 phases 1..1 live-out
+    phase 0 "0_use" cores 2
+      vector.copy SEN169_FP16 other[0] <- kept[128]
+    phase 1 "1_keep" cores 2
+      fill SEN169_FP16 kept.2[0 + 128*p5] pattern=9 x 2
+    )";
+  TestSim sim;
+  expectFault(sim.launchText(kHandOn), {"E7013"});
+  ASSERT_EQ(sim.launchText(kKeep), "");
+  ASSERT_EQ(sim.launchText(kHandOn), "");
+  EXPECT_EQ(sim.readLx<uint32_t>(1, 0, 1)[0], 7u);
+  ASSERT_EQ(sim.launchText(kUse), "");
+  EXPECT_EQ(sim.readLx<uint32_t>(1, 0, 1)[0], 9u);
+}
+
 TEST(Sanitizer, DataOfTheHostCountsForLiveInOnly) {
   TestSim sim;
   std::vector<uint32_t> data(64, 9);

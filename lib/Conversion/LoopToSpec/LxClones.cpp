@@ -7,6 +7,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace spyre {
@@ -42,6 +44,23 @@ static BufferOp tempLike(mlir::func::FuncOp main, BufferOp buffer) {
   return temp;
 }
 
+/// Variables in the order in which their slices change from core to core: a copy that names them so
+/// has the same parts on the same cores, however \p op numbers its own.
+static std::vector<unsigned> varsByCore(ComputeOp op) {
+  std::vector<unsigned> order(op.getExtents().size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (auto owners = op->getAttrOfType<mlir::AffineMapAttr>(loop::kOwners)) {
+    const llvm::ArrayRef<int64_t> splits = *op.getSplits();
+    const auto found = loop::ownerOrder(owners.getValue(), splits);
+    const auto isSplit = [&](unsigned var) { return splits[var] > 1; };
+    if (found &&
+        !std::is_sorted(found->begin(), std::find_if_not(found->begin(), found->end(), isSplit))) {
+      return *found;
+    }
+  }
+  return order;
+}
+
 /// from -> to over the variables by which operand \p operand of \p like runs through either.
 static ComputeOp copyLike(mlir::OpBuilder &builder, ComputeOp like, unsigned operand, BufferOp from,
                           BufferOp to, const std::string &why) {
@@ -50,7 +69,10 @@ static ComputeOp copyLike(mlir::OpBuilder &builder, ComputeOp like, unsigned ope
   llvm::SmallVector<mlir::AffineExpr> replacements(count, builder.getAffineConstantExpr(0));
   llvm::SmallVector<mlir::Attribute> vars;
   llvm::SmallVector<int64_t> extents, splits;
-  for (unsigned var : used) {
+  for (unsigned var : varsByCore(like)) {
+    if (!used.contains(var)) {
+      continue;
+    }
     replacements[var] = builder.getAffineDimExpr(extents.size());
     vars.push_back(like.getVars()[var]);
     extents.push_back(like.getExtents()[var]);

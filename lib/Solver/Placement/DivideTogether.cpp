@@ -124,7 +124,7 @@ private:
     Choice choice;
     OpSpec divided = *from.op;
     for (size_t d = 0; d < splits.size(); ++d) {
-      divided.iterationSpace[d].cores = splits[d];
+      divided.iterationSpace[d].cores = splits[d]; // numbered as its own division is
     }
     SpecStep with = from;
     with.op = &divided;

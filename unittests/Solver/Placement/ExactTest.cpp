@@ -93,6 +93,31 @@ TEST(ExactPlacement, InPlaceEdgesAreOptimal) {
   compareWithBruteForce({.buffers = 8, .ticks = 7, .maxLife = 4, .parents = true}, 2, 400);
 }
 
+/// What the instances of the suite above are made of, and which pairs are joined.
+TEST(ExactPlacement, InPlaceSuiteHasEveryKindOfPair) {
+  Random random(2);
+  int equal = 0, smaller = 0, twoParents = 0, joined = 0, apart = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Problem problem =
+        randomProblem(random, {.buffers = 8, .ticks = 7, .maxLife = 4, .parents = true});
+    const Plan plan = solve(problem, Variant::Pick);
+    for (size_t child = 0; child < problem.buffers.size(); ++child) {
+      const Buffer &entry = problem.buffers[child];
+      twoParents += entry.parents.size() == 2;
+      for (int parent : entry.parents) {
+        const bool isEqual = problem.buffers[size_t(parent)].sizeBytes == entry.sizeBytes;
+        (isEqual ? equal : smaller) += 1;
+        if (plan.offsets[child] && plan.offsets[size_t(parent)]) {
+          (plan.offsets[child] == plan.offsets[size_t(parent)] ? joined : apart) += 1;
+        }
+      }
+    }
+  }
+  for (int count : {equal, smaller, twoParents, joined, apart}) {
+    EXPECT_GT(count, 20);
+  }
+}
+
 TEST(ExactPlacement, PinsAreOptimal) { compareWithBruteForce({.pins = true}, 3, 400); }
 
 TEST(ExactPlacement, ForbiddenBuffersAreOptimal) {
@@ -122,9 +147,8 @@ TEST(ExactPlacement, EverythingTogetherIsOptimal) {
                         9, 400);
 }
 
-TEST(ExactPlacement, LeastHeightsAgree) {
-  Random random(10);
-  Features features{.buffers = 7, .parents = true};
+void compareLeastHeights(Features features, uint64_t seed) {
+  Random random(seed);
   features.capacity = 1000;
   for (int i = 0; i < 200; ++i) {
     const Problem problem = randomProblem(random, features);
@@ -132,6 +156,16 @@ TEST(ExactPlacement, LeastHeightsAgree) {
     ASSERT_EQ(plan.certificate.value, BruteForce(problem).leastHeight()) << "instance " << i;
     ASSERT_EQ(plan.certificate.gap(), 0) << "instance " << i;
   }
+}
+
+TEST(ExactPlacement, LeastHeightsAgree) { compareLeastHeights({.buffers = 7, .parents = true}, 10); }
+
+TEST(ExactPlacement, LeastHeightsWithGapsAgree) {
+  compareLeastHeights({.buffers = 7, .gaps = true}, 12);
+}
+
+TEST(ExactPlacement, LeastHeightsWithWindowsAgree) {
+  compareLeastHeights({.buffers = 6, .windows = true}, 13);
 }
 
 /// Tall stacks of small boxes: proofs that there is no packing at all.
