@@ -8,7 +8,8 @@
 // The clock of the front end runs from the text of graph IR in memory to the bytes of the bundles.
 // Contracts are bytes, so reading that text and writing and reading loop IR and OpSpecs in between
 // is in it; so are model.json and the decision trace, which the definition would not ask for, since
-// no compilation goes without them. Building the graph (GraphBuilder) is not.
+// no compilation goes without them. Building the graph (GraphBuilder) is not, nor is scratchpad
+// planning, whose time is LxTime's.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 #include "spyre/Runtime/Executable.h"
@@ -38,6 +39,7 @@ void compile(benchmark::State &state, const std::string &text, const char *phase
   capi::CompileOptions options;
   options.device = *arch::DeviceDesc::preset("openspyre");
   options.compileTo = phase;
+  options.lx.enabled = false;
   // The clock stops when the bytes are there: what becomes of them is the caller's time.
   std::optional<Expected<capi::CompileResult>> result;
   for (auto _ : state) {
@@ -92,6 +94,7 @@ void decoder(benchmark::State &state) {
   capi::CompileOptions options;
   options.device = *arch::DeviceDesc::preset("openspyre");
   options.compileTo = "bundle";
+  options.lx.enabled = false;
   ageHeap();
   benchmark::DoNotOptimize(capi::compileGraph(text, options).ok());
   compile(state, text, "bundle");

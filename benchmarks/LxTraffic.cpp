@@ -96,7 +96,6 @@ Expected<Row> measure(const bench::LxGraph &graph, bool enabled, bool compat) {
   options.cores = graph.cores;
   options.symbolicArguments = true;
   options.lx.enabled = enabled;
-  options.lx.acrossBundles = false;
   options.lx.compat = compat;
   options.lx.keepProblem = enabled && !compat;
   SPYRE_ASSIGN_OR_RETURN(capi::CompileResult compiled, capi::compileGraph(graph.text, options));

@@ -279,8 +279,21 @@ def print_timing_table(bin_directory: pathlib.Path, results: pathlib.Path) -> in
     return done.returncode
 
 
+def print_lx_table(_: pathlib.Path, results: pathlib.Path) -> int:
+    """The pass that plans the scratchpads, whole and cold, with its default limits, in CPU time."""
+    rows = {row["name"]: row for row in json.loads((results / "LxTime.json").read_text())["benchmarks"]}
+    layer, forty = (1e-3 * rows[f"graniteLayers/{n}"]["cpu_time"] for n in (1, 40))
+    exponent = fitted_exponent([(n, rows[f"chain/{n}"]["cpu_time"]) for n in (100, 1000, 10000)])
+    print("\nScratchpad planning, the whole pass, CPU time")
+    print(f"  Granite layer     {1e3 * layer:7.1f} ms  target below 20 ms{mark(layer < 0.02)}")
+    print(f"  40 layers         {1e3 * forty:7.0f} ms  target below 800 ms{mark(forty < 0.8)}")
+    print(f"  time ~ n^{exponent:.2f} for 100 to 10,000 operations, target 1.2{mark(exponent <= 1.2)}")
+    return 0
+
+
 TABLES = {
     "CompileTime": print_compile_table,
+    "LxTime": print_lx_table,
     "PlacementSpeed": print_placement_table,
     "BackEndTime": print_back_end_table,
     "DivisionTime": print_division_table,

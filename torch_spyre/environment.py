@@ -60,13 +60,14 @@ _LOGS = [
 ]
 _COMPILER = [
     Variable("SENCORES", 32, "cores the compiler uses", "number", 1, 32),
-    Variable("LX_PLANNING", False, "plan buffers into LX", "flag"),
+    Variable("LX_PLANNING", True, "plan buffers into LX", "flag"),
     Variable("CO_OPTIMIZING_LX_PLANNING", False, "division and LX plan together", "flag"),
     Variable("DXP_LX_FRAC_AVAIL", 0.2, "share of LX the back end keeps", "number", 0.0, 1.0),
     Variable("LX_BOUNDARY_CLONES", False, "copies at the border of LX plans", "flag"),
     Variable("SPYRE_INDUCTOR_MEMORY_PLAN", True, "intermediates share memory", "flag"),
     Variable("SPYRE_INDUCTOR_ENABLE_FUSION", True, "operations share bundles", "flag"),
     Variable("CHUNK_LARGE_TENSORS", False, "cut tensors that exceed a segment", "flag"),
+    Variable("SPYRE_UNEVEN_DIVISION", False, "slices of cores may differ by a piece", "flag"),
     Variable("GLOBAL_STICK_OPTIMIZER", True, "layouts for the whole graph", "flag"),
     Variable("MAX_BUCKETS", 32, "programs per symbolic size", "number", 1, 1 << 20),
     Variable("MIN_DEFAULT_GRANULARITY", 4, "smallest bucket", "number", 1, 1 << 20),

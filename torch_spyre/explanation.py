@@ -16,6 +16,8 @@ class Explanation:
     ``movement``: every copy, restickify, gather and CPU step, each a dict with ``subject``,
     ``reason``, ``detail``, ``location`` (file:line) and ``numbers`` (bytes, ns).
     ``layouts``: inputs that are only read in another layout; ``detail`` has the dim_order to give.
+    ``divisions``: how each operation is divided over the cores: the candidates with their prices, the
+    one that was taken, and why; ``numbers`` has cores, candidates and ns.
     ``operations``: every operation of the device in order, each a dict with its ``name`` and
     ``place`` (graph and bundle), the predicted ``ns`` and ``cycles``, ``wait_cycles`` (per reason what
     the schedule waited for: they sum to ``cycles``), ``waits_for`` (the main reason), and its place
@@ -40,6 +42,10 @@ class Explanation:
     @property
     def layouts(self):
         return self._entries("layout")
+
+    @property
+    def divisions(self):
+        return self._entries("work-distribution")
 
     @property
     def total(self):

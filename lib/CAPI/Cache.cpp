@@ -35,10 +35,10 @@ bool addCommand(pipelines::CacheKey &key, const std::string &command) {
 void addLx(pipelines::CacheKey &key, const solver::placement::LxOptions &lx) {
   // A new field makes this line fail to compile: does it change what is compiled?
   const auto &[enabled, compat, solver, budgetBytes, backEndShare, allowedOps, inPlace, inPlaceOps,
-               inputClones, outputClones, pins, forbidden, coOptimize, passes, acrossBundles,
-               keepProblem] = lx;
-  key.add("lx", fmt::format("{} {} {} {} {} {} {} {} {} {}", coOptimize, enabled, compat,
-                            budgetBytes, backEndShare, inPlace, inputClones, outputClones,
+               inputClones, outputClones, pins, forbidden, coOptimize, divideTogether, passes,
+               acrossBundles, keepProblem] = lx;
+  key.add("lx", fmt::format("{} {} {} {} {} {} {} {} {} {} {}", coOptimize, divideTogether, enabled,
+                            compat, budgetBytes, backEndShare, inPlace, inputClones, outputClones,
                             acrossBundles, keepProblem));
   key.add("lx solver", solver);
   for (const std::vector<std::string> *names : {&allowedOps, &inPlaceOps, &forbidden, &passes}) {
@@ -57,8 +57,8 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   // A new field makes this line fail to compile: does it change what is compiled?
   const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo,
                keepPhases, backEndCommand, scratchDirectory, symbolicArguments, unrollLoops,
-               kFastCores, chunkLargeTensors, lx, passPlugins, userPasses, cacheDirectory,
-               cacheLimitBytes] = options;
+               kFastCores, chunkLargeTensors, unevenDivision, lx, passPlugins, userPasses,
+               cacheDirectory, cacheLimitBytes] = options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
   key.add("planner", planner);
@@ -69,6 +69,7 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   key.add("unroll loops", unrollLoops ? "1" : "0");
   key.add("k-fast cores", kFastCores ? "1" : "0");
   key.add("chunk large tensors", chunkLargeTensors ? "1" : "0");
+  key.add("uneven division", unevenDivision ? "1" : "0");
   addLx(key, lx);
   key.add("compile to", compileTo);
   key.add("keep phases", keepPhases ? "1" : "0");

@@ -30,6 +30,7 @@ public:
     pipeline.unrollLoops = options.unrollLoops;
     pipeline.kFastCores = options.kFastCores;
     pipeline.chunkLargeTensors = options.chunkLargeTensors;
+    pipeline.unevenDivision = options.unevenDivision;
     pipeline.explainDivision = options.explainDivision;
     pipeline.lx = options.lx;
     pipeline.lxProblem = options.lx.keepProblem ? &lxProblem : nullptr;
@@ -176,6 +177,19 @@ std::vector<DeviceOp> deviceOperations() {
 std::string gateName(int64_t gate) {
   const bool known = gate >= 1 && gate <= int64_t(graph::kGateCount);
   return known ? graph::gateName(graph::Gate(gate)) : "unknown";
+}
+
+std::vector<OperationRow> operationTable() {
+  std::vector<OperationRow> rows;
+  for (const graph::OpRow &row : graph::opTable()) {
+    rows.push_back({row.name,
+                    graph::kindText(row.kind),
+                    row.deviceOp,
+                    graph::ruleText(row.types),
+                    row.tensorPositions,
+                    {row.attributes.begin(), row.attributes.end()}});
+  }
+  return rows;
 }
 
 std::vector<std::string> supportedOperations() {

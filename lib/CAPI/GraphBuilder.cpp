@@ -105,8 +105,11 @@ std::string countsText(const std::string &counts) {
   return fmt::format("{}", fmt::join(entries, ", "));
 }
 
-/// "|work_div=tokens:4|tiles=m:2" -> metadata of a location.
+std::string dimsText(const std::string &dims);
+
+/// "|work_div=tokens:4|tiles=m:2|named_dims=m:4,n:8" -> metadata of a location.
 std::string hintsText(const std::string &hints) {
+  constexpr std::string_view kNames = "named_dims=";
   std::vector<std::string> kinds;
   std::istringstream stream(hints);
   for (std::string part; std::getline(stream, part, '|');) {
@@ -116,11 +119,14 @@ std::string hintsText(const std::string &hints) {
                                     countsText(part.substr(std::string(kind).size() + 1))));
       }
     }
+    if (part.starts_with(kNames)) {
+      kinds.push_back(fmt::format("named_dims = {}", dimsText(part.substr(kNames.size()))));
+    }
   }
   return fmt::format("{{{}}}", fmt::join(kinds, ", "));
 }
 
-/// "tokens:2048,batch:2*rows:64" -> graph.dims of an argument, names with sizes per dimension.
+/// "tokens:2048,batch:2*rows:64" -> a list per dimension of names with sizes.
 std::string dimsText(const std::string &dims) {
   std::vector<std::string> lists;
   std::istringstream stream(dims);
@@ -139,7 +145,7 @@ std::string dimsText(const std::string &dims) {
     }
     lists.push_back(fmt::format("[{}]", fmt::join(parts, ", ")));
   }
-  return fmt::format("graph.dims = [{}], ", fmt::join(lists, ", "));
+  return fmt::format("[{}]", fmt::join(lists, ", "));
 }
 
 std::string placeText(const std::string &location);
@@ -194,9 +200,11 @@ ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
       "graph.name = {}, "
       "graph.offset = {} : i64, graph.stride = {}}}",
       state->names.back(), typeText(type),
-      bar == std::string::npos ? "" : dimsText(name.substr(bar + 1)), arrayText(layout.deviceSize),
-      numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name.substr(0, bar)),
-      storageOffset, arrayText(type.stride)));
+      bar == std::string::npos ? ""
+                               : fmt::format("graph.dims = {}, ", dimsText(name.substr(bar + 1))),
+      arrayText(layout.deviceSize), numerics::formatName(layout.format),
+      arrayText(layout.strideMap), quoted(name.substr(0, bar)), storageOffset,
+      arrayText(type.stride)));
   return id;
 }
 

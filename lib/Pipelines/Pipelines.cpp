@@ -166,6 +166,11 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.mode = options.planner;
   settings.kFastCores = options.kFastCores;
   settings.explain = options.explainDivision;
+  settings.uneven = options.unevenDivision;
+  // What stays in LX must be owned alike by all operations that use it.
+  settings.fastReductions = !options.lx.enabled;
+  // Parts of a buffer do not stay there.
+  settings.padding = !options.lx.enabled;
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
   manager.addPass(loop::createAssignHintsPass(options.trace));
@@ -182,7 +187,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(graph::createSplitHostPass(options.trace, &options.device.extensions));
     manager.addPass(graph::createVerifyGraphPass());
     manager.addPass(graph::createDecomposePass());
-    manager.addPass(mlir::createCSEPass());
+    manager.addPass(graph::createMergeEqualPass());
     addUserPasses(manager, PassPoint::Post, options.userPasses);
     manager.addPass(createGraphToLoopPass());
     return;
@@ -201,9 +206,15 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     if (options.lx.enabled) {
       // Callers that can report an error have asked before.
       const Expected<int64_t> capacity = lxCapacity(options);
-      manager.addPass(createPlanLxPass({options.lx, capacity.ok() ? *capacity : 0, options.cores,
-                                        options.kFastCores, options.device.spanLimitBytes,
-                                        options.trace, options.lxProblem}));
+      PlanLxOptions lx{options.lx, capacity.ok() ? *capacity : 0, options.cores};
+      lx.kFastCores = options.kFastCores;
+      if (options.planner == solver::division::Mode::Best) {
+        lx.device = options.device;
+      }
+      lx.spanLimitBytes = options.device.spanLimitBytes;
+      lx.trace = options.trace;
+      lx.problem = options.lxProblem;
+      manager.addPass(createPlanLxPass(lx));
     }
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
@@ -237,14 +248,6 @@ static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Pha
   return Status::success();
 }
 
-Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
-                                  const Options &options) {
-  Session session;
-  SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
-  SPYRE_RETURN_IF_ERROR(runPasses(session, *module, from, to, /*verifyLast=*/false, options));
-  return printIr(*module);
-}
-
 Expected<std::string> describeLoops(const std::string &text) {
   Session session;
   SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
@@ -253,49 +256,77 @@ Expected<std::string> describeLoops(const std::string &text) {
 
 namespace {
 
-/// Does a bundle leave something in LX for the next one?
-Expected<bool> staysAcrossBundles(const Artifacts &artifacts) {
-  SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
-  if (text.find("\"non_terminal\"") == std::string::npos) {
-    return false;
-  }
-  SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
-  return std::any_of(model.steps.begin(), model.steps.end(), [](const spec::ModelStep &step) {
-    const auto *bundle = std::get_if<spec::BundleStep>(&step);
-    return bundle && bundle->nonTerminal;
-  });
+/// Planned loop IR, and the OpSpecs that are made of it.
+struct Planned {
+  Session session;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  Artifacts artifacts;
+  /// What stays in LX over the end of a bundle.
+  std::vector<std::string> acrossBundles;
+};
+
+Expected<std::unique_ptr<Planned>> planOnce(Phase from, const std::string &text,
+                                            const Options &options) {
+  auto planned = std::make_unique<Planned>();
+  SPYRE_ASSIGN_OR_RETURN(planned->module, parseIr(text, planned->session));
+  SPYRE_RETURN_IF_ERROR(runPasses(planned->session, *planned->module, from, Phase::Division,
+                                  /*verifyLast=*/true, options));
+  SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
+  EmitSpecsOptions emission{options.symbolicArguments, lxBytes, options.kFastCores,
+                            &planned->acrossBundles};
+  SPYRE_ASSIGN_OR_RETURN(planned->artifacts, emitSpecs(*planned->module, options.device, emission));
+  return planned;
 }
 
-Expected<Artifacts> planAndEmit(Phase from, const std::string &text, const Options &options) {
-  Session session;
-  SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
-  SPYRE_RETURN_IF_ERROR(
-      runPasses(session, *module, from, Phase::Division, /*verifyLast=*/true, options));
-  SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
-  return emitSpecs(*module, options.device,
-                   {options.symbolicArguments, lxBytes, options.kFastCores});
+/// Plans made until nothing outlives a bundle; then nothing stays in LX.
+constexpr int kMostPlans = 8;
+
+/// Where bundles end is known only when OpSpecs are made, and what stays in LX is no argument of a
+/// bundle: another plan has other bundles. What would outlive one is barred and all is planned
+/// again, until it holds.
+Expected<std::unique_ptr<Planned>> planUntilItHolds(Phase from, const std::string &text,
+                                                    const Options &options) {
+  Options now = options;
+  // Decisions about plans that do not hold are not kept.
+  DecisionTrace kept = options.trace ? *options.trace : DecisionTrace();
+  for (int plans = 1;; ++plans) {
+    SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Planned> planned, planOnce(from, text, now));
+    if (!now.lx.enabled || now.lx.acrossBundles || from >= Phase::Division ||
+        planned->acrossBundles.empty()) {
+      return planned;
+    }
+    now.lx.enabled = plans + 1 < kMostPlans;
+    for (const std::string &name : planned->acrossBundles) {
+      now.lx.forbidden.push_back(name);
+      kept.record("plan-lx", name,
+                  Decision::no("bundle-border",
+                               "plan {}: it would have to outlive a bundle; all "
+                               "is planned again without",
+                               plans));
+    }
+    if (options.trace) {
+      *options.trace = kept;
+    }
+  }
 }
 
 } // namespace
 
+Expected<std::string> runIrPhases(Phase from, Phase to, const std::string &text,
+                                  const Options &options) {
+  if (to == Phase::Division && from < to && options.lx.enabled && !options.lx.acrossBundles) {
+    SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Planned> planned, planUntilItHolds(from, text, options));
+    return printIr(*planned->module);
+  }
+  Session session;
+  SPYRE_ASSIGN_OR_RETURN(auto module, parseIr(text, session));
+  SPYRE_RETURN_IF_ERROR(runPasses(session, *module, from, to, /*verifyLast=*/false, options));
+  return printIr(*module);
+}
+
 Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Options &options) {
-  SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, planAndEmit(from, text, options));
-  if (!options.lx.enabled || options.lx.acrossBundles || from >= Phase::Division) {
-    return artifacts;
-  }
-  // Where bundles end is known only now. What would have to outlive one is not planned at all.
-  SPYRE_ASSIGN_OR_RETURN(const bool crosses, staysAcrossBundles(artifacts));
-  if (!crosses) {
-    return artifacts;
-  }
-  if (options.trace) {
-    options.trace->record("plan-lx", "all",
-                          Decision::no("bundle-border", "buffers in LX would have to outlive a "
-                                                        "bundle; nothing stays there"));
-  }
-  Options plain = options;
-  plain.lx.enabled = false;
-  return planAndEmit(from, text, plain);
+  SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<Planned> planned, planUntilItHolds(from, text, options));
+  return std::move(planned->artifacts);
 }
 
 namespace {

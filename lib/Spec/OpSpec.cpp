@@ -188,7 +188,9 @@ std::string specText(const OpSpec &spec) {
   for (const IterationDim &dim : spec.iterationSpace) {
     dims.push_back(fmt::format("{}: ({}, {}{})", sympify(dim.symbol),
                                sympify(fmt::format("{}", dim.range)), dim.cores,
-                               dim.uneven ? ", 'uneven'" : ""));
+                               dim.uneven    ? ", 'uneven'"
+                               : dim.fastest ? ", 'fastest'"
+                                             : ""));
   }
   std::string text = fmt::format("  OpSpec(\n"
                                  "    op={}, is_reduction={},\n"

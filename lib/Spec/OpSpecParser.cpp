@@ -294,10 +294,11 @@ private:
       SPYRE_RETURN_IF_ERROR(expectMark(','));
       SPYRE_ASSIGN_OR_RETURN(dim.cores, parseExpression(&Parser::parseInteger));
       if (acceptMark(',') && peek().kind == Token::Kind::String) {
-        if (peek().text != "uneven") {
-          return fault("'uneven', the only kind of division that has a name");
+        dim.uneven = peek().text == "uneven";
+        dim.fastest = peek().text == "fastest";
+        if (!dim.uneven && !dim.fastest) {
+          return fault("'uneven' or 'fastest', the kinds of division that have a name");
         }
-        dim.uneven = true;
         next();
         acceptMark(',');
       }

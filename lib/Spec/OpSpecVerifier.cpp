@@ -320,6 +320,11 @@ private:
         return fault("symbol {}: {} cores do not divide its {} {}", dim.symbol, dim.cores, pieces,
                      unit);
       }
+      if (dim.fastest &&
+          (dim.cores < 2 || !spec.isReduction || uses(spec.args.back(), dim.symbol))) {
+        return fault("symbol {} is called fastest; that is a split symbol that is reduced",
+                     dim.symbol);
+      }
       SPYRE_RETURN_IF_ERROR(checkIndexCores(dim));
     }
     return Status::success();

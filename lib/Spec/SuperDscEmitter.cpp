@@ -95,7 +95,8 @@ private:
       const char *label = isMatmulOp()     ? kMatmulLabels[kLabelCount - count + i]
                           : i + 1 == count ? "out"
                                            : kOtherLabels[i];
-      dims.push_back({from.symbol, label, from.range, from.range, from.cores, from.uneven});
+      dims.push_back(
+          {from.symbol, label, from.range, from.range, from.cores, from.uneven, from.fastest});
     }
     return Status::success();
   }
@@ -302,7 +303,8 @@ private:
     return dsc.uneven.smallSize + unit;
   }
 
-  // Step 11. With K first, the cores that share an output slice have consecutive numbers.
+  // Step 11. With K or the fastest dim first, the cores that share an output slice have consecutive
+  // numbers.
   void mapCores() {
     const bool kFirst =
         options.kFastCores && isMatmulOp() && dims.size() >= 3 && dims.back().slices > 1;
@@ -320,6 +322,8 @@ private:
       dsc.size.emplace_back(dims[d].label, dims[d].size);
       dsc.perCoreSize.emplace_back(dims[d].label, largestSlice(d));
     }
+    std::stable_partition(fastFirst.begin(), fastFirst.end(),
+                          [&](size_t d) { return dims[d].fastest; });
     // Uneven slices change slowest: those with more to do are on the first cores.
     std::stable_partition(fastFirst.begin(), fastFirst.end(),
                           [&](size_t d) { return !dims[d].uneven; });

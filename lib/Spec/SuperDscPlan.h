@@ -17,7 +17,7 @@ struct Dim {
   int64_t range = 1;
   int64_t size = 1; ///< range, padded
   int64_t slices = 1;
-  bool uneven = false;
+  bool uneven = false, fastest = false;
 };
 
 /// An argument in terms of the op's dims.

@@ -11,7 +11,7 @@ from torch_spyre import environment
 from torch_spyre._inductor import config, settings
 
 FIELDS = {  # field: default, environment variable, text there, value then
-    "lx_planning": (False, "LX_PLANNING", "1", True),
+    "lx_planning": (True, "LX_PLANNING", "0", False),
     "co_optimizing_lx_planning": (False, "CO_OPTIMIZING_LX_PLANNING", "1", True),
     "allow_all_ops_in_lx_planning": (False, None, None, None),
     "lx_boundary_clones": (False, "LX_BOUNDARY_CLONES", "1", True),
@@ -20,6 +20,7 @@ FIELDS = {  # field: default, environment variable, text there, value then
     "sencores": (32, "SENCORES", "8", 8),
     "hbm_planning": (True, "SPYRE_INDUCTOR_MEMORY_PLAN", "no", False),
     "chunk_large_tensors": (False, "CHUNK_LARGE_TENSORS", "1", True),
+    "uneven_division": (False, "SPYRE_UNEVEN_DIVISION", "1", True),
     "global_stick_optimizer": (True, "GLOBAL_STICK_OPTIMIZER", "0", False),
     "enable_fusion": (True, "SPYRE_INDUCTOR_ENABLE_FUSION", "false", False),
     "max_buckets": (32, "MAX_BUCKETS", "16", 16),
@@ -40,6 +41,7 @@ READ = {
     "ignore_work_division_hints",
     "sencores",
     "chunk_large_tensors",
+    "uneven_division",
     "core_id_k_fast_emission",
     "bundle_symbolic_args",
     "unroll_loops",
@@ -144,15 +146,15 @@ def pool_bytes(artifacts):
 def test_fields_that_reach_the_compiler(on_device):
     assert READ | set(settings.NOT_READ) == set(FIELDS) and not READ & set(settings.NOT_READ)
     with on_device():
-        alone, expected = compiled(sencores=1)
-        planned, result = compiled(sencores=1, lx_planning=True)
+        alone, expected = compiled(sencores=1, lx_planning=False)
+        planned, result = compiled(sencores=1)
         assert torch.equal(result, expected)
         assert pool_bytes(alone) > pool_bytes(planned), "what stays in LX needs no pool"
-        base, expected = compiled()
-        apart, result = compiled(hbm_planning=False)
+        base, expected = compiled(lx_planning=False)
+        apart, result = compiled(hbm_planning=False, lx_planning=False)
         assert torch.equal(result, expected)
         assert pool_bytes(apart) > pool_bytes(base), "no place is used twice"
-        one, result = compiled(sencores=1)
+        one, result = compiled(sencores=1, lx_planning=False)
         assert torch.equal(result, expected) and one != base
 
 

@@ -224,7 +224,7 @@ def test_malformed_environment_is_an_error_with_a_code(python, env, code, text):
 def test_config_fields_and_patching():
     from torch_spyre._inductor import config
 
-    assert config.sencores == 32 and config.planner == "best" and config.lx_planning is False
+    assert config.sencores == 32 and config.planner == "best" and config.lx_planning is True
     assert config.dxp_lx_frac_avail == 0.2 and config.layout_solver == "exact"
     with config.patch(sencores=4):
         assert config.sencores == 4

@@ -3,9 +3,16 @@
 import html.parser
 import json
 
+import pytest
 import torch
 
 import torch_spyre
+
+
+@pytest.fixture(autouse=True)
+def _sorting_is_the_cpus(monkeypatch):
+    """Something has to be: here, to compare no pair of elements is allowed."""
+    monkeypatch.setattr("torch_spyre.ops.sorting.MOST_COMPARED", 0)
 
 
 def tensors(*shapes):
@@ -182,3 +189,18 @@ def test_the_counters_know_what_was_waited_for(on_device):
     assert sum(counters[f"{reason}_cycles"] for reason in reasons) == counters["device_cycles"]
     assert counters["ddr_cycles"] > 0 and counters["overhead_cycles"] > 0
     assert counters["pt_cycles"] == 0
+
+
+def test_divisions_are_told_with_candidates_prices_and_the_reason(on_device):
+    x, w = tensors((64, 256), (256, 512))
+    with on_device():
+        report = torch_spyre.explain(lambda x, w: x @ w, x, w)
+    listed, taken = [e for e in report.divisions if e["subject"].startswith("batchmatmul")]
+    assert listed["reason"] == "candidates" and not listed["taken"]
+    prices = [float(p.split(" ns")[0].rsplit(" ", 1)[1]) for p in listed["detail"].split("; ")]
+    assert prices == sorted(prices) and len(prices) > 1
+    assert taken["taken"] and taken["reason"] in ("cheapest", "documented-plan-is-cheapest")
+    assert taken["location"].startswith("test_explain.py:")
+    assert taken["numbers"]["candidates"] >= len(prices) and taken["numbers"]["cores"] > 1
+    assert prices[0] <= taken["numbers"]["ns"] + 1
+    assert "the documented plan is" in taken["detail"] or taken["reason"].startswith("documented")

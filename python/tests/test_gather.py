@@ -236,11 +236,22 @@ def test_an_index_outside_of_the_table_is_an_error_and_the_device_lives_on(on_de
     assert torch.equal(result.cpu(), table[[1, 9]])
 
 
-def test_a_gather_of_too_many_tables_runs_on_the_host():
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_a_gather_of_many_tables_is_one_of_elements(how, on_device):
+    def function(x, i):
+        return torch.gather(x, 1, i)
+
     x, i = whole_numbers(400, 8), index_of(400, 2, below=8)
-    with pytest.warns(UserWarning, match="400 gathers"):
-        result = torch.compile(lambda x, i: torch.gather(x, 1, i))(x.to("spyre"), i.to("spyre"))
+    run = torch.compile(function) if how == "compiled" else function
+    with on_device():
+        result = run(x.to("spyre"), i.to("spyre"))
     assert torch.equal(result.cpu(), torch.gather(x, 1, i))
+    i[123, 1] = 8
+    try:
+        with pytest.raises(RuntimeError, match="E7017.*the index 8, which must be in 0..7"):
+            run(x.to("spyre"), i.to("spyre")).cpu()
+    finally:
+        torch.spyre.reset_device()
 
 
 # A place that does not exist is an error as on the CPU, never another place.
@@ -280,3 +291,23 @@ def test_the_one_place_of_a_number():
 
     x = torch.tensor(3.0).half()
     assert torch.equal(torch.compile(function, backend="spyre")(x.to("spyre")).cpu(), function(x))
+
+
+@pytest.mark.parametrize("rows", [65535, 65536, 70001])
+def test_tables_of_more_rows_than_sixteen_bits_count(on_device, rows):
+    table = whole_numbers(rows, 64)
+    index = torch.tensor([0, 1, 65533, 65534, rows - 1, rows - 2, 12345] * 5)
+    with on_device():
+        result = torch.compile(torch.nn.functional.embedding)(index.to("spyre"), table.to("spyre"))
+    assert torch.equal(result.cpu(), table[index])
+
+
+@pytest.mark.parametrize("cores", [1, 32])
+def test_more_indices_than_sixteen_bits_count(on_device, cores):
+    from torch_spyre._inductor import config
+
+    table = whole_numbers(33, 64)
+    index = torch.arange(66000) % 33
+    with on_device(), config.patch(sencores=cores):
+        result = torch.compile(torch.nn.functional.embedding)(index.to("spyre"), table.to("spyre"))
+    assert torch.equal(result.cpu(), table[index])

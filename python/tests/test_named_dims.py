@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import warnings
 
 import pytest
 import torch
@@ -74,7 +75,6 @@ def test_what_does_not_fit_is_refused():
         named.name_tensor_dims(torch.zeros(4), ["m"])
 
 
-@pytest.mark.filterwarnings("ignore:hints of spyre_hint")
 def test_hints_name_declared_dimensions():
     declare(m=8)
     seen = []
@@ -187,6 +187,118 @@ def test_work_division_hints_can_be_ignored():
     with config.patch(ignore_work_division_hints=True):
         torch.compile(function, backend="spyre")(x)
     assert divisions()["exp"][0] != "hint"
+
+
+def hinted():
+    """Operations of the last compilation that have hints, in order."""
+    return [
+        (d["subject"].split(" ")[0], d["detail"])
+        for d in torch_spyre.last_compile().decisions
+        if d["stage"] == "work-distribution" and d["reason"] == "hint"
+    ]
+
+
+def test_equal_operations_with_other_hints_stay_apart(on_device):
+    declare(tokens=64, hidden=256)
+    x = whole(64, 256) / 256
+
+    def function(x):
+        with spyre_hint(work_div={"tokens": 4}):
+            a = x.exp()
+        with spyre_hint(work_div={"tokens": 2}):
+            b = x.exp()
+        with spyre_hint(work_div={"tokens": 4}):
+            c = x.exp()
+        return a + b * c
+
+    with on_device():
+        named_x = named.name_tensor_dims(x.to("spyre"), ["tokens", "hidden"])
+        torch.compile(function, backend="spyre")(named_x)
+    assert hinted() == [("exp", "c0 4 as hinted"), ("exp", "c0 2 as hinted")]
+
+
+def test_results_without_inputs_are_named_by_a_hint(on_device):
+    declare(tokens=64, hidden=256)
+
+    def function(x):
+        with spyre_hint(named_dims=["tokens", "hidden"]):
+            twos = torch.full((64, 256), 2.0, dtype=torch.float16, device="spyre")
+        with spyre_hint(work_div={"tokens": 4, "hidden": 2}):
+            return twos + x, x * 2
+
+    x = whole(64, 256)
+    with on_device():
+        result, other = torch.compile(function, backend="spyre")(x.to("spyre"))
+    assert torch.equal(result.cpu(), x + 2) and torch.equal(other.cpu(), x * 2)
+    assert hinted() == [("add", "c0 4, c1 2 as hinted")], "x itself has no names"
+
+
+def test_constants_are_named_by_a_hint(on_device):
+    declare(places=256)
+
+    def function(x):
+        with spyre_hint(named_dims=["places"]):
+            places = torch.arange(256, device="spyre", dtype=torch.float16)
+        with spyre_hint(work_div={"places": 2}):
+            return x + places
+
+    x = whole(4, 256)
+    with on_device():
+        result = torch.compile(function, backend="spyre")(x.to("spyre"))
+    assert torch.equal(result.cpu(), x + torch.arange(256).half())
+    assert hinted() == [("add", "c1 2 as hinted")]
+
+
+def test_names_that_do_not_fit_a_result_are_told():
+    declare(tokens=64, hidden=256)
+
+    def function(x):
+        with spyre_hint(named_dims=["tokens", "hidden"]):
+            return x + torch.full((64, 8), 2.0, dtype=torch.float16, device="spyre")
+
+    with pytest.warns(UserWarning, match="full.* gets no names: SPYRE-E1601: .*do not make up"):
+        torch.compile(function, backend="spyre")(whole(64, 8).to("spyre"))
+    with pytest.raises(KeyError, match="SPYRE-E1601"), spyre_hint(named_dims=["nobody"]):
+        pass
+
+
+def test_hints_no_planner_reads_are_told_once_each():
+    from torch_spyre._inductor import hints
+
+    hints._warned.clear()
+    declare(m=8)
+    x = whole(8, 64).to("spyre")
+
+    def function(x):
+        with spyre_hint(unroll=3, work_div={"m": 2}):
+            return x.exp()
+
+    with pytest.warns(UserWarning, match=r"spyre_hint\(unroll=3\) is not read .*work_div, named_dims"):
+        torch.compile(function, backend="spyre")(x)
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*not read by the planners.*")
+        torch.compile(function, backend="spyre")(x)
+
+
+def test_parts_of_a_flattened_dimension(on_device):
+    declare(batch=2, rows=64, hidden=256)
+    x = whole(128, 256) / 256
+
+    def both(x):
+        with spyre_hint(work_div={"batch": 2, "rows": 4}):
+            return x.exp()
+
+    def inner(x):
+        with spyre_hint(work_div={"rows": 4}):
+            return x.exp()
+
+    with on_device():
+        named_x = named.name_tensor_dims(x.to("spyre"), ["batch", "rows", "hidden"])
+        torch.compile(both, backend="spyre")(named_x)
+    assert hinted() == [("exp", "c0 8 as hinted")]
+    with pytest.raises(Exception, match="SPYRE-E3140: .*test_named_dims.py:.*1 of 2 batch, 4 of 64"):
+        torch.compile(inner, backend="spyre")(named_x)
 
 
 def normalised(x, weight=None, bias=None):

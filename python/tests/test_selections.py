@@ -4,6 +4,8 @@ Elements are exact in the device's formats, so values and places must be the CPU
 which of equal elements topk names; where its places are compared, all elements of a column differ.
 """
 
+import math
+
 import pytest
 import torch
 
@@ -279,10 +281,55 @@ def test_nothing_to_find():
     same(torch.max(x.to("spyre"), 1), torch.max(x, 1))
 
 
+# Longer lists than the device finds, lists of integers, and all elements in order.
+LISTS = {
+    "long": (lambda x: torch.topk(x, 65), torch.float16),
+    "integers": (lambda x: torch.topk(x, 3), torch.int64),
+    "smallest integers": (lambda x: torch.topk(x, 3, 0, largest=False), torch.int32),
+    "many integers": (lambda x: torch.topk(x, 66), torch.int64),
+    "sorted": (torch.sort, torch.float32),
+    "backwards": (lambda x: torch.sort(x, 0, True), torch.bfloat16),
+    "places": (lambda x: (torch.argsort(x, -1),), torch.float16),
+}
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_in_order(name, how, on_device):
+    function, dtype = LISTS[name]
+    x = distinct(4, 70).to(dtype)
+    run = torch.compile(function) if how == "compiled" else function
+    with on_device():
+        got = run(x.to("spyre"))
+    same(got, function(x))
+
+
+def test_sorting_puts_what_is_no_number_last_and_keeps_equals_in_order(on_device):
+    x = torch.tensor([[2.0, math.nan, -1, 2, -math.inf, math.nan, -1, 7]])
+    with on_device():
+        values, places = torch.sort(x.to("spyre"), stable=True)
+    wanted, order = torch.sort(x, stable=True)
+    assert torch.equal(places.cpu(), order)
+    assert torch.equal(values.cpu().nan_to_num(99, 1, -5), wanted.nan_to_num(99, 1, -5))
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_running_extremes(name, how, on_device):
+    """Of equal elements the last; what is no number stays."""
+    x = torch.tensor([[1.0, 3, 3, 2, math.nan, 9], [5, 5, -2, -2, 6, -7]])
+    function = getattr(torch, name)
+    run = torch.compile(lambda x: function(x, 1)) if how == "compiled" else lambda x: function(x, 1)
+    with on_device():
+        values, places = run(x.to("spyre"))
+    wanted, order = function(x, 1)
+    assert torch.equal(places.cpu(), order)
+    assert torch.equal(values.cpu().nan_to_num(99), wanted.nan_to_num(99))
+
+
 CPU = {
-    # A list that is too long for the device, and lists of integers.
-    "long": (lambda x: torch.topk(x, 65), torch.float16, "aten.topk"),
-    "integers": (lambda x: torch.topk(x, 3), torch.int64, "aten.topk"),
+    # More pairs of elements than are compared.
+    "long": (lambda x: torch.topk(x.repeat(1, 50), 65), torch.float16, "aten.topk"),
 }
 
 

@@ -34,6 +34,7 @@ struct Arguments {
   std::vector<std::string> lxPins;
   std::string dumpLxProblem;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
+  bool unevenDivision = false;
 };
 
 /// Below the user's folder of caches; empty when there is none.
@@ -130,6 +131,7 @@ Status run(const Arguments &arguments) {
   options.unrollLoops = arguments.unrollLoops;
   options.kFastCores = arguments.kFastCores;
   options.chunkLargeTensors = arguments.chunkLargeTensors;
+  options.unevenDivision = arguments.unevenDivision;
   options.lx = arguments.lx;
   options.lx.keepProblem = !arguments.dumpLxProblem.empty();
   SPYRE_RETURN_IF_ERROR(addPins(arguments.lxPins, options.lx));
@@ -170,12 +172,11 @@ Status run(const Arguments &arguments) {
 void addLxOptions(CLI::App &app, Arguments &arguments) {
   spyre::solver::placement::LxOptions &lx = arguments.lx;
   const char *group = "Scratchpad planning";
-  lx.acrossBundles = false;
   app.add_flag("--lx-across-bundles", lx.acrossBundles,
                "What stays may outlive a bundle, which is then marked non_terminal")
       ->group(group);
   app.add_flag("--lx-planning,!--no-lx-planning", lx.enabled,
-               "Keep intermediates in the cores' scratchpads")
+               "Keep intermediates in the cores' scratchpads (on)")
       ->envname("LX_PLANNING")
       ->group(group);
   app.add_flag("--lx-compat", lx.compat,
@@ -202,6 +203,9 @@ void addLxOptions(CLI::App &app, Arguments &arguments) {
   app.add_flag("!--no-lx-in-place", lx.inPlace, "No result takes an operand's place")->group(group);
   app.add_flag("!--no-lx-input-clones", lx.inputClones, "No copies of inputs")->group(group);
   app.add_flag("!--no-lx-output-clones", lx.outputClones, "No copies of outputs")->group(group);
+  app.add_flag("!--no-lx-divide-together", lx.divideTogether,
+               "Operations keep the divisions that are cheapest for each alone")
+      ->group(group);
   app.add_flag("--lx-move-splits", lx.coOptimize,
                "Also try other divisions: splits moved to other output dimensions")
       ->envname("CO_OPTIMIZING_LX_PLANNING")
@@ -256,6 +260,9 @@ int main(int argc, char **argv) {
   app.add_flag("--chunk-large-tensors", arguments.chunkLargeTensors,
                "Operations beyond the span limit of the cores run in loops instead of an error")
       ->envname("CHUNK_LARGE_TENSORS");
+  app.add_flag("--uneven", arguments.unevenDivision,
+               "Planner best may give cores slices that differ by a piece, where that is cheaper")
+      ->envname("SPYRE_UNEVEN_DIVISION");
   app.add_flag("--k-fast-cores,!--plain-core-order", arguments.kFastCores,
                "Number the cores of a matmul by K (default), or by its first dimension")
       ->envname("SPYRE_CORE_ID_K_FAST_EMISSION");

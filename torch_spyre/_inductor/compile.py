@@ -371,7 +371,8 @@ class _Importer:
         )
 
     def _add_input(self, node, tensor, index):
-        name = node.name + node.meta.get("spyre_dims", "")
+        names = hints.names_text(node)
+        name = node.name + node.meta.get("spyre_dims", f"|{names}" if names else "")
         self._values[node] = self.graph.add_input(name, self._type(tensor))
         self.inputs.append(index)
 

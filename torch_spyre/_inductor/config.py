@@ -10,7 +10,7 @@ from torch_spyre.environment import get as _get
 from torch_spyre.environment import number as _number
 
 
-lx_planning: bool = _flag("LX_PLANNING", False)
+lx_planning: bool = _flag("LX_PLANNING", True)
 co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", False)
 allow_all_ops_in_lx_planning: bool = False
 lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", False)
@@ -20,6 +20,7 @@ enable_fusion: bool = _flag("SPYRE_INDUCTOR_ENABLE_FUSION", True)
 sencores: int = _number("SENCORES", 32, 1, 32)
 hbm_planning: bool = _flag("SPYRE_INDUCTOR_MEMORY_PLAN", True)
 chunk_large_tensors: bool = _flag("CHUNK_LARGE_TENSORS", False)
+uneven_division: bool = _flag("SPYRE_UNEVEN_DIVISION", False)
 global_stick_optimizer: bool = _flag("GLOBAL_STICK_OPTIMIZER", True)
 max_buckets: int = _number("MAX_BUCKETS", 32, 1, 1 << 20)
 min_default_granularity: int = _number("MIN_DEFAULT_GRANULARITY", 4, 1, 1 << 20)

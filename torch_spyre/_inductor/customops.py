@@ -4,7 +4,7 @@ it."""
 
 import torch
 
-from torch_spyre.ops import convolution
+from torch_spyre.ops import convolution, sorting
 
 _library = torch.library.Library("spyre", "FRAGMENT")
 
@@ -159,6 +159,8 @@ _define(
     "-> (Tensor, Tensor, Tensor)",
     convolution.told_bias_sizes(torch.ops.aten.convolution_backward.default),
 )
+_define("cummax(Tensor x, int dim) -> (Tensor, Tensor)", lambda x, dim: tuple(torch.cummax(x, dim)))
+_define("cummin(Tensor x, int dim) -> (Tensor, Tensor)", lambda x, dim: tuple(torch.cummin(x, dim)))
 _define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
 _define("floordiv(Tensor x, Tensor y) -> Tensor", _quotient("floor"))
 _define("truncdiv(Tensor x, Tensor y) -> Tensor", _quotient("trunc"))
@@ -200,6 +202,8 @@ def decompositions():
         ops.quantize_fp8_with_scale.default: _quantize,
         ops.dequantize_fp8_with_scale.default: _dequantize,
         ops.layernormnorm.default: _layernormnorm,
+        ops.cummax.default: sorting.cummax,
+        ops.cummin.default: sorting.cummin,
         ops.convolution.default: convolution.convolution,
         ops.convolution_backward.default: convolution.told_bias_sizes(
             convolution.convolution_backward

@@ -59,9 +59,10 @@ class Extensions:
         those of the contexts. What has a lowering is not taken apart."""
         from torch._decomp import core_aten_decompositions
 
-        from torch_spyre._inductor import customops, decompositions, patches
+        from torch_spyre._inductor import customops, decompositions, model_decompositions, patches
 
         table = {**patches.spyre_decompositions(), **customops.decompositions()}
+        table.update(model_decompositions.of_inductor())
         if hasattr(self._table, "items"):
             core = core_aten_decompositions()
             # A caller that hands torch's own table on has not chosen its entries.

@@ -9,8 +9,9 @@ import torch
 
 _PREFIX = "_hint_"
 _TILES = ("num_tiles_per_dim", "tiles", "slices")
+_READ = {"work_div": dict, "named_dims": (list, tuple), **dict.fromkeys(_TILES, dict)}
 _numbers = itertools.count()
-_warned = False
+_warned = set()
 
 
 @torch._dynamo.assume_constant_result
@@ -63,18 +64,45 @@ def text_of(node):
         if entries:
             counts = ",".join(f"{name}:{count}" for name, count in entries.items())
             text += f"|{kind}={counts}"
-    return text
+    names = names_text(node)
+    return f"{text}|named_dims={names}" if names else text
 
 
-def _is_read(hint):
-    return all(
-        key in ("work_div", *_TILES) and isinstance(value, dict) for key, value in hint.items()
-    )
+def names_text(node):
+    """Names by ``named_dims`` for a result that is made of no input, and for results of the same
+    shape that are made of it: "tokens:2048,batch:2*rows:64"."""
+    if "spyre_names" not in node.meta:
+        node.meta["spyre_names"] = _given_names(node)
+    return node.meta["spyre_names"]
+
+
+def _given_names(node):
+    from torch_spyre._inductor import propagate_named_dims as named
+
+    shape = getattr(node.meta.get("val"), "shape", ())
+    if node.op != "call_function" or not len(shape):
+        return ""
+    for source in node.all_input_nodes:
+        if getattr(source.meta.get("val"), "shape", ()) == shape and names_text(source):
+            return names_text(source)
+    given = [hint["named_dims"] for hint in get_op_hints(node) if "named_dims" in hint]
+    if node.all_input_nodes or not given or not isinstance(given[-1], (list, tuple)):
+        return ""
+    try:
+        return named.dims_text(named.grouped(shape, given[-1]))
+    except ValueError as error:  # Operations are rewritten to others, which have results of their own.
+        warnings.warn(f"{node.target} gets no names: {error}", stacklevel=2)
+        return ""
 
 
 def warn_if_any(graph):
-    """Once per process, of hints the compiler has no use for."""
-    global _warned
-    if not _warned and any(not _is_read(h) for node in graph.nodes for h in get_op_hints(node)):
-        _warned = True
-        warnings.warn("hints of spyre_hint are not read by the planners", stacklevel=2)
+    """Once per process and key, of hints the compiler has no use for: they are for users' passes."""
+    for hint in (h for node in graph.nodes for h in get_op_hints(node)):
+        for key, value in hint.items():
+            if key not in _warned and not isinstance(value, _READ.get(key, ())):
+                _warned.add(key)
+                warnings.warn(
+                    f"spyre_hint({key}={value!r}) is not read by the planners; they read "
+                    f"{', '.join(_READ)}, by names of dimensions",
+                    stacklevel=2,
+                )

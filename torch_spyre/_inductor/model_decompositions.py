@@ -8,16 +8,27 @@ import math
 
 import torch
 
-from torch_spyre.ops import convolution, index_writes, pooling, powers, products, recurrent, scans
+from torch_spyre.ops import (
+    convolution,
+    functions,
+    index_writes,
+    pooling,
+    powers,
+    products,
+    recurrent,
+    scans,
+    sorting,
+)
 
 aten = torch.ops.aten
 
 
 def _elu(x, alpha=1, scale=1, input_scale=1):
-    if not x.is_floating_point():
+    if not functions.is_float(x):
         return NotImplemented
-    below = (torch.exp(torch.clamp(x * input_scale, max=0)) - 1) * (alpha * scale)
-    return torch.where(x > 0, x * scale, below)
+    wide = x.float()
+    below = functions.expm1(torch.clamp(wide * input_scale, max=0)) * (alpha * scale)
+    return torch.where(wide > 0, wide * scale, below).to(x.dtype)
 
 
 def _fma(a, b, c):
@@ -31,35 +42,37 @@ def _clamp(x, min=None, max=None):
 
 
 def _vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    if not x.is_floating_point() or ord not in (1, 2, math.inf):
+    if not functions.is_float(x) or ord not in (1, 2, math.inf, -math.inf):
         return NotImplemented
-    x = x if dtype is None else x.to(dtype)
-    dims = list(range(x.dim())) if dim is None else list(dim)
-    if ord == 2:
-        return torch.sqrt(torch.sum(x * x, dims, keepdim=keepdim))
-    size = torch.abs(x)
-    return (
-        torch.sum(size, dims, keepdim=keepdim)
-        if ord == 1
-        else torch.amax(size, dims, keepdim=keepdim)
-    )
+    kind = x.dtype if dtype is None else dtype
+    dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if ord == 2:  # squares are not rounded to 16 bits
+        wide = x.float()
+        return torch.sqrt(torch.sum(wide * wide, dims, keepdim=keepdim)).to(kind)
+    size = torch.abs(x).to(kind)
+    if ord == 1:
+        return torch.sum(size, dims, keepdim=keepdim)
+    return (torch.amax if ord > 0 else torch.amin)(size, dims, keepdim=keepdim)
 
 
 def _var_mean(x, dim=None, *, correction=None, keepdim=False):
-    if not x.is_floating_point():
+    """In fp32: what the mean loses would count squared."""
+    if not functions.is_float(x):
         return NotImplemented
+    dim = [dim] if isinstance(dim, int) else dim
     dims = list(range(x.dim())) if not dim else [d % max(x.dim(), 1) for d in dim]
     count = math.prod(x.shape[d] for d in dims) if x.dim() else 1
     divisor = count - (1 if correction is None else correction)
     if divisor <= 0:
         return NotImplemented
-    mean = torch.mean(x, dims, keepdim=True)
-    rest = x - mean
+    wide = x.float()
+    mean = torch.mean(wide, dims, keepdim=True)
+    rest = wide - mean
     var = torch.mean(rest * rest, dims, keepdim=True) * (count / divisor)
     if not keepdim:
         shape = [size for d, size in enumerate(x.shape) if d not in dims]
         var, mean = var.reshape(shape), mean.reshape(shape)
-    return var, mean
+    return var.to(x.dtype), mean.to(x.dtype)
 
 
 def _var(x, dim=None, *, correction=None, keepdim=False):
@@ -225,6 +238,8 @@ def decompositions():
             aten.clamp.Tensor: _clamp,
             aten.convolution.default: convolution.convolution,
             aten.convolution_backward.default: convolution.convolution_backward,
+            aten.cummax.default: sorting.cummax,
+            aten.cummin.default: sorting.cummin,
             aten.cumprod.default: scans.cumprod,
             aten.cumsum.default: scans.cumsum,
             aten.elu.default: _elu,
@@ -243,6 +258,9 @@ def decompositions():
             aten.scatter.src: index_writes.scatter,
             aten.scatter.value: index_writes.scatter,
             aten.scatter_add.default: index_writes.scatter_add,
+            aten.scatter_reduce.two: index_writes.scatter_reduce,
+            aten.sort.default: sorting.sort,
+            aten.sort.stable: sorting.sort_stable,
             aten.tril.default: scans.tril,
             aten.triu.default: scans.triu,
             aten.var.correction: _var,

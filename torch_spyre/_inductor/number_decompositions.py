@@ -9,7 +9,8 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions, powers
+from torch_spyre.ops import functions, index_writes, powers, sorting
+from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
 
@@ -28,6 +29,69 @@ def _scaled(operation):
         return operation(x, y * alpha)
 
     return decomposed
+
+
+def _scaled_number(operation):
+    """``x + alpha * number``."""
+
+    def decomposed(x, number, alpha=1):
+        return NotImplemented if alpha == 1 else operation(x, number * alpha)
+
+    return decomposed
+
+
+def _in_fp32(function):
+    """Computed in fp32 and rounded once, where operations of 16 bits would round in between."""
+
+    def decomposed(*args, **kwargs):
+        tensors = [v for v in args if isinstance(v, torch.Tensor)]
+        if not _is_float(*tensors) or all(t.dtype == functions.WIDE for t in tensors):
+            return NotImplemented if not _is_float(*tensors) else function(*args, **kwargs)
+        # Tensors without dimensions are numbers, which do not widen others.
+        deciding = [t for t in tensors if t.dim()] or tensors
+        kind = deciding[0].dtype
+        for tensor in deciding[1:]:
+            kind = torch.promote_types(kind, tensor.dtype)
+        wide = [v.float() if isinstance(v, torch.Tensor) else v for v in args]
+        return function(*wide, **kwargs).to(kind)
+
+    return decomposed
+
+
+def _addcmul(x, y, z, *, value=1):
+    product = y * z
+    return x + (product if value == 1 else product * value)
+
+
+def _addcdiv(x, y, z, *, value=1):
+    quotient = y / z
+    return x + (quotient if value == 1 else quotient * value)
+
+
+def _lerp(x, y, weight):
+    """From the nearer end."""
+    rest = y - x
+    if isinstance(weight, torch.Tensor):
+        return torch.where(torch.abs(weight) < 0.5, x + weight * rest, y - rest * (1 - weight))
+    return x + rest * weight if abs(weight) < 0.5 else y - rest * (1 - weight)
+
+
+def _logit(x, eps=None):
+    x = x if eps is None else torch.clamp(x, eps, 1 - eps)
+    return torch.log(x / (1 - x))
+
+
+def _log_sum_exp(x, dim, keepdim=False):
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    if x.dim() == 0:
+        return x.clone()
+    most = torch.amax(x, dims, keepdim=True)
+    base = torch.where(torch.abs(most) == math.inf, 0.0, most)
+    total = torch.log(torch.sum(torch.exp(x - base), dims, keepdim=True)) + base
+    if keepdim:
+        return total
+    gone = {d % x.dim() for d in dims}
+    return total.reshape([size for d, size in enumerate(x.shape) if d not in gone])
 
 
 def floor_divide(x, y):
@@ -100,6 +164,10 @@ def _isnan(x):
     return x != x if _is_float(x) else NotImplemented
 
 
+def _isinf(x):
+    return torch.abs(x) == math.inf if _is_float(x) else NotImplemented
+
+
 def _is_truth(*values):
     return all(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in values)
 
@@ -144,6 +212,26 @@ def _reduced(reduce):
     return decomposed
 
 
+def _summed(operation):
+    """Over several dimensions in fp32: the device reduces one after the other, and would round in between."""
+
+    def decomposed(x, dim=None, keepdim=False, *, dtype=None):
+        dims = list(range(x.dim())) if dim is None or dim == [] else dim
+        dims = [dims] if isinstance(dims, int) else list(dims)
+        kind = dtype or x.dtype
+        is_long = sum(x.shape[d] > 1 for d in dims) > 1
+        if x.dtype not in HALVES or kind not in _FLOATS or not is_long:
+            return NotImplemented
+        return operation(x.float(), dims, keepdim=keepdim).to(kind)
+
+    return decomposed
+
+
+def _summed_up(operation):
+    reduce = _summed(operation)
+    return lambda x, *, dtype=None: reduce(x, dtype=dtype)
+
+
 def _cat(tensors, dim=0):
     """Parts of several types are converted to the type of the result."""
     dtypes = {t.dtype for t in tensors}
@@ -157,7 +245,7 @@ def _cat(tensors, dim=0):
 
 def _elementary():
     """Functions of one and two numbers; the names are those of ops/functions."""
-    one = "acos acosh asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinh tan".split()
+    one = "acos acosh asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinc sinh tan".split()
     two = "atan2 fmax fmin hypot logaddexp".split()
     table = {
         aten.log10.default: functions.of_float(functions.logarithm(10)),
@@ -166,7 +254,9 @@ def _elementary():
     for name in one:
         table[getattr(aten, name).default] = functions.of_float(getattr(functions, name))
     for name in two:
-        table[getattr(aten, name).default] = functions.of_floats(getattr(functions, name))
+        # Extremes of integers are integers.
+        of_integers = name not in ("fmax", "fmin")
+        table[getattr(aten, name).default] = functions.of_floats(getattr(functions, name), of_integers)
     for name in ("copysign", "fmod", "remainder"):
         function = functions.of_floats(getattr(functions, name))
         table[getattr(aten, name).Tensor] = table[getattr(aten, name).Scalar] = function
@@ -176,8 +266,13 @@ def _elementary():
 def decompositions():
     """Operator overload -> function."""
     return {
+        aten.add.Scalar: _scaled_number(torch.add),
         aten.add.Tensor: _scaled(torch.add),
+        aten.signbit.default: functions.signbit,
+        aten.sub.Scalar: _scaled_number(torch.sub),
         aten.sub.Tensor: _scaled(torch.sub),
+        aten.addcdiv.default: _in_fp32(_addcdiv),
+        aten.addcmul.default: _in_fp32(_addcmul),
         aten.addmv.default: _addmv,
         aten.all.default: _reduced(torch.amin),
         aten.all.dim: _reduced(torch.amin),
@@ -189,12 +284,24 @@ def decompositions():
         aten.cat.default: _cat,
         aten.div.Tensor_mode: divide,
         aten.eq.Tensor: _of_truth(torch.eq),
+        aten.gather.default: index_writes.gather,
+        aten.gelu.default: functions.gelu,
+        aten.isinf.default: _isinf,
         aten.isnan.default: _isnan,
+        aten.lerp.Scalar: _in_fp32(_lerp),
+        aten.lerp.Tensor: _in_fp32(_lerp),
         aten.logical_xor.default: _of_truth(torch.ne),
+        aten.logit.default: _in_fp32(_logit),
+        aten.logsumexp.default: _in_fp32(_log_sum_exp),
+        aten.mean.default: _summed_up(torch.mean),
+        aten.mean.dim: _summed(torch.mean),
         aten.mul.Tensor: _product,
         aten.ne.Tensor: _of_truth(torch.ne),
         aten.pow.Tensor_Scalar: powers.tensor_scalar,
         aten.round.default: _round,
+        aten.sum.default: _summed_up(torch.sum),
+        aten.sum.dim_IntList: _summed(torch.sum),
+        aten.topk.default: sorting.topk,
         aten.trunc.default: _trunc,
         aten.where.self: _where,
         **_elementary(),

@@ -47,19 +47,24 @@ def size_of(name):
 
 def name_tensor_dims(tensor, names):
     """Gives the dimensions of ``tensor`` names, and returns it."""
-    names = list(names)
+    _names[tensor] = grouped(tensor.shape, names)
+    return tensor
+
+
+def grouped(shape, names):
+    """The names of each dimension of a tensor of that shape."""
+    names, shape = list(names), tuple(int(extent) for extent in shape)
     if len(set(names)) != len(names):
         raise ValueError(f"SPYRE-E1601: {names} names a dimension twice; give each name once")
     sizes = [size_of(name) for name in names]
-    groups = _groups(list(tensor.shape), sizes)
+    groups = _groups(list(shape), sizes)
     if groups is None:
         named = ", ".join(f"{name}={size}" for name, size in zip(names, sizes, strict=True))
         raise ValueError(
-            f"SPYRE-E1601: the names [{named}] do not make up the shape {tuple(tensor.shape)}; give one "
+            f"SPYRE-E1601: the names [{named}] do not make up the shape {shape}; give one "
             "name per dimension, or for one dimension those of the dimensions it was flattened from"
         )
-    _names[tensor] = [[names[i] for i in group] for group in groups]
-    return tensor
+    return [[names[i] for i in group] for group in groups]
 
 
 def _groups(shape, sizes):
@@ -96,14 +101,19 @@ def names_of(tensor):
 def text_of(tensor):
     """What the compiler reads of an input's names: "|tokens:2048,batch:2*rows:64"."""
     names = names_of(tensor)
-    if names is None:
-        return ""
-    dims = ("*".join(f"{name}:{_sizes[name]}" for name in group) for group in names)
-    return "|" + ",".join(dims)
+    return "" if names is None else "|" + dims_text(names)
+
+
+def dims_text(names):
+    """ "tokens:2048,batch:2*rows:64" of names per dimension."""
+    return ",".join("*".join(f"{name}:{size_of(name)}" for name in group) for group in names)
 
 
 def check_hint(hint):
     """Dimensions in the values of a hint are declared, and tiles are given for one of them."""
+    names = hint.get("named_dims")
+    for name in names if isinstance(names, (list, tuple)) else ():
+        size_of(name)
     for key in ("num_tiles_per_dim", "tiles", "slices", "work_div"):
         counts = hint.get(key)
         if not isinstance(counts, dict):

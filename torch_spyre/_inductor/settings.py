@@ -76,6 +76,7 @@ def eager():
     settings.unroll_loops = config.unroll_loops
     settings.k_fast_cores = config.core_id_k_fast_emission
     settings.chunk_large_tensors = config.chunk_large_tensors
+    settings.uneven_division = config.uneven_division
     settings.cores = config.sencores
     compat = config.planner != "best"
     settings.lx_planning = config.lx_planning

@@ -9,6 +9,7 @@
 
 #include "ATen/MemoryOverlap.h"
 #include "ATen/native/Resize.h"
+#include "ATen/ops/cat.h"
 #include "Arguments.h"
 #include "Copy.h"
 #include "EagerProgram.h"
@@ -219,13 +220,59 @@ bool runOnNothing(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments,
   return true;
 }
 
-std::optional<c10::Device> deviceOf(c10::ArrayRef<c10::IValue> arguments) {
+/// The tensors of the device among the arguments, those in lists too.
+std::vector<at::Tensor> deviceTensors(c10::ArrayRef<c10::IValue> arguments) {
+  std::vector<at::Tensor> found;
   for (const c10::IValue &value : arguments) {
-    if (value.isTensor() && value.toTensor().defined() && isSpyre(value.toTensor())) {
-      return value.toTensor().device();
+    std::vector<at::Tensor> given;
+    if (value.isTensor()) {
+      given.push_back(value.toTensor());
+    } else if (value.isTensorList()) {
+      given = value.toTensorVector();
     }
+    std::copy_if(given.begin(), given.end(), std::back_inserter(found),
+                 [](const at::Tensor &tensor) { return tensor.defined() && isSpyre(tensor); });
   }
-  return std::nullopt;
+  return found;
+}
+
+std::optional<c10::Device> deviceOf(c10::ArrayRef<c10::IValue> arguments) {
+  const std::vector<at::Tensor> tensors = deviceTensors(arguments);
+  return tensors.empty() ? std::nullopt : std::optional<c10::Device>(tensors[0].device());
+}
+
+/// Nothing that was computed before counts: the sum of no elements is a number like any other.
+bool readsNothing(c10::ArrayRef<c10::IValue> inputs) {
+  const std::vector<at::Tensor> tensors = deviceTensors(inputs);
+  return !tensors.empty() &&
+         std::all_of(tensors.begin(), tensors.end(),
+                     [](const at::Tensor &tensor) { return tensor.numel() == 0; });
+}
+
+/// A join of tensors of which some have no elements is that of the others.
+bool joinOthers(const EagerPlan &plan, c10::ArrayRef<c10::IValue> inputs,
+                const at::Tensor &destination, torch::jit::Stack *stack) {
+  if (plan.target != "aten.cat.default" || destination.defined() || !inputs[0].isTensorList()) {
+    return false;
+  }
+  const std::vector<at::Tensor> all = inputs[0].toTensorVector();
+  std::vector<at::Tensor> others;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(others),
+               [](const at::Tensor &tensor) { return tensor.numel() > 0; });
+  const std::vector<at::Tensor> metas = inferResults(plan.form->op, inputs);
+  const bool isAlike = std::all_of(others.begin(), others.end(), [&](const at::Tensor &tensor) {
+    return !metas.empty() && tensor.scalar_type() == metas[0].scalar_type();
+  });
+  if (others.empty() || others.size() == all.size() || !isAlike) {
+    return false;
+  }
+  at::Tensor result = at::cat(others, inputs[1].toInt());
+  if (result.sizes() != metas[0].sizes()) {
+    return false;
+  }
+  torch::jit::drop(*stack, plan.arguments);
+  torch::jit::push(*stack, std::move(result));
+  return true;
 }
 
 void pushResults(const EagerProgram &entry, std::vector<at::Tensor> &outputs, c10::Device device,
@@ -327,7 +374,8 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
   }
   if (call.hasEmpty) {
     const std::optional<c10::Device> device = deviceOf(inputs);
-    return device && runOnNothing(plan, inputs, destination, *device, stack);
+    return device && (runOnNothing(plan, inputs, destination, *device, stack) ||
+                      joinOthers(plan, inputs, destination, stack));
   }
   checkOneDevice(call, destination);
   Entry entry = programFor(plan, call, inputs);
@@ -404,7 +452,9 @@ void eagerKernel(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
     // Results, and what has to be moved, go where the arguments are.
     const c10::DeviceGuard guard(
         placementOf(torch::jit::last(*stack, op.schema().arguments().size())));
-    runOnCpu(op, stack);
+    const c10::ArrayRef<c10::IValue> all(stack->data() + stack->size() - plan.arguments,
+                                         plan.arguments);
+    runOnCpu(op, stack, /*isFallback=*/!(plan.form && readsNothing(all.slice(0, plan.inputs))));
   }
 }
 

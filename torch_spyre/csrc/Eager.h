@@ -24,7 +24,8 @@ const std::optional<FunctionalForm> &functionalForm(const c10::OperatorHandle &o
 /// then the stack is untouched.
 bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 /// Runs the operation on the CPU: arguments are copied there, results and changed arguments back.
-void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+/// One that is no fallback (of nothing to compute with) is neither said nor counted.
+void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback = true);
 
 /// Called with the operation's name before each fallback; may throw (a warning turned error).
 void setFallbackHook(std::function<void(const std::string &)> hook);

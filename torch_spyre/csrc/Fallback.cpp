@@ -209,14 +209,14 @@ void setFallbackHook(std::function<void(const std::string &)> hook) {
   fallbackHook() = std::move(hook);
 }
 
-void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback) {
   const c10::FunctionSchema &schema = op.schema();
   checkNoView(schema);
   const size_t count = schema.arguments().size();
   const torch::jit::Stack originals(stack->end() - int64_t(count), stack->end());
   checkGenerators(originals);
   const std::string name = reportedName(op);
-  if (fallbackHook()) {
+  if (isFallback && fallbackHook()) {
     fallbackHook()(name);
   }
 
@@ -245,7 +245,9 @@ void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
     int argument = aliasedArgument(schema, schema.returns()[i]);
     stack->push_back(argument >= 0 ? originals[size_t(argument)] : transfer.toSpyre(host[i]));
   }
-  countFallback(name, transfer.bytesMoved());
+  if (isFallback) {
+    countFallback(name, transfer.bytesMoved());
+  }
 }
 
 } // namespace spyre::plugin

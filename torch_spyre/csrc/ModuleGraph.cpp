@@ -284,6 +284,7 @@ void bindGraph(py::module_ &module) {
       .def_readwrite("unroll_loops", &CompileSettings::unrollLoops)
       .def_readwrite("k_fast_cores", &CompileSettings::kFastCores)
       .def_readwrite("chunk_large_tensors", &CompileSettings::chunkLargeTensors)
+      .def_readwrite("uneven_division", &CompileSettings::unevenDivision)
       .def_readwrite("lx_planning", &CompileSettings::lxPlanning)
       .def_readwrite("lx_compat", &CompileSettings::lxCompat)
       .def_readwrite("lx_move_splits", &CompileSettings::lxMoveSplits)
@@ -326,6 +327,16 @@ void bindGraph(py::module_ &module) {
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();
   });
   module.def("supported_operations", &supportedOperations);
+  module.def("operation_table", []() {
+    py::list rows;
+    for (const capi::OperationRow &row : capi::operationTable()) {
+      rows.append(py::dict(py::arg("name") = row.name, py::arg("kind") = row.kind,
+                           py::arg("device_op") = row.deviceOp, py::arg("types") = row.types,
+                           py::arg("tensors") = row.tensors,
+                           py::arg("attributes") = row.attributes));
+    }
+    return rows;
+  });
   module.def("device_operations", &deviceOperationsDict);
   module.def("loop_phases", &loopPhases, py::arg("graph"), py::arg("settings"));
   module.def("describe_loops",

@@ -116,8 +116,8 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.unrollLoops = settings.unrollLoops;
   options.kFastCores = settings.kFastCores;
   options.chunkLargeTensors = settings.chunkLargeTensors;
+  options.unevenDivision = settings.unevenDivision;
   options.lx.enabled = settings.lxPlanning;
-  options.lx.acrossBundles = false;
   options.lx.compat = settings.lxCompat;
   options.lx.coOptimize = settings.lxMoveSplits;
   options.lx.solver = settings.lxSolver;

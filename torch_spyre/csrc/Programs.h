@@ -37,8 +37,9 @@ struct CompileSettings {
   /// As in capi::CompileOptions.
   bool wholeGraphLayouts = true, sharePool = true;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
+  bool unevenDivision = false;
   /// Of capi::CompileOptions::lx.
-  bool lxPlanning = false, lxCompat = false, lxMoveSplits = false;
+  bool lxPlanning = true, lxCompat = false, lxMoveSplits = false;
   std::string lxSolver = {};
   double lxBackEndShare = 0.2;
   std::vector<std::string> lxAllowedOps = {};

@@ -21,22 +21,37 @@ def is_float(*values):
     return bool(tensors) and all(t.dtype in FLOATS for t in tensors)
 
 
+WHOLE = {torch.int32, torch.int64, torch.bool}
+
+
+def _kind(*values):
+    """The type of a function's result, or None for what the device does not compute with: of integers and truth values it
+    is torch's default."""
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    if not all(t.dtype in FLOATS or t.dtype in WHOLE for t in tensors):
+        return None
+    kind = torch.result_type(*values) if len(values) == 2 else values[0].dtype
+    kind = torch.get_default_dtype() if kind in WHOLE else kind
+    return kind if kind in FLOATS else None
+
+
 def of_float(function):
-    """A function of one fp32 tensor as one of any floating point type."""
+    """A function of one fp32 tensor as one of any type."""
 
     def decomposed(x):
-        return function(x.to(WIDE)).to(x.dtype) if is_float(x) else NotImplemented
+        kind = _kind(x)
+        return function(x.to(WIDE)).to(kind) if kind else NotImplemented
 
     return decomposed
 
 
-def of_floats(function):
-    """The same of two arguments, one of which may be a number."""
+def of_floats(function, of_integers=False):
+    """The same of two arguments, one of which may be a number; functions that stay among integers are not for these."""
 
     def decomposed(x, y):
-        if not is_float(x, y):
+        kind = _kind(x, y) if of_integers or is_float(x, y) else None
+        if kind is None:
             return NotImplemented
-        kind = torch.result_type(x, y)
         a, b = (v.to(WIDE) if isinstance(v, torch.Tensor) else float(v) for v in (x, y))
         return function(a, b).to(kind)
 
@@ -88,42 +103,93 @@ def product(x, y):
     return rounded, lost if rest is None else lost + x * rest
 
 
+def total(x, y):
+    """x + y, and what its rounding lost (Knuth)."""
+    rounded = x + y
+    of_y = rounded - x
+    return rounded, (x - (rounded - of_y)) + (y - of_y)
+
+
+def quotient(x, y, y_rest=0.0):
+    """x / (y + y_rest), and what its rounding lost."""
+    rounded = x / y
+    taken, lost = product(rounded, y)
+    return rounded, (((x - taken) - lost) - rounded * y_rest) / y
+
+
+def root(x, x_rest=0.0):
+    """The square root of x + x_rest, and what its rounding lost; of 0 that is nothing."""
+    rounded = torch.sqrt(x)
+    taken, lost = product(rounded, rounded)
+    rest = ((x - taken) - lost + x_rest) / (2 * rounded)
+    return rounded, torch.where(x > 0, rest, 0.0)
+
+
+def _parts(number):
+    """A number as one of fp32 and the rest."""
+    (rounded,) = struct.unpack("<f", struct.pack("<f", number))
+    return rounded, number - rounded
+
+
 # --------------------------------------------------------------------------------------------------
 # Sine, cosine, tangent
 
-# pi in four parts; products of the first three with multiples of 1/2 below 2^15 are exact in fp32.
-_PI = (3.140625, 0.000965118408203125, 2.5331974029541016e-06, 1.984187159361081e-09)
-_SINE = (
-    -0.16666666625728532,
-    0.008333331090276942,
-    -0.00019840865748204335,
-    2.7525255004158352e-06,
-    -2.3886578512983642e-08,
+# pi / 2 in five parts; products of the first four with whole numbers below 2^16 are exact in fp32.
+_QUARTER = (
+    1.5703125,
+    0.0004825592041015625,
+    1.2665987014770508e-06,
+    9.89530235528946e-10,
+    2.563344151594519e-12,
 )
+_SINE = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880)
+_COSINE = (1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
 
 
-def _sine(x, shift):
-    """sin(x + shift * pi) for shift 0 and 1/2: the nearest multiple of pi is taken off, which turns the
-    sign once each."""
-    turns = torch.floor(x * (1 / math.pi) + (0.5 + shift))
-    multiple = turns - shift if shift else turns
-    rest = x
-    for part in _PI:
-        rest = rest - multiple * part
-    is_odd = turns - torch.floor(turns * 0.5) * 2
-    return _odd(rest, _SINE) * (1 - is_odd * 2)
+def _sine(x, quarters):
+    """sin(x + quarters * pi / 2), and what rounding it lost: the nearest multiple of pi / 2 is taken off. What is left, a and
+    the few that it lost, is at most pi / 4; every other quarter is a cosine, every other half has the other sign."""
+    multiple = torch.floor(x * (2 / math.pi) + 0.5)
+    high, few = x, None
+    for part in _QUARTER[:4]:
+        high, lost = total(high, multiple * -part)
+        few = lost if few is None else few + lost
+    a, few = total(high, few - multiple * _QUARTER[4])
+    # Beyond the range of the parts it would be anything.
+    a, few = torch.clamp(a, -0.8, 0.8), torch.clamp(few, -1e-6, 1e-6)
+    square = a * a
+    half = square * 0.5
+    sine_few = a * (square * _horner(square, _SINE)) + few * (1 - half)
+    below = 1 - half
+    cosine_few = ((1 - below) - half) + (square * square * _horner(square, _COSINE) - a * few)
+    turns = multiple + quarters if quarters else multiple
+    is_cosine = turns - torch.floor(turns * 0.5) * 2 > 0
+    is_turned = turns - torch.floor(turns * 0.25) * 4 > 1
+    sign = torch.where(is_turned, -1.0, 1.0)
+    result, lost = total(torch.where(is_cosine, below, a), torch.where(is_cosine, cosine_few, sine_few))
+    return result * sign, lost * sign
 
 
 def sin(x):
-    return _sine(x, 0)
+    return torch.where(x == 0, x, _sine(x, 0)[0])
 
 
 def cos(x):
-    return _sine(x, 0.5)
+    return _sine(x, 1)[0]
+
+
+def sinc(x):
+    """sin(pi x) / (pi x): whole turns are taken off before anything is rounded."""
+    turns = torch.floor(x + 0.5)
+    is_odd = turns - torch.floor(turns * 0.5) * 2
+    sine = sin((x - turns) * math.pi) * (1 - is_odd * 2)
+    return torch.where(x == 0, 1.0, sine / (x * math.pi))
 
 
 def tan(x):
-    return sin(x) / cos(x)
+    (sine, sine_rest), (cosine, cosine_rest) = _sine(x, 0), _sine(x, 1)
+    high, rest = quotient(sine, cosine, cosine_rest)
+    return torch.where(x == 0, x, high + (rest + sine_rest / cosine))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -147,18 +213,33 @@ _ARC_SINE = (
 _TAN_EIGHTH = math.tan(math.pi / 8)
 
 
-def _arc_of_unit(t):
-    """atan on [0, 1]: above tan(pi / 8) as pi / 4 and the rest."""
+def _arc_of_unit(t, rest=0.0):
+    """atan(t + rest) on [0, 1], and what rounding it lost: above tan(pi / 8) as pi / 4 and the rest."""
     is_far = t > _TAN_EIGHTH
-    near = torch.where(is_far, (t - 1) / (t + 1), t)
-    return _odd(near, _ARC_TANGENT) + torch.where(is_far, math.pi / 4, 0.0)
+    above, above_rest = total(t, torch.full_like(t, 1.0))
+    below, below_rest = total(t, torch.full_like(t, -1.0))
+    near, near_rest = quotient(torch.where(is_far, below, t), torch.where(is_far, above, 1.0))
+    mend = (below_rest - near * above_rest) / above + rest * (2 / (above * above))
+    near_rest = torch.where(is_far, near_rest + mend, rest)
+    square = near * near
+    few = near * (square * _horner(square, _ARC_TANGENT)) + near_rest * (1 - square)
+    eighth, eighth_rest = _parts(math.pi / 4)
+    arc, lost = total(torch.where(is_far, eighth, 0.0), near)
+    return total(arc, lost + few + torch.where(is_far, eighth_rest, 0.0))
+
+
+def _minus(number, value):
+    """number - (a pair of value and rest), rounded once; the number has any precision."""
+    high, low = _parts(number)
+    result, lost = total(-value[0], torch.full_like(value[0], high))
+    return result + (lost + low - value[1])
 
 
 def atan(x):
     size = torch.abs(x)
     is_large = size > 1
     arc = _arc_of_unit(torch.where(is_large, 1 / size, size))
-    return copysign(torch.where(is_large, math.pi / 2 - arc, arc), x)
+    return copysign(torch.where(is_large, _minus(math.pi / 2, arc), arc[0]), x)
 
 
 def atan2(y, x):
@@ -167,22 +248,33 @@ def atan2(y, x):
     a, b = torch.abs(x), torch.abs(y)
     is_steep = b > a
     larger, smaller = torch.where(is_steep, b, a), torch.where(is_steep, a, b)
-    quotient = smaller / larger
-    quotient = torch.where(larger == 0, larger, quotient)
-    quotient = torch.where(smaller == math.inf, 1.0, quotient)
-    arc = _arc_of_unit(quotient)
-    arc = torch.where(is_steep, math.pi / 2 - arc, arc)
-    arc = torch.where(is_negative(x), math.pi - arc, arc)
+    slope = smaller / larger
+    slope = torch.where(larger == 0, larger, slope)
+    slope = torch.where(smaller == math.inf, 1.0, slope)
+    arc, rest = _arc_of_unit(slope)
+    steep = _minus(math.pi / 2, (arc, rest))
+    is_left = is_negative(x)
+    # A steep line to the left has pi / 2 and the arc.
+    left = torch.where(is_steep, -_minus(-math.pi / 2, (arc, rest)), _minus(math.pi, (arc, rest)))
+    arc = torch.where(is_left, left, torch.where(is_steep, steep, arc))
     is_number = torch.logical_and(x == x, y == y)
     return torch.where(is_number, copysign(arc, y), math.nan)
 
 
+def _far_arc(size):
+    """asin(sqrt((1 - size) / 2)) and what rounding it lost, for sizes above 1/2."""
+    near, near_rest = root(torch.clamp_min((1 - size) * 0.5, 0))
+    square = near * near
+    few = near * (square * _horner(square, _ARC_SINE)) + near_rest / torch.sqrt(1 - square)
+    return near, few
+
+
 def asin(x):
     size = torch.abs(x)
-    is_far = size > 0.5
-    near = torch.where(is_far, torch.sqrt((1 - size) * 0.5), size)
-    arc = _odd(near, _ARC_SINE)
-    return copysign(torch.where(is_far, math.pi / 2 - 2 * arc, arc), x)
+    near, few = _far_arc(torch.clamp(size, 0.5, 1))
+    far = _minus(math.pi / 2, (2 * near, 2 * few))
+    arc = torch.where(size > 0.5, far, _odd(torch.clamp(size, 0, 0.5), _ARC_SINE))
+    return copysign(torch.where(size <= 1, arc, math.nan), x)
 
 
 def acos(x):
@@ -207,21 +299,24 @@ _HYPERBOLIC_SINE = (
 
 
 def _half_powers(x):
-    """e^|x| / 2 and e^-|x| / 2, as squares of powers that do not overflow."""
-    root = torch.exp(torch.abs(x) * 0.5)
-    return root * 0.5 * root, 0.5 / root / root
+    """e^|x| / 2 with what it lost, and e^-|x| / 2: half a power is one whose exponent is less by ln 2."""
+    high, low = _parts(math.log(2))
+    exponent, lost = total(torch.abs(x), torch.full_like(x, -high))
+    up = torch.exp(exponent)
+    lost = torch.where(up < math.inf, up * (lost - low), 0.0)
+    return up, lost, 0.25 / up
 
 
 def sinh(x):
-    up, down = _half_powers(x)
+    up, lost, down = _half_powers(x)
     near = torch.clamp(x, -1, 1)
-    far = copysign(up - down, x)
+    far = copysign(up - (down - lost), x)
     return torch.where(torch.abs(x) < 1, _odd(near, _HYPERBOLIC_SINE), far)
 
 
 def cosh(x):
-    up, down = _half_powers(x)
-    return up + down
+    up, lost, down = _half_powers(x)
+    return up + (down + lost)
 
 
 def exp2(x):
@@ -231,24 +326,37 @@ def exp2(x):
     return torch.where(result == math.inf, result, result + result * lost)
 
 
+_EXPONENTIAL = tuple(1 / math.factorial(n) for n in range(2, 11))
+
+
 def expm1(x):
-    """Near 0 by way of tanh, which loses nothing there."""
-    near = torch.tanh(torch.clamp(x, -1, 1) * 0.5)
-    return torch.where(torch.abs(x) < 1, 2 * near / (1 - near), torch.exp(x) - 1)
+    """Near 0 the series; further off the subtraction loses nothing."""
+    near = torch.clamp(x, -0.5, 0.5)
+    series = near + near * (near * _horner(near, _EXPONENTIAL))
+    series = torch.where(x == 0, x, series)
+    return torch.where(torch.abs(x) < 0.5, series, torch.exp(x) - 1)
 
 
-def log1p(x):
-    """The factor x / (u - 1) makes up for what the sum u = 1 + x lost."""
-    u = x + 1
-    rest = u - 1
-    is_lost = rest == 0
-    near = torch.where(is_lost, x, torch.log(u) * (x / torch.where(is_lost, 1.0, rest)))
-    return torch.where(torch.abs(x) < 1, near, torch.log(u))
+def log1p(x, rest=-0.0):
+    """ln(1 + x + rest): what the sum u = 1 + x lost counts 1 / u. Near 0 the series."""
+    u, lost = total(x, torch.full_like(x, 1.0))
+    lost = lost + rest
+    mend = lost / u
+    far = torch.log(u)
+    # Of infinities and of nothing there is nothing to mend.
+    far = torch.where(torch.logical_and(torch.abs(mend) < math.inf, u > 0), far + mend, far)
+    near = torch.clamp(x, -0.001, 0.001)
+    series = near + (rest - near * near * (0.5 - near * (1 / 3 - near * 0.25)))
+    series = torch.where(x == 0, x + rest, series)
+    return torch.where(torch.abs(x) < 0.001, series, far)
 
 
 def logarithm(base):
     def function(x):
-        return torch.log(x) * (1 / math.log(base))
+        natural = torch.log(x)
+        is_finite = torch.abs(natural) < math.inf
+        high, lost = product(torch.where(is_finite, natural, 0.0), 1 / math.log(base))
+        return torch.where(is_finite, high + lost, natural)
 
     return function
 
@@ -257,23 +365,30 @@ def asinh(x):
     """ln(a + sqrt(a^2 + 1)) as ln(1 + (a + a^2 / (1 + sqrt(a^2 + 1)))); far off ln(2 a)."""
     size = torch.abs(x)
     near = torch.clamp(size, max=1e10)
-    root = torch.sqrt(near * near + 1)
-    result = torch.where(
-        size < 1e10, log1p(near + near * near / (root + 1)), torch.log(size) + math.log(2)
-    )
+    square = near * near
+    above, lost = total(near, square / (torch.sqrt(square + 1) + 1))
+    result = torch.where(size < 1e10, log1p(above, lost), torch.log(size) + math.log(2))
     return copysign(result, x)
 
 
 def acosh(x):
     """ln(1 + t) with t = (x - 1) + sqrt((x - 1)^2 + 2 (x - 1)); far off ln(2 x)."""
     rest = torch.clamp(x, max=1e10) - 1
-    near = log1p(rest + torch.sqrt(rest * rest + 2 * rest))
+    above, above_lost = total(rest, torch.full_like(rest, 2.0))
+    square, lost = product(rest, above)
+    side, side_lost = root(square, lost + rest * above_lost)
+    t, lost = total(rest, side)
+    near = torch.where(x < 1, math.nan, log1p(t, lost + side_lost))
     return torch.where(x < 1e10, near, torch.log(x) + math.log(2))
 
 
 def atanh(x):
     size = torch.abs(x)
-    return copysign(0.5 * log1p(2 * size / (1 - size)), x)
+    below, lost = total(-size, torch.full_like(size, 1.0))
+    inside = torch.clamp_max(size, 0.99999994)
+    high, rest = quotient(2 * inside, torch.clamp_min(below, 2.0**-24), lost)
+    result = torch.where(size == 1, math.inf, 0.5 * log1p(high, rest))
+    return copysign(torch.where(size <= 1, result, math.nan), x)
 
 
 def logaddexp(x, y):
@@ -325,6 +440,23 @@ def erfc(x):
     return torch.where(size < 0.5, 1 - _near_erf(x), far)
 
 
+def gelu(x, *, approximate="none"):
+    """x sigmoid(z) with z = 2 sqrt(2 / pi) (x + 0.044715 x^3), in fp32: what z lost counts 1 - sigmoid(z). The device has the
+    other form, and the compiler this one of 16 bits."""
+    if x.dtype != WIDE or approximate != "tanh":
+        return NotImplemented
+    near = torch.clamp(x, -20, 20)
+    slope, slope_rest = _parts(2 * math.sqrt(2 / math.pi))
+    square, square_lost = product(near, near)
+    cubic = 0.044715 * 2 * math.sqrt(2 / math.pi)
+    bend, bend_lost = product(square, cubic)
+    factor, lost = total(bend, torch.full_like(bend, slope))
+    z, z_lost = product(near, factor)
+    z_lost = z_lost + near * (lost + bend_lost + square_lost * cubic + slope_rest)
+    share = torch.sigmoid(z)
+    return x * (share + share * (1 - share) * z_lost)
+
+
 # --------------------------------------------------------------------------------------------------
 # Signs, extremes, remainders
 
@@ -332,6 +464,12 @@ def erfc(x):
 def is_negative(x):
     """Of -0, too: its reciprocal is below 0."""
     return torch.where(x == 0, 1 / x, x) < 0
+
+
+def signbit(x):
+    if not is_float(x):
+        return x < 0 if x.dtype in (torch.int32, torch.int64) else NotImplemented
+    return is_negative(x.to(WIDE))
 
 
 def copysign(x, y):
@@ -383,11 +521,23 @@ def remainder(x, y):
     return torch.where(is_turned, rest + divisor, rest)
 
 
+# Beyond it, products lose what they would make up for.
+_LARGE = 2.0**100
+
+
 def hypot(x, y):
     a, b = torch.abs(x), torch.abs(y)
     larger, smaller = torch.maximum(a, b), torch.minimum(a, b)
-    quotient = torch.where(larger == smaller, 1.0, smaller / larger)
-    result = larger * torch.sqrt(quotient * quotient + 1)
+    slope, slope_lost = quotient(smaller, larger)
+    slope = torch.where(larger == smaller, 1.0, slope)
+    square, lost = product(slope, slope)
+    above, above_lost = total(square, torch.full_like(square, 1.0))
+    side, side_lost = root(above, above_lost + lost + 2 * slope * slope_lost)
+    plain = larger * side
+    high, lost = product(larger, side)
+    mended = high + (lost + larger * side_lost)
+    is_mended = torch.logical_and(larger < _LARGE, larger > 1 / _LARGE)
+    result = torch.where(torch.logical_and(is_mended, mended == mended), mended, plain)
     is_infinite = torch.logical_or(a == math.inf, b == math.inf)
     return torch.where(is_infinite, math.inf, torch.where(larger == 0, larger, result))
 
@@ -395,21 +545,35 @@ def hypot(x, y):
 # --------------------------------------------------------------------------------------------------
 # Powers
 
-# Beyond these the reciprocal of a base leaves the range in which the logarithm can be mended.
-_MENDED = (2.0**-60, 2.0**60)
+_POWER_SPLITTER = float(2**22 + 1)
+
+
+def _power_of_two(exponent):
+    """Exact for whole exponents up to 100: e^(k ln 2) is near it, and has two bits left after the cut."""
+    power = torch.exp(exponent * math.log(2))
+    scaled = power * _POWER_SPLITTER
+    return scaled - (scaled - power)
+
+
+def _logarithm_pair(size, log):
+    """ln of size > 0, whose rounded logarithm is known, and what its rounding lost: k ln 2 and the logarithm of what is
+    near 1, whose error is small."""
+    k = torch.floor(log * (1 / math.log(2)) + 0.5)
+    first = torch.floor(k * 0.5)
+    near = size * _power_of_two(-first) * _power_of_two(first - k)
+    whole, whole_lost = product(k, math.log(2))
+    high, lost = total(whole, torch.log(near))
+    return high, lost + whole_lost
 
 
 def power_of_size(size, exponent):
-    """size^exponent of tensors, size >= 0: exp(exponent * log(size)), where the logarithm's rounding and
-    the product's are made up for."""
+    """size^exponent of tensors, size >= 0: exp(exponent * log(size)), where the roundings of both are made up for."""
     log = torch.log(size)
-    near = torch.clamp(size, *_MENDED)
-    unit, lost = product(near, torch.exp(-torch.log(near)))
-    mend = torch.where(size == near, (unit - 1) + lost, 0.0)
     is_finite = torch.abs(log) < math.inf
-    finite, few = torch.where(is_finite, log, 0.0), torch.clamp(exponent, -1e30, 1e30)
-    whole, rest = product(finite, few)
+    high, low = _logarithm_pair(torch.where(is_finite, size, 1.0), torch.where(is_finite, log, 0.0))
+    few = torch.clamp(exponent, -1e30, 1e30)
+    whole, rest = product(high, few)
     power = torch.exp(torch.where(is_finite, whole, log * exponent))
-    mended = power + power * (rest + few * mend)
-    is_plain = torch.logical_and(is_finite, torch.abs(whole) < 85)
-    return torch.where(is_plain, mended, power)
+    mended = power + power * (rest + few * low)
+    is_plain = torch.logical_and(is_finite, torch.abs(whole) < 104)
+    return torch.where(torch.logical_and(is_plain, power < math.inf), mended, power)

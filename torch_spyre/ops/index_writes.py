@@ -216,6 +216,90 @@ def scatter_add(x, dim, index, source):
     return _scattered(x, dim, index, source, _add_elements)
 
 
+def _extreme_elements(reduce, lowest):
+    """The largest or smallest of what is written and, if asked for, of what was there."""
+
+    def combine(region, index, source, include_self):
+        is_named = _distance(index, region.shape[0]) == 0
+        bound = torch.full((), lowest(region.dtype), dtype=region.dtype, device=region.device)
+        terms = torch.where(is_named, source.unsqueeze(0), bound)
+        found = reduce(terms, 1)
+        own = region if include_self else torch.where(_is_written(is_named), bound, region)
+        return reduce(torch.stack([own, found], 1), 1)
+
+    return combine
+
+
+def _is_written(is_named):
+    return torch.sum(is_named.to(torch.float32), 1) > 0
+
+
+def _mean_elements(region, index, source, include_self):
+    is_named = _distance(index, region.shape[0]) == 0
+    zero = torch.zeros((), device=region.device)
+    total = torch.sum(torch.where(is_named, source.float().unsqueeze(0), zero), 1)
+    count = torch.sum(is_named.to(torch.float32), 1)
+    if include_self:
+        return ((region.float() + total) / (count + 1)).to(region.dtype)
+    return torch.where(count > 0, (total / torch.clamp_min(count, 1)).to(region.dtype), region)
+
+
+def _sum_elements(region, index, source, include_self):
+    if include_self:
+        return _add_elements(region, index, source)
+    is_named = _distance(index, region.shape[0]) == 0
+    zero = torch.zeros((), dtype=region.dtype, device=region.device)
+    return _add_elements(torch.where(_is_written(is_named), zero, region), index, source)
+
+
+def _lowest(dtype):
+    return -math.inf if dtype.is_floating_point else -(2**31)
+
+
+def _highest(dtype):
+    return math.inf if dtype.is_floating_point else 2**31 - 1
+
+
+_REDUCTIONS = {
+    "sum": _sum_elements,
+    "mean": _mean_elements,
+    "amax": _extreme_elements(torch.amax, _lowest),
+    "amin": _extreme_elements(torch.amin, _highest),
+}
+
+
+def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
+    combine = _REDUCTIONS.get(reduce)
+    is_mean_of_integers = reduce == "mean" and x.dtype in INTEGERS
+    if combine is None or x.dtype == torch.bool or is_mean_of_integers or x.dim() == 0:
+        return NotImplemented
+    return _scattered(x, dim, index, source, lambda r, i, s: combine(r, i, s, include_self))
+
+
+#: Of an index with more places beside the dimension the compiler would make as many gathers.
+_MOST_GATHERS = 256
+
+
+def gather(x, dim, index, *, sparse_grad=False):
+    """One gather from all elements in a row, where the compiler would make too many."""
+    del sparse_grad
+    if x.dim() == 0 or x.dim() != index.dim() or x.dtype not in _TYPES or not _is_index(index):
+        return NotImplemented
+    dim %= x.dim()
+    others = [n for d, n in enumerate(index.shape) if d != dim and index.stride(d) != 0]
+    if math.prod(others) <= _MOST_GATHERS or x.numel() == 0 or index.numel() == 0:
+        return NotImplemented
+    place, step = _checked(index, x.shape[dim], False), 1
+    flat = torch.zeros((), dtype=index.dtype, device=x.device)
+    for d in reversed(range(x.dim())):
+        shape = [1] * x.dim()
+        shape[d] = index.shape[d]
+        number = place if d == dim else _numbers(index.shape[d], index).reshape(shape)
+        flat = flat + number * step
+        step *= x.shape[d]
+    return torch.index_select(x.reshape(-1), 0, flat.reshape(-1)).reshape(index.shape)
+
+
 def masked_scatter(x, mask, source):
     """Elements of the source in the order of the places the mask names."""
     if x.dtype not in _TYPES or source.numel() == 0 or x.numel() == 0:

@@ -74,5 +74,8 @@ def install():
         return
     _kernels = torch.library.Library("aten", "IMPL")
     _kernels.impl("native_batch_norm", batch_norm, "PrivateUse1")
+    # Torch would fill two tensors from a helper that has no functional form.
+    for name in ("cummax", "cummin"):
+        _kernels.impl(name, getattr(torch.ops.spyre, name).default, "PrivateUse1")
     _kernels.impl("convolution_overrideable", _convolve, "PrivateUse1")
     _kernels.impl("convolution_backward_overrideable", _convolve_backward, "PrivateUse1")

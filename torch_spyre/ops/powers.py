@@ -10,8 +10,8 @@ import torch
 from torch_spyre.ops import functions
 
 HALVES = (torch.float16, torch.bfloat16)
-# Whole exponents up to this are products of the compiler.
-_MOST_PRODUCTS = 16
+# Whole exponents up to this are products; of fp32 the first few are the compiler's, the roundings of others count.
+_MOST_PRODUCTS, _FEW_PRODUCTS = 16, 3
 
 
 def _of_negative(base, size, exponent):
@@ -32,6 +32,27 @@ def _power(base, exponent):
     return torch.where(torch.logical_or(exponent == 0, base == 1), 1.0, result)
 
 
+def _times(a, b):
+    """The product of two pairs, as a pair."""
+    high, lost = functions.product(a[0], b[0])
+    return high, lost + (a[0] * b[1] + a[1] * b[0])
+
+
+def _whole_power(x, exponent):
+    """x^exponent by squares, with what their roundings lost; where that is beyond fp32, plainly."""
+    square, result, plain_square, plain = (x, torch.zeros_like(x)), None, x, None
+    while exponent:
+        if exponent % 2:
+            result = square if result is None else _times(result, square)
+            plain = plain_square if plain is None else plain * plain_square
+        exponent //= 2
+        if exponent:
+            square, plain_square = _times(square, square), plain_square * plain_square
+    mended = result[0] + result[1]
+    is_mended = torch.logical_and(torch.abs(plain) < 2.0**100, torch.abs(mended) > 0)
+    return torch.where(is_mended, mended, plain)
+
+
 def tensor_tensor(base, exponent):
     kind = torch.result_type(base, exponent)
     if kind not in functions.FLOATS or not functions.is_float(base, exponent):
@@ -45,8 +66,11 @@ def tensor_scalar(base, exponent):
         return NotImplemented
     is_root = abs(exponent) == 0.5
     is_product = abs(exponent) <= _MOST_PRODUCTS and exponent == math.floor(exponent)
-    if is_root or is_product:
+    if is_root or (is_product and abs(exponent) <= _FEW_PRODUCTS):
         return NotImplemented
+    if is_product:
+        power = _whole_power(base, int(abs(exponent)))
+        return power if exponent > 0 else torch.reciprocal(power)
     return _power(base, torch.full_like(base, exponent))
 
 

@@ -16,6 +16,17 @@ from torch.utils._pytree import tree_map
 UNKNOWN = "unknown"
 
 
+#: Rows of the compiler that round more often than their decompositions do, in some of their forms.
+PREFERRED = (
+    "aten.gelu.default",
+    "aten.mean.default",
+    "aten.mean.dim",
+    "aten.pow.Tensor_Scalar",
+    "aten.sum.default",
+    "aten.sum.dim_IntList",
+)
+
+
 def _layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     """With its statistics, in fp32: the backward pass wants them."""
     wide = x.float()
@@ -106,6 +117,19 @@ def _with_tensors(op, args):
     ]
 
 
+def _with_number(op, args):
+    """The overload for a number, where one stands for a tensor."""
+    schema = op._schema.arguments
+    has_number = any(
+        str(a.type) == "Tensor" and isinstance(value, (int, float)) for a, value in zip(schema, args)
+    )
+    other = getattr(op.overloadpacket, "Scalar", None)
+    if not has_number or op._overloadname != "Tensor" or other is None:
+        return op
+    is_same = [a.name for a in other._schema.arguments] == [a.name for a in schema]
+    return other if is_same else op
+
+
 def _graph_of(op, args, kwargs, inputs, table):
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -147,7 +171,7 @@ def trace(name, overload, args, kwargs, inputs):
     from torch_spyre._inductor import extensions
     from torch_spyre._inductor.compile import _Importer
 
-    op = _overload(name, overload)
+    op = _with_number(_overload(name, overload), args)
     known = set(_C.supported_operations())
     with _disable_current_modes(), torch.no_grad(), extensions.capturing() as active:
         table = {**active.decompositions(), **_eager_only()}

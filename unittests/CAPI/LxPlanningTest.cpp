@@ -113,6 +113,24 @@ Graph readOutput() {
   return maker.finish({y, maker.add(maker.unary("abs", y), maker.unary("neg", y))});
 }
 
+/// y = exp(x) is returned and read twice, a = abs(y) is read three times.
+Graph readOutputBesideMore() {
+  GraphMaker maker;
+  const int64_t y = maker.unary("exp", maker.input({256, 512}));
+  const int64_t a = maker.unary("abs", y);
+  return maker.finish({y, maker.add(maker.add(maker.add(a, y), a), a)});
+}
+
+/// c = abs(p) could take the place of p = exp(x); t = neg(x), read three times while c waits, is
+/// worth more.
+Graph placeThatAnotherWants() {
+  GraphMaker maker;
+  const int64_t x = maker.input({256, 512});
+  const int64_t c = maker.unary("abs", maker.unary("exp", x));
+  const int64_t t = maker.unary("neg", x);
+  return maker.finish({maker.add(maker.add(maker.add(maker.add(t, x), t), t), c)});
+}
+
 } // namespace
 
 TEST(LxPlanning, CopiesOfInputsAreMadeWhereTheyPay) {
@@ -144,13 +162,18 @@ TEST(LxPlanning, CopiesOfOutputsAreMadeWhereTheyPay) {
   const LxRun without = runOf(graph, options);
   EXPECT_EQ(chosen.ddrBytes(), without.ddrBytes() - 2 * kTensor);
   EXPECT_EQ(chosen.result.deviceBytes, without.result.deviceBytes);
-  // Room for one tensor and a half: the intermediates and the output want it at the same time.
-  options.lx.budgetBytes = kTensor;
+}
+
+TEST(LxPlanning, ACopyOfAnOutputIsRefusedWhereAnotherSavesMore) {
+  const Graph graph = readOutputBesideMore();
+  capi::CompileOptions options = lxOptions(machine(), 1);
+  options.lx.budgetBytes = kTensor; // one place only, which nobody hands over
   options.lx.inPlace = false;
-  const LxRun small = runOf(graph, options);
-  options.lx.outputClones = true;
-  options.lx.forbidden = {"out0"};
-  EXPECT_EQ(runOf(graph, options).ddrBytes(), small.ddrBytes());
+  const LxRun refused = runOf(graph, options);
+  EXPECT_EQ(lxReason(refused.compiled, "out0").substr(0, 8), "no-room:");
+  EXPECT_EQ(lxReason(refused.compiled, "t1").substr(0, 7), "placed:");
+  options.lx.outputClones = false;
+  EXPECT_EQ(runOf(graph, options).ddrBytes(), refused.ddrBytes());
 }
 
 TEST(LxPlanning, ResultsTakeThePlaceOfOperandsWhereThatMakesRoom) {
@@ -163,6 +186,48 @@ TEST(LxPlanning, ResultsTakeThePlaceOfOperandsWhereThatMakesRoom) {
   EXPECT_EQ(chosen.ddrBytes(), 3'145'728);
   EXPECT_EQ(without.ddrBytes(), 5'242'880);
   EXPECT_EQ(chosen.result.deviceBytes, without.result.deviceBytes);
+}
+
+TEST(LxPlanning, APlaceIsNotHandedOverWhereAnotherSavesMore) {
+  const Graph graph = placeThatAnotherWants();
+  capi::CompileOptions options = lxOptions(machine(), 1);
+  options.lx.inputClones = false;
+  options.lx.inPlaceOps = {"abs"};
+  const LxRun roomy = runOf(graph, options);
+  EXPECT_NE(lxReason(roomy.compiled, "t1").find("in the place of 't0'"), std::string::npos)
+      << lxReason(roomy.compiled, "t1");
+  options.lx.budgetBytes = kTensor;
+  const LxRun refused = runOf(graph, options);
+  EXPECT_EQ(lxReason(refused.compiled, "t1").substr(0, 8), "no-room:");
+  EXPECT_EQ(lxReason(refused.compiled, "t2").substr(0, 7), "placed:");
+  options.lx.inPlace = false;
+  EXPECT_EQ(runOf(graph, options).ddrBytes(), refused.ddrBytes());
+}
+
+// Plan, bundle, plan again: nothing outlives a bundle, and what can stay inside one does.
+TEST(LxPlanning, PlansAreMadeUntilNothingOutlivesABundle) {
+  GraphMaker maker;
+  std::vector<int64_t> inputs;
+  for (int i = 0; i < 12; ++i) {
+    inputs.push_back(maker.input({256, 512}));
+  }
+  int64_t value = inputs[0];
+  for (int i = 1; i < 12; ++i) {
+    value = maker.add(value, inputs[size_t(i)]);
+  }
+  const Graph graph = maker.finish({maker.softmax(value, 1)});
+  capi::CompileOptions options = lxOptions(machine(), 4);
+  options.symbolicArguments = false;
+  options.lx.acrossBundles = false;
+  const LxRun run = runOf(graph, options);
+  ASSERT_TRUE(run.compiled.artifacts.contains("bundle_1/bundle.mlir"));
+  EXPECT_EQ(run.compiled.artifacts.at("model.json").find("non_terminal"), std::string::npos);
+  EXPECT_GT(lxNumber(run.compiled, "all", "high_water"), 0);
+  EXPECT_NE(run.compiled.decisionsJson.find("bundle-border"), std::string::npos);
+  options.lx.enabled = false;
+  const LxRun off = runOf(graph, options);
+  EXPECT_LT(run.ddrBytes(), off.ddrBytes());
+  EXPECT_EQ(run.result.deviceBytes, off.result.deviceBytes);
 }
 
 // Seven tensors and more do not fit into one baked bundle; what is computed stays on the cores over

@@ -48,6 +48,7 @@ capi::CompileOptions lxOptions(const arch::DeviceDesc &device, int64_t cores) {
   options.cores = cores;
   options.symbolicArguments = true;
   options.lx.enabled = true;
+  options.lx.acrossBundles = true;
   return options;
 }
 

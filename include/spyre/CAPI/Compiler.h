@@ -47,7 +47,8 @@ public:
   ValueId addInput(const std::string &name, const TensorType &type, int64_t storageOffset,
                    const layout::DeviceLayout &layout);
   /// \p location is "file.py:12" (base name only) or empty; behind bars it may carry hints by names
-  /// of dimensions: "file.py:12|work_div=tokens:4,hidden:2|tiles=rows:2". One result; one of
+  /// of dimensions: "file.py:12|work_div=tokens:4,hidden:2|tiles=rows:2", and names of the result's
+  /// dimensions, as those of an input: "|named_dims=tokens:2048,hidden:64". One result; one of
   /// several is the attribute "result". A \p node from 0 on says that the caller can run the call
   /// itself: if the device cannot, it becomes a CPU step of the model with this number. Calls that
   /// are results of the same node share it.
@@ -100,6 +101,8 @@ struct CompileOptions {
   /// In the documented modes too, operations that no split brings below the span limit run in
   /// loops; otherwise E3064.
   bool chunkLargeTensors = false;
+  /// Planner best may give cores slices that differ by a piece, where that is cheaper (ADR 0055).
+  bool unevenDivision = false;
   /// Intermediates that stay in the scratchpads.
   solver::placement::LxOptions lx;
   /// Shared libraries with passes of the user's, and which passes run where: a point ("pre",
@@ -155,6 +158,14 @@ Expected<std::string> explanationText(const std::string &decisionsJson);
 /// Name of a gate that a CPU step gives: "compatibility", "schema", "dtype", "shape", "template".
 std::string gateName(int64_t gate);
 
+/// One row of the table of operations, for documents and tests: how it is computed, by which device
+/// operation (empty: by several, or none), of how many tensors (-1: any number) and element types.
+struct OperationRow {
+  std::string name, kind, deviceOp, types;
+  int64_t tensors = 0;
+  std::vector<std::string> attributes;
+};
+std::vector<OperationRow> operationTable();
 /// Framework names of all operations the compiler accepts, sorted.
 std::vector<std::string> supportedOperations();
 /// Those of them that compute, sorted: not views, copies or fills, which a framework does itself on

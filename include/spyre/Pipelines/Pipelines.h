@@ -58,6 +58,8 @@ struct Options {
   /// In the documented modes too, operations that no split brings below the span limit become loops
   /// instead of an error.
   bool chunkLargeTensors = false;
+  /// Planner best may give cores slices that differ by a piece (ADR 0055).
+  bool unevenDivision = false;
   solver::placement::LxOptions lx;
   /// Where to put the placement problem as JSON; set if lx.keepProblem.
   std::string *lxProblem = nullptr;

@@ -113,6 +113,9 @@ struct IterationDim {
   /// The cores do not divide the pieces (elements, or sticks): the first ones have one more
   /// (docs/adr/0055). Written (37, 32, 'uneven').
   bool uneven = false;
+  /// A split reduction whose partners have consecutive cores: its slices change fastest from core
+  /// to core (docs/adr/0063). Written (4096, 8, 'fastest').
+  bool fastest = false;
 
   bool operator==(const IterationDim &) const = default;
 };

@@ -11,6 +11,7 @@
 #include "LxProgram.h"
 
 #include <algorithm>
+#include <map>
 
 namespace spyre {
 namespace {
@@ -165,20 +166,21 @@ private:
     return node;
   }
 
-  /// SuperDSCs number cores in one of two orders; owners that are none of them would be lost.
+  /// SuperDSCs number cores in a few orders; owners that are none of them would be lost.
   Status checkOwners(ComputeOp op) const {
     auto owners = op->getAttrOfType<mlir::AffineMapAttr>(loop::kOwners);
     if (!owners) {
       return Status::success();
     }
     const llvm::ArrayRef<int64_t> splits = *op.getSplits();
+    const loop::Numbering numbering = loop::numberingOf(op, options.kFastCores);
     if (owners.getValue() ==
-        loop::ownersOf(op.getContext(), splits, loop::coreOrder(op, splits, options.kFastCores))) {
+        loop::ownersOf(op.getContext(), splits, loop::coreOrder(op, splits, numbering))) {
       return Status::success();
     }
-    return error<3078>("'{}': owners of splits [{}] are not in the order that is emitted; number "
-                       "the slices of the first variable fastest (of a matmul with {} those of the "
-                       "last), or remove owners",
+    return error<3078>("'{}': owners of splits [{}] are not in an order that is emitted; number "
+                       "the slices of the first variable fastest (of a matmul with {}, or of a "
+                       "split reduction, those of the last), or remove owners",
                        op.getCallee().str(), fmt::join(splits, ", "),
                        options.kFastCores ? "a split K" : "k-fast cores");
   }
@@ -195,10 +197,10 @@ private:
   /// The last operation that uses anything in LX which one up to that place uses: a bundle that
   /// ends before it must leave LX alone.
   void findLastUses() {
-    std::map<int, int64_t> last;
     for (size_t i = 0; i < program.program.steps.size(); ++i) {
       for (int tensor : program.program.steps[i].tensors) {
         if (program.residents.contains(tensor)) {
+          first.try_emplace(tensor, int64_t(i));
           last[tensor] = int64_t(i);
         }
       }
@@ -210,6 +212,27 @@ private:
         open = found == last.end() ? open : std::max(open, found->second);
       }
       lastUse.push_back(open);
+    }
+  }
+
+  /// A copy has the name of what it is a copy of.
+  std::string plannedName(int tensor) const {
+    for (const auto &step : program.program.steps) {
+      if (step.name == "clone" && step.tensors.size() == 2 &&
+          std::count(step.tensors.begin(), step.tensors.end(), tensor) == 1) {
+        const int other = step.tensors[0] == tensor ? step.tensors[1] : step.tensors[0];
+        return program.program.tensors[size_t(other)].name;
+      }
+    }
+    return program.program.tensors[size_t(tensor)].name;
+  }
+
+  /// The bundle ends in front of operation \p position.
+  void noteAcross() const {
+    for (const auto &[tensor, end] : last) {
+      if (first.at(tensor) < position && end >= position) {
+        options.acrossBundles->push_back(plannedName(tensor));
+      }
     }
   }
 
@@ -237,6 +260,9 @@ private:
     std::string directory = fmt::format("bundle_{}", bundles++);
     artifacts[directory + "/op_spec.txt"] = spec::writeKernel(kernel);
     const bool leavesData = position > 0 && lastUse[size_t(position - 1)] >= position;
+    if (leavesData && options.acrossBundles) {
+      noteAcross();
+    }
     model.steps.push_back(spec::BundleStep{directory, model.poolBytes > 0, arguments, leavesData});
     kernel.clear();
     operations = 0;
@@ -258,6 +284,8 @@ private:
   /// Of the operation at hand.
   int64_t position = 0;
   std::vector<int64_t> lastUse;
+  /// Of what is in LX.
+  std::map<int, int64_t> first, last;
 };
 
 } // namespace

@@ -1,6 +1,8 @@
 //===- OpSpecs.cpp - see OpSpecs.h ----------------------------------------------------------===//
 #include "OpSpecs.h"
 
+#include "spyre/Dialect/Loop/IR/Owners.h"
+
 #include "DeviceAccess.h"
 
 #include <algorithm>
@@ -100,8 +102,11 @@ Expected<MadeSpec> makeSpec(ComputeOp op) {
                        op.getCallee().str());
   }
   const std::vector<int64_t> tiles = loop::tilesOf(op);
+  const loop::Numbering numbering = loop::numberingOf(op, /*kFastCores=*/true);
   for (size_t v = 0; v < vars.size(); ++v) {
-    result.iterationSpace.push_back({vars[v], op.getExtents()[v] / tiles[v], (*op.getSplits())[v]});
+    result.iterationSpace.push_back({vars[v], op.getExtents()[v] / tiles[v], (*op.getSplits())[v],
+                                     int(v) == numbering.uneven,
+                                     numbering.fastReduction && v + 1 == vars.size()});
     if (tiles[v] > 1) {
       result.tiledSymbols.push_back(vars[v]);
     }

@@ -6,8 +6,10 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
 #include "spyre/Dialect/Loop/IR/Owners.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Solver/Placement/DimFlip.h"
+#include "spyre/Solver/Placement/DivideTogether.h"
 #include "spyre/Solver/Placement/Explain.h"
 #include "spyre/Solver/Placement/Files.h"
 
@@ -17,6 +19,7 @@
 #include "LxProgram.h"
 
 #include <algorithm>
+#include <map>
 
 namespace spyre {
 namespace {
@@ -24,6 +27,8 @@ namespace {
 using loop::BufferOp;
 using loop::ComputeOp;
 namespace placement = solver::placement;
+
+constexpr const char *kTogether = "divide-together";
 
 class Planner {
 public:
@@ -43,6 +48,9 @@ public:
       SPYRE_RETURN_IF_ERROR(cloneInFront());
     }
     SPYRE_ASSIGN_OR_RETURN(program, lxProgramOf(main));
+    if (options.device && options.lx.divideTogether && !options.lx.compat && options.cores > 1) {
+      SPYRE_RETURN_IF_ERROR(divideTogether());
+    }
     const placement::OpList list = placement::listOf(program.program, options.kFastCores);
     SPYRE_ASSIGN_OR_RETURN(
         plan, placement::planLx(list, options.lx, int(options.cores), options.capacityBytes));
@@ -82,6 +90,72 @@ private:
                         flipped.flippable, flipped.leaves, flipped.bytesAfter,
                         flipped.bytesBefore));
     }
+    return Status::success();
+  }
+
+  /// Equal operations have equal numbers. What runs in tiles, in slices of two sizes or as
+  /// a user asked keeps its division.
+  Expected<placement::DivisionKinds> kindsOf() {
+    placement::DivisionKinds kinds;
+    std::map<loop::OperationKey, int> known;
+    for (mlir::Operation *operation : program.operations) {
+      auto op = llvm::dyn_cast<ComputeOp>(operation);
+      if (!op || op->hasAttr(loop::kTiles) || op->hasAttr(loop::kHints) ||
+          op->hasAttr(loop::kUneven)) {
+        kinds.kindOf.push_back(-1);
+        continue;
+      }
+      const auto [found, isNew] =
+          known.try_emplace(loop::operationKey(op), int(kinds.kinds.size()));
+      if (isNew) {
+        SPYRE_ASSIGN_OR_RETURN(
+            loop::DivisionProblem problem,
+            loop::divisionProblemOf(op, *options.device, {false, options.kFastCores}));
+        kinds.kinds.push_back({std::move(problem.op), std::move(problem.traits)});
+      }
+      kinds.kindOf.push_back(found->second);
+    }
+    return kinds;
+  }
+
+  /// Other splits where what neighbours share then stays, and that is cheaper.
+  Status divideTogether() {
+    SPYRE_ASSIGN_OR_RETURN(const placement::DivisionKinds kinds, kindsOf());
+    SPYRE_ASSIGN_OR_RETURN(const placement::TogetherResult result,
+                           placement::divideTogether(program.program, kinds, *options.device,
+                                                     options.lx, int(options.cores),
+                                                     options.capacityBytes, options.kFastCores));
+    if (result.changes.empty()) {
+      return Status::success();
+    }
+    for (const placement::TogetherResult::Change &change : result.changes) {
+      auto op = llvm::cast<ComputeOp>(program.operations[change.step]);
+      const solver::division::Op &problem = kinds.kinds[size_t(kinds.kindOf[change.step])].op;
+      const std::vector<int64_t> before(op.getSplits()->begin(), op.getSplits()->end());
+      const auto end = change.splits.begin() + int64_t(before.size());
+      const std::vector<int64_t> splits(change.splits.begin(), end);
+      // The choice was made for cores numbered as they are.
+      loop::divide(op, splits, loop::numberingOf(op, options.kFastCores));
+      if (trace) {
+        trace->record(kTogether, loop::subjectOf(op),
+                      Decision::yes("with-neighbours",
+                                    "{} instead of {}: {:.0f} ns instead of {:.0f}, with what "
+                                    "stays in LX",
+                                    solver::division::describe(problem, splits),
+                                    solver::division::describe(problem, before), change.nsAfter,
+                                    change.nsBefore));
+      }
+    }
+    if (trace) {
+      const char *reason = result.isComplete ? "all-combinations" : "limit-reached";
+      trace->record(
+          kTogether, "all",
+          Decision::yes(reason, "{} of {} operations; {:.0f} ns instead of {:.0f}",
+                        result.changes.size(), program.operations.size(), result.nsAfter,
+                        result.nsBefore),
+          {"", {{"ns_before", int64_t(result.nsBefore)}, {"ns_after", int64_t(result.nsAfter)}}});
+    }
+    SPYRE_ASSIGN_OR_RETURN(program, lxProgramOf(main));
     return Status::success();
   }
 

@@ -220,13 +220,18 @@ private:
   /// Padding costs work; no more than this part of a dim.
   static constexpr int64_t kMostPadding = 4;
 
+  /// The padded tail of a restickify is cut only where it has memory.
+  bool isUncutTail(const Units &units, size_t d) const {
+    return op.kind == Kind::Restickify && units.extent[d] % units.elems[d] != 0;
+  }
+
   void tryPadding() {
     const Units units = unitsOf(op);
     for (size_t d = 0; d < op.dims.size(); ++d) {
-      int64_t last = units.count[d];
+      int64_t last = 0;
       for (int64_t split = 2; split <= options.cores; ++split) {
         const int64_t count = roundUp(units.count[d], split);
-        if (count == units.count[d] || count == last ||
+        if (count == last || (count == units.count[d] && !isUncutTail(units, d)) ||
             count - units.count[d] > units.count[d] / kMostPadding) {
           continue;
         }
@@ -236,7 +241,7 @@ private:
           continue;
         }
         Expected<std::optional<BestDivision>> found =
-            cheapestDivision(*padded, device, options.cores, costs, {}, false);
+            cheapestDivision(*padded, device, options.cores, costs, {}, false, options.slack);
         if (!found.ok() || !found->has_value() ||
             (*found)->best.nanoseconds >= outcome.nanoseconds) {
           continue;
@@ -254,7 +259,9 @@ private:
   Expected<bool> tryUneven(bool hasPlan) {
     SPYRE_ASSIGN_OR_RETURN(std::optional<UnevenDivision> uneven,
                            cheapestUneven(op, device, options.cores, costs));
-    if (!uneven || (hasPlan && uneven->nanoseconds >= outcome.nanoseconds * (1 - kEqualPrice))) {
+    // Equal slices that are cheaper by as much as the slack may exist.
+    const double margin = std::max(options.slack, kEqualPrice);
+    if (!uneven || (hasPlan && uneven->nanoseconds >= outcome.nanoseconds * (1 - margin))) {
       say(Decision::no("even", "no uneven division is cheaper"));
       return false;
     }
@@ -287,6 +294,20 @@ private:
     outcome.nanoseconds = found.best.nanoseconds;
   }
 
+  /// The operation with padded tails that have memory, where some can be given it.
+  std::optional<Op> withWholeSticks() const {
+    const Units units = unitsOf(op);
+    std::optional<Op> whole;
+    for (size_t d = 0; options.padding && d < op.dims.size(); ++d) {
+      if (isUncutTail(units, d)) {
+        if (auto padded = paddedOp(whole ? *whole : op, units, d, units.count[d])) {
+          whole = std::move(padded);
+        }
+      }
+    }
+    return whole;
+  }
+
   Status none() {
     outcome.proof = proveNoDivision(op, device, options.cores);
     const std::string why =
@@ -294,6 +315,10 @@ private:
                       : std::string("the rules of the machine allow no division within the limits");
     outcome.tiling = tileOp(op, device, options.cores, costs);
     if (!outcome.tiling) {
+      if (std::optional<Op> padded = withWholeSticks()) {
+        SPYRE_ASSIGN_OR_RETURN(outcome, divide(*padded, device, options, costs));
+        return Status::success();
+      }
       return error<3065>("'{}' over {}: {}, and no tiling of its result helps; use smaller tensors "
                          "or reduce in steps",
                          op.name, describe(op), why);

@@ -316,7 +316,12 @@ private:
   }
 
   void orderCores() {
-    if (kernel.kernelClass != KernelClass::Matmul || !traits.kFastCores || op.dims.size() < 3) {
+    const bool isMatmul = kernel.kernelClass == KernelClass::Matmul;
+    const bool isReduction = kernel.kernelClass == KernelClass::StickReduction ||
+                             kernel.kernelClass == KernelClass::NonStickReduction;
+    const bool isFast = isMatmul ? traits.kFastCores && op.dims.size() >= 3
+                                 : traits.fastReduction && isReduction && op.dims.size() >= 2;
+    if (!isFast) {
       return;
     }
     const int k = int(op.dims.size()) - 1;

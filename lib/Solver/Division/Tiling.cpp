@@ -96,6 +96,18 @@ private:
     return true;
   }
 
+  /// The fewest pieces by which a tile may move; 0 where none are known. Sticks that cores share
+  /// (of indices) are whole in a tile.
+  int64_t regularPieces(size_t d) const {
+    constexpr int64_t kMostLanes = 128;
+    for (int64_t pieces = 1; pieces <= kMostLanes; pieces *= 2) {
+      if (isRegular(d, pieces * units.elems[d])) {
+        return pieces;
+      }
+    }
+    return 0;
+  }
+
   /// False when the limit cannot be kept even if every dim had all cores to itself: most tilings of
   /// a large operation are refused here, without a search.
   bool mayFit(const Op &tile) const {
@@ -214,8 +226,9 @@ private:
     for (int64_t count = 2; count <= kMaxTiles; ++count) {
       std::optional<TilingPlan> best;
       for (size_t d = 0; d < op.dims.size(); ++d) {
-        for (int64_t multiple = 1; mayTile(d) && multiple <= cores; multiple *= 2) {
-          tryRest(best, d, count, roundUp(ceilDiv(units.count[d], count), multiple));
+        const int64_t regular = mayTile(d) ? regularPieces(d) : 0;
+        for (int64_t multiple = 1; regular > 0 && multiple <= cores; multiple *= 2) {
+          tryRest(best, d, count, roundUp(ceilDiv(units.count[d], count), multiple * regular));
         }
       }
       if (best) {

@@ -6,6 +6,7 @@
 #include "spyre/Solver/Division/Verify.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spyre::solver::division {
 
@@ -57,7 +58,13 @@ private:
                     [](const Tensor &tensor) { return tensor.access == Access::Direct; });
     return isKnown && isDirect && !dim.reduced && dim.granularity == 0 && dim.tiles == 1 &&
            dim.segments.empty() && dim.role == Role::Plain && occursIn(op.output(), int(d)) &&
-           *domains.dims[d].rule == '\0';
+           *domains.dims[d].rule == '\0' && !isUncutTail(d);
+  }
+
+  /// The rule says so of equal slices only where there are some.
+  bool isUncutTail(size_t d) const {
+    return device.division.restickifyPadding && op.kind == Kind::Restickify &&
+           units.extent[d] % units.elems[d] != 0;
   }
 
   void collect(size_t d) {
@@ -89,15 +96,18 @@ private:
     price(d, units.count[d] - larger, all, allNs);
     price(d, larger, rest, restNs);
     for (size_t i = 0; i < all.size(); ++i) {
-      // Two phases of one launch.
-      found.push_back({Splits(all[i].begin(), all[i].end()), d,
-                       allNs[i] + restNs[i] - costs.launchNanoseconds()});
+      // Two phases of one launch; those the back end refuses cost infinity.
+      const double ns = allNs[i] + restNs[i] - costs.launchNanoseconds();
+      if (std::isfinite(ns)) {
+        found.push_back({Splits(all[i].begin(), all[i].end()), d, ns});
+      }
     }
   }
 
   void price(size_t d, int64_t count, const Candidates &candidates, std::span<double> ns) const {
     Op part = op;
     part.dims[d].extent = count * units.elems[d];
+    part.dims[d].walked = 0; // whole sticks
     costs.price(part, unitsOf(part), candidates, ns);
   }
 

@@ -45,6 +45,26 @@ int64_t sliceCount(const CoreView &view) {
 
 } // namespace
 
+Decision mayHold(const OpStep &op, int64_t index, const CoreView &view, bool writes) {
+  constexpr const char *kReason = "core-div-mismatch";
+  if (op.opaque) {
+    return Decision::no(kReason, "operation {} ('{}') is another program", index, op.name);
+  }
+  if (!view.known) {
+    return Decision::no(kReason, "the split of operation {} ('{}') is no split of the tensor",
+                        index, op.name);
+  }
+  if (writes && op.splitsReduction) {
+    return Decision::no(kReason, "operation {} ('{}') leaves partial sums on cores", index,
+                        op.name);
+  }
+  if (!writes && view.cores > 1 && sliceCount(view) != view.cores) {
+    return Decision::no(kReason, "operation {} ('{}') reads it on {} cores, {} slices are there",
+                        index, op.name, view.cores, sliceCount(view));
+  }
+  return Decision::yes("own-part", "each core has its part");
+}
+
 Decision divisionsAgree(const OpList &list, int tensor) {
   std::vector<int64_t> all(list.ops.size());
   std::iota(all.begin(), all.end(), 0);
@@ -57,23 +77,8 @@ Decision divisionsAgree(const OpList &list, int tensor, const std::vector<int64_
     return Decision::yes("one-user", "one access");
   }
   for (const User &user : users) {
-    if (user.op->opaque) {
-      return Decision::no("core-div-mismatch", "operation {} ('{}') is another program", user.index,
-                          user.op->name);
-    }
-    if (!user.view.known) {
-      return Decision::no("core-div-mismatch",
-                          "the split of operation {} ('{}') is no split of the tensor", user.index,
-                          user.op->name);
-    }
-    if (user.writes && user.op->splitsReduction) {
-      return Decision::no("core-div-mismatch", "operation {} ('{}') leaves partial sums on cores",
-                          user.index, user.op->name);
-    }
-    if (!user.writes && user.view.cores > 1 && sliceCount(user.view) != user.view.cores) {
-      return Decision::no("core-div-mismatch",
-                          "operation {} ('{}') reads it on {} cores, {} slices are there",
-                          user.index, user.op->name, user.view.cores, sliceCount(user.view));
+    if (Decision holds = mayHold(*user.op, user.index, user.view, user.writes); !holds) {
+      return holds;
     }
   }
   for (const User &user : users) {

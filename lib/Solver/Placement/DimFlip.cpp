@@ -208,7 +208,8 @@ std::vector<CoreSplits> flipVariants(const OpSpec &op) {
     }
   }
   std::vector<CoreSplits> variants = {own};
-  if (split.size() != 1 || std::count(outputs.begin(), outputs.end(), split[0]) == 0) {
+  if (split.size() != 1 || op.iterationSpace[split[0]].uneven ||
+      std::count(outputs.begin(), outputs.end(), split[0]) == 0) {
     return variants;
   }
   const int64_t factor = own[split[0]];

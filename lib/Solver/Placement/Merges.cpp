@@ -34,24 +34,46 @@ void addPieces(const Buffer &buffer, int64_t from, std::vector<PackPiece> &out,
   add(buffer.upper, buffer.sizeBytes);
 }
 
+/// One per tick: the largest need.
 std::vector<PackReserve> reservesOf(const Problem &problem) {
-  std::vector<PackReserve> reserves;
+  std::map<int64_t, int64_t> needs;
   for (const Transient &need : problem.transients) {
     if (need.bytes > 0) {
-      reserves.push_back({need.tick, need.tick + 1, need.bytes});
+      int64_t &most = needs[need.tick];
+      most = std::max(most, need.bytes);
     }
+  }
+  std::vector<PackReserve> reserves;
+  for (const auto &[tick, bytes] : needs) {
+    reserves.push_back({tick, tick + 1, bytes});
   }
   return reserves;
 }
 
+/// Per buffer of a problem; clean between uses, since parts of a set may be many.
+struct PairingPlaces {
+  explicit PairingPlaces(size_t buffers)
+      : parentOf(buffers, -1), heirOf(buffers, -1), inSet(buffers, 0), chainTo(buffers) {}
+  std::vector<int> parentOf, heirOf;
+  std::vector<char> inSet;
+  /// What the chain that ends at a buffer asks of its one offset.
+  struct Chain {
+    std::optional<int64_t> pin;
+    int64_t alignment = 1;
+  };
+  std::vector<Chain> chainTo;
+};
+
 /// One assignment of parents to the children of a set.
 class Pairing {
 public:
-  Pairing(const Problem &problem, const std::vector<int> &members)
-      : problem(problem), members(members), parentOf(problem.buffers.size(), -1),
-        heirOf(problem.buffers.size(), -1), inSet(problem.buffers.size(), 0) {
+  Pairing(const Problem &problem, const std::vector<int> &members, PairingPlaces &places)
+      : problem(problem), members(members), parentOf(places.parentOf), heirOf(places.heirOf),
+        inSet(places.inSet), chainTo(places.chainTo) {
     for (int member : members) {
       inSet[member] = 1;
+      chainTo[member] = {problem.buffers[member].pinned,
+                         problem.alignmentOf(problem.buffers[member])};
     }
     for (int member : members) {
       for (int parent : problem.buffers[member].parents) {
@@ -65,6 +87,15 @@ public:
       return problem.buffers[a].lower < problem.buffers[b].lower;
     });
   }
+
+  ~Pairing() {
+    for (int member : members) {
+      parentOf[member] = heirOf[member] = -1;
+      inSet[member] = 0;
+    }
+  }
+  Pairing(const Pairing &) = delete;
+  Pairing &operator=(const Pairing &) = delete;
 
   bool usable(int parent, int child) const {
     const Buffer &from = problem.buffers[parent], &to = problem.buffers[child];
@@ -128,6 +159,7 @@ private:
     if (parentOf[child] >= 0) {
       heirOf[parentOf[child]] = -1;
       parentOf[child] = -1;
+      chainTo[child] = {problem.buffers[child].pinned, problem.alignmentOf(problem.buffers[child])};
     }
     const auto &parents = problem.buffers[child].parents;
     for (++option; option < int(parents.size()); ++option) {
@@ -145,29 +177,30 @@ private:
     return false;
   }
 
-  /// Does one offset satisfy the pins and alignments of the whole chain?
-  bool oneOffsetServes(int parent, int child) const {
-    std::optional<int64_t> pin = problem.buffers[child].pinned;
-    int64_t alignment = problem.alignmentOf(problem.buffers[child]);
-    for (int at = parent; at >= 0; at = parentOf[at]) {
-      const Buffer &buffer = problem.buffers[at];
-      if (pin && buffer.pinned && *pin != *buffer.pinned) {
-        return false;
-      }
-      pin = pin ? pin : buffer.pinned;
-      const int64_t other = problem.alignmentOf(buffer);
-      if (std::max(alignment, other) % std::min(alignment, other) != 0) {
-        return false;
-      }
-      alignment = std::max(alignment, other);
+  /// Does one offset satisfy the pins and alignments of the whole chain? Then the child ends it.
+  /// Children are joined in the order of time, so no chain grows at its other end.
+  bool oneOffsetServes(int parent, int child) {
+    const PairingPlaces::Chain &before = chainTo[parent];
+    PairingPlaces::Chain own = chainTo[child];
+    if (before.pin && own.pin && *before.pin != *own.pin) {
+      return false;
     }
-    return !pin || *pin % alignment == 0;
+    own.pin = own.pin ? own.pin : before.pin;
+    const int64_t most = std::max(own.alignment, before.alignment);
+    if (most % std::min(own.alignment, before.alignment) != 0 ||
+        (own.pin && *own.pin % most != 0)) {
+      return false;
+    }
+    own.alignment = most;
+    chainTo[child] = own;
+    return true;
   }
 
   const Problem &problem;
   const std::vector<int> &members;
-  std::vector<int> parentOf, heirOf;
-  std::vector<char> inSet;
+  std::vector<int> &parentOf, &heirOf;
+  std::vector<char> &inSet;
+  std::vector<PairingPlaces::Chain> &chainTo;
   std::vector<int> children;
 };
 
@@ -187,13 +220,68 @@ bool hasFloatingWindow(const Problem &problem, const std::vector<int> &members) 
 
 } // namespace
 
-SetResult packSet(const Problem &problem, const std::vector<int> &members, int64_t capacityBytes,
-                  NodeBudget &budget) {
+/// Where too much is alive at one tick, few of those alive there are enough: the others go, small
+/// ones first. Empty where no tick is overfull, or where \p keep does not live. No question has to
+/// be asked for that.
+static std::vector<int> overfullMembers(const Problem &problem, const std::vector<int> &members,
+                                        int64_t capacityBytes, int keep = -1) {
+  const PackProblem pack = relaxedItems(problem, members, capacityBytes);
+  std::map<int64_t, int64_t> change;
+  for (const PackItem &item : pack.items) {
+    for (const PackPiece &piece : item.pieces) {
+      change[piece.lower] += piece.height;
+      change[piece.upper] -= piece.height;
+    }
+  }
+  for (const PackReserve &reserve : pack.reserves) {
+    change[reserve.lower] += reserve.bytes;
+    change[reserve.upper] -= reserve.bytes;
+  }
+  int64_t now = 0, load = 0, tick = 0;
+  for (const auto &[time, bytes] : change) {
+    now += bytes;
+    if (now > load) {
+      load = now;
+      tick = time;
+    }
+  }
+  if (load <= capacityBytes) {
+    return {};
+  }
+  std::vector<std::pair<int64_t, int>> alive;
+  for (size_t i = 0; i < members.size(); ++i) {
+    for (const PackPiece &piece : pack.items[i].pieces) {
+      if (piece.lower <= tick && tick < piece.upper) {
+        alive.push_back({piece.height, members[i]});
+      }
+    }
+  }
+  if (keep >= 0 && std::none_of(alive.begin(), alive.end(),
+                                [&](const auto &entry) { return entry.second == keep; })) {
+    return {};
+  }
+  std::sort(alive.begin(), alive.end());
+  std::vector<int> few;
+  for (const auto &[height, member] : alive) {
+    if (member != keep && load - height > capacityBytes) {
+      load -= height;
+    } else {
+      few.push_back(member);
+    }
+  }
+  std::sort(few.begin(), few.end());
+  return few;
+}
+
+/// The question for members that meet in time. When packed their \p offsets are set.
+static SetResult packPart(const Problem &problem, const std::vector<int> &members,
+                          int64_t capacityBytes, NodeBudget &budget, PairingPlaces &places,
+                          Offsets &offsets) {
   SetResult result;
   bool allImpossible = true, severalPairings = false;
   int tried = 0;
   const bool floating = hasFloatingWindow(problem, members);
-  Pairing pairing(problem, members);
+  Pairing pairing(problem, members, places);
   pairing.each([&] {
     if (tried == kMaxPairings || (tried > 0 && budget.left <= 0)) {
       allImpossible = false;
@@ -213,10 +301,9 @@ SetResult packSet(const Problem &problem, const std::vector<int> &members, int64
     budget.left -= spent;
     if (answer.answer == PackAnswer::Packed) {
       result.answer = PackAnswer::Packed;
-      result.offsets.assign(problem.buffers.size(), std::nullopt);
       for (size_t i = 0; i < chains.size(); ++i) {
         for (int member : chains[i]) {
-          result.offsets[member] = answer.offsets[i];
+          offsets[member] = answer.offsets[i];
         }
       }
       return false;
@@ -238,6 +325,51 @@ SetResult packSet(const Problem &problem, const std::vector<int> &members, int64
     result.culprits = members;
   }
   return result;
+}
+
+SetResult packSet(const Problem &problem, const std::vector<int> &members, int64_t capacityBytes,
+                  NodeBudget &budget) {
+  SetResult result;
+  result.culprits = overfullMembers(problem, members, capacityBytes);
+  if (!result.culprits.empty()) {
+    result.answer = PackAnswer::Impossible; // whatever is joined
+    return result;
+  }
+  result.answer = PackAnswer::Packed;
+  result.offsets.assign(problem.buffers.size(), std::nullopt);
+  PairingPlaces places(problem.buffers.size());
+  for (const std::vector<int> &part : timeParts(problem, members)) {
+    SetResult one = packPart(problem, part, capacityBytes, budget, places, result.offsets);
+    if (one.answer == PackAnswer::Impossible) {
+      return one;
+    }
+    if (one.answer == PackAnswer::Undecided) {
+      // Another part may still prove that there is no packing.
+      result.answer = PackAnswer::Undecided;
+      result.culprits.insert(result.culprits.end(), one.culprits.begin(), one.culprits.end());
+    }
+  }
+  return result;
+}
+
+std::vector<std::vector<int>> timeParts(const Problem &problem, const std::vector<int> &members) {
+  std::vector<int> order = members;
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return problem.buffers[a].lower < problem.buffers[b].lower;
+  });
+  std::vector<std::vector<int>> parts;
+  int64_t end = INT64_MIN;
+  for (int buffer : order) {
+    if (parts.empty() || problem.buffers[buffer].lower >= end) {
+      parts.emplace_back();
+    }
+    parts.back().push_back(buffer);
+    end = std::max(end, problem.buffers[buffer].upper);
+  }
+  for (std::vector<int> &part : parts) {
+    std::sort(part.begin(), part.end());
+  }
+  return parts;
 }
 
 PackProblem relaxedItems(const Problem &problem, const std::vector<int> &members,
@@ -265,57 +397,6 @@ PackProblem relaxedItems(const Problem &problem, const std::vector<int> &members
 
 namespace {
 
-/// Where too much is alive at one tick, few of those alive there are enough: the others go, small
-/// ones first. No question has to be asked for that.
-void keepOverfullTick(const Problem &problem, int64_t capacityBytes, int keep,
-                      std::vector<int> &members) {
-  const PackProblem pack = relaxedItems(problem, members, capacityBytes);
-  std::map<int64_t, int64_t> change;
-  for (const PackItem &item : pack.items) {
-    for (const PackPiece &piece : item.pieces) {
-      change[piece.lower] += piece.height;
-      change[piece.upper] -= piece.height;
-    }
-  }
-  for (const PackReserve &reserve : pack.reserves) {
-    change[reserve.lower] += reserve.bytes;
-    change[reserve.upper] -= reserve.bytes;
-  }
-  int64_t now = 0, load = 0, tick = 0;
-  for (const auto &[time, bytes] : change) {
-    now += bytes;
-    if (now > load) {
-      load = now;
-      tick = time;
-    }
-  }
-  if (load <= capacityBytes) {
-    return;
-  }
-  std::vector<std::pair<int64_t, int>> alive;
-  for (size_t i = 0; i < members.size(); ++i) {
-    for (const PackPiece &piece : pack.items[i].pieces) {
-      if (piece.lower <= tick && tick < piece.upper) {
-        alive.push_back({piece.height, members[i]});
-      }
-    }
-  }
-  if (keep >= 0 && std::none_of(alive.begin(), alive.end(),
-                                [&](const auto &entry) { return entry.second == keep; })) {
-    return;
-  }
-  std::sort(alive.begin(), alive.end());
-  members.clear();
-  for (const auto &[height, member] : alive) {
-    if (member != keep && load - height > capacityBytes) {
-      load -= height;
-    } else {
-      members.push_back(member);
-    }
-  }
-  std::sort(members.begin(), members.end());
-}
-
 /// Beyond this many buffers a conflict is not reduced further: one question each is too much.
 constexpr size_t kMaxReduced = 128;
 
@@ -323,7 +404,9 @@ constexpr size_t kMaxReduced = 128;
 
 std::vector<int> irreducibleConflict(const Problem &problem, std::vector<int> members,
                                      int64_t capacityBytes, NodeBudget &budget, int keep) {
-  keepOverfullTick(problem, capacityBytes, keep, members);
+  if (std::vector<int> few = overfullMembers(problem, members, capacityBytes, keep); !few.empty()) {
+    members = std::move(few);
+  }
   if (members.size() > kMaxReduced) {
     return members;
   }

@@ -28,6 +28,9 @@ struct SetResult {
   std::vector<int> culprits;
 };
 
+/// Groups of \p members that meet in time, in time order.
+std::vector<std::vector<int>> timeParts(const Problem &problem, const std::vector<int> &members);
+
 /// Can exactly the buffers \p members be placed below \p capacityBytes?
 SetResult packSet(const Problem &problem, const std::vector<int> &members, int64_t capacityBytes,
                   NodeBudget &budget);

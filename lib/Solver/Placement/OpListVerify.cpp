@@ -56,7 +56,8 @@ Status checkBegin(const OpList &list, const Web &web) {
   return Status::success();
 }
 
-Status checkPlaced(const OpList &list, const PlacementRules &rules, const Web &web) {
+Status checkPlaced(const OpList &list, const PlacementRules &rules, const Web &web,
+                   const std::vector<int64_t> &uses) {
   const OpTensor &tensor = list.tensors[web.tensor];
   if (!tensor.barred.empty()) {
     return error<3044>("'{}' is on the core though it is barred: {}", tensor.name, tensor.barred);
@@ -73,7 +74,7 @@ Status checkPlaced(const OpList &list, const PlacementRules &rules, const Web &w
                            : "runs another program, which may use any address");
   }
   if (rules.cores > 1) {
-    if (const Decision agree = divisionsAgree(list, web.tensor); !agree) {
+    if (const Decision agree = divisionsAgree(list, web.tensor, uses); !agree) {
       return error<3044>("'{}' is on the core, but {}", tensor.name, agree.detail());
     }
   }
@@ -91,6 +92,7 @@ Status verifyOpListPlan(const OpList &list, const PlacementRules &rules, const O
   }
   SPYRE_RETURN_IF_ERROR(verifyPlan(made.problem, offsets, Variant::Pick));
   SPYRE_RETURN_IF_ERROR(checkLives(list, made));
+  const auto uses = usesOf(list);
   for (size_t i = 0; i < made.webs.size(); ++i) {
     const Web &web = made.webs[i];
     if (!offsets[i]) {
@@ -105,7 +107,7 @@ Status verifyOpListPlan(const OpList &list, const PlacementRules &rules, const O
                          made.problem.buffers[i].lower, made.problem.buffers[i].upper,
                          tensor.coreBytes, web.lower(), web.upper());
     }
-    SPYRE_RETURN_IF_ERROR(checkPlaced(list, rules, web));
+    SPYRE_RETURN_IF_ERROR(checkPlaced(list, rules, web, uses[size_t(web.tensor)]));
   }
   return Status::success();
 }

@@ -237,26 +237,6 @@ Problem subProblem(const Problem &problem, const std::vector<Transient> &needs,
   return part;
 }
 
-/// Groups of candidates that meet in time, in time order.
-std::vector<std::vector<int>> timeParts(const Problem &problem, const std::vector<char> &allowed) {
-  std::vector<std::vector<int>> parts;
-  int64_t end = INT64_MIN;
-  for (int buffer : byBegin(problem)) {
-    if (!allowed[buffer]) {
-      continue;
-    }
-    if (parts.empty() || problem.buffers[buffer].lower >= end) {
-      parts.emplace_back();
-    }
-    parts.back().push_back(buffer);
-    end = std::max(end, problem.buffers[buffer].upper);
-  }
-  for (std::vector<int> &part : parts) {
-    std::sort(part.begin(), part.end());
-  }
-  return parts;
-}
-
 } // namespace
 
 Expected<Plan> pickBuffers(const Problem &problem, const SearchLimits &limits) {
@@ -264,11 +244,9 @@ Expected<Plan> pickBuffers(const Problem &problem, const SearchLimits &limits) {
   plan.complete = true;
   plan.offsets.assign(problem.buffers.size(), std::nullopt);
   const std::vector<Transient> needs = sortedNeeds(problem);
-  std::vector<char> allowed(problem.buffers.size());
   std::vector<int> candidates;
   for (size_t i = 0; i < problem.buffers.size(); ++i) {
-    allowed[i] = fitsAlone(problem, needs, int(i));
-    if (allowed[i]) {
+    if (fitsAlone(problem, needs, int(i))) {
       candidates.push_back(int(i));
     }
   }
@@ -277,7 +255,7 @@ Expected<Plan> pickBuffers(const Problem &problem, const SearchLimits &limits) {
   int64_t statesLeft = limits.totalStates;
   bool allPlaced = true, rootBound = true;
   std::vector<int> localOf(problem.buffers.size(), -1);
-  for (const std::vector<int> &members : timeParts(problem, allowed)) {
+  for (const std::vector<int> &members : timeParts(problem, candidates)) {
     const Problem part = subProblem(problem, needs, members, localOf);
     SPYRE_ASSIGN_OR_RETURN(Overlaps overlaps, Overlaps::of(part));
     PickSearch search(part, overlaps, limits, budget, statesLeft);

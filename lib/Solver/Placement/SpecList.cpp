@@ -49,11 +49,15 @@ public:
     }
     const bool kFirst = kFastCores && isMatmul && axes.size() >= 3 && axes.back().cores > 1;
     isOrderKnown = !isMatmul || axes.size() >= 3 || axes.back().cores == 1;
-    if (kFirst) {
-      place(axes.back());
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (isFirst(i, kFirst)) {
+        place(axes[i]);
+      }
     }
-    for (size_t i = 0; i + (kFirst ? 1 : 0) < axes.size(); ++i) {
-      place(axes[i]);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (!isFirst(i, kFirst)) {
+        place(axes[i]);
+      }
     }
   }
 
@@ -70,6 +74,9 @@ public:
   bool isOrderKnown = true;
 
 private:
+  bool isFirst(size_t i, bool kFirst) const {
+    return axes[i].dim->fastest || (kFirst && i + 1 == axes.size());
+  }
   static bool sameFormats(const OpSpec &op) {
     return std::all_of(op.args.begin(), op.args.end(), [&](const TensorArg &arg) {
       return arg.isIndex() || arg.deviceDtype == op.args.back().deviceDtype;
@@ -212,6 +219,10 @@ std::string_view barOf(const OpSpec &op, const TensorArg &arg, bool inLoop) {
   }
   if (spec::isWindowOp(op.op)) {
     return "read or written through a window";
+  }
+  if (std::any_of(op.iterationSpace.begin(), op.iterationSpace.end(),
+                  [](const IterationDim &dim) { return dim.uneven; })) {
+    return "divided in slices of two sizes";
   }
   return inLoop ? "tiled (advancing)" : "";
 }

@@ -282,6 +282,22 @@ TEST(DivisionTiling, ThePaddedTailOfARestickifyStays) {
   EXPECT_EQ(outcome.status().code(), 3065);
 }
 
+/// Sticks along dim 2 become sticks along dim 1; the result is a temp.
+Op growingRestickify(const std::vector<int64_t> &shape) {
+  Op op = restickify(shape, 1);
+  op.tensors.back().growable = true;
+  return op;
+}
+
+TEST(DivisionTiling, ThePaddedTailOfARestickifyGetsMemory) {
+  const Outcome outcome = divided(growingRestickify({768, 2368, 592}), {});
+  EXPECT_EQ(outcome.op.dims[2].extent, 640);
+  ASSERT_TRUE(outcome.tiling.has_value());
+  checkTiles(outcome.op, *outcome.tiling, machine(), 32);
+  // Both sides have a tail; only that of the result can have memory.
+  EXPECT_EQ(tryDivide(growingRestickify({768, 2368 + 8, 592}), {.cores = 1}).status().code(), 3065);
+}
+
 TEST(DivisionTiling, OneCore) {
   for (int64_t rows : {120000, 98000}) {
     const Op op = pointwise({rows, 4096});
@@ -335,6 +351,16 @@ TEST(DivisionBest, GrowableTensorsArePadded) {
   // One tensor that cannot grow is enough.
   op.tensors[0].growable = false;
   EXPECT_EQ(divided(op, {}).plan.cores, 1);
+}
+
+TEST(DivisionBest, TheResultOfARestickifyIsPadded) {
+  // 100 and 1000 are no whole sticks: nothing is cut but the batch.
+  EXPECT_EQ(divided(restickify({1, 100, 1000}, 1), {}).plan.cores, 1);
+  const Outcome outcome = divided(growingRestickify({1, 100, 1000}), {});
+  EXPECT_EQ(outcome.op.dims[2].extent, 1024);
+  EXPECT_EQ(outcome.op.dims[1].extent, 100) << "the input has no such rows";
+  EXPECT_EQ(outcome.plan.splits, (Splits{1, 1, 16}));
+  EXPECT_EQ(outcome.decisions.back().reason(), "padded");
 }
 
 //===- Bad input ----------------------------------------------------------------------------===//

@@ -15,6 +15,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <optional>
+
 namespace spyre {
 
 struct EmitSpecsOptions {
@@ -24,6 +26,9 @@ struct EmitSpecsOptions {
   int64_t lxCapacityBytes = 0;
   /// How the emitter numbers cores of a matmul (spec::EmitOptions).
   bool kFastCores = true;
+  /// Where to put the tensors that stay in LX over the end of a bundle, by the names the planner
+  /// knows them by; or null.
+  std::vector<std::string> *acrossBundles = nullptr;
 };
 
 /// "model.json" and "bundle_<i>/op_spec.txt". Errors: E1202 (not a loop module), E1203 (an access
@@ -38,6 +43,8 @@ struct PlanLxOptions {
   int64_t capacityBytes = 1625344;
   int64_t cores = 32;
   bool kFastCores = true;
+  /// Set where divisions are the planner's own choice: it may then divide neighbours alike.
+  std::optional<arch::DeviceDesc> device = std::nullopt;
   /// Memory one core may touch of a tensor.
   int64_t spanLimitBytes = int64_t(256) << 20;
   DecisionTrace *trace = nullptr;
@@ -47,6 +54,7 @@ struct PlanLxOptions {
 
 /// spyre-loop-plan-lx.
 /// Requires: splits (spyre-loop-work-distribution).
+/// May change: splits, where neighbours that divide alike are cheaper together (LxOptions).
 /// Ensures: temps that stay in LX have `lx_address`, a multiple of 128 and the same on every core;
 /// those alive together do not overlap, except where a result takes the place of an operand that
 /// dies; inputs and outputs have copies where that saves more than it costs.

@@ -27,8 +27,8 @@ struct KernelTraits {
   bool scaled = false;
   /// A topk whose results are numbers.
   bool wantsIndex = false;
-  /// Partners of a split reduction of a matmul have consecutive cores.
-  bool kFastCores = true;
+  /// Partners of a split reduction of a matmul have consecutive cores; of another one.
+  bool kFastCores = true, fastReduction = false;
 };
 
 /// What follows from the kind alone; nothing where the cost model has no such kernel.

@@ -16,7 +16,7 @@ namespace spyre::solver::placement {
 
 /// Whatever is added here must also change the key of compiled models (lib/CAPI/Cache.cpp).
 struct LxOptions {
-  bool enabled = false;
+  bool enabled = true;
   bool compat = false;
   /// A name createSolver() knows; empty: greedy for compat, else exact.
   std::string solver;
@@ -36,10 +36,13 @@ struct LxOptions {
   std::vector<std::string> forbidden;
   /// Also try other divisions: an operation's split moved to another output dimension.
   bool coOptimize = false;
+  /// Neighbours are divided alike where that is cheaper by the priced time of all operations. Of
+  /// divisions that the compiler chose by price.
+  bool divideTogether = true;
   /// Registered passes (registerScratchpadPass) that run before planning.
   std::vector<std::string> passes;
   /// Results may stay over the end of a bundle, which is then marked (non_terminal).
-  bool acrossBundles = true;
+  bool acrossBundles = false;
   /// Also return the problem, for spyre-plan.
   bool keepProblem = false;
 

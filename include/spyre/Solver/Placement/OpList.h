@@ -94,6 +94,8 @@ struct Web {
 /// begins a new life.
 std::vector<Web> websOf(const OpList &list, bool split);
 
+/// Does the access of operation \p index leave each core with a part of its own, or find it there?
+Decision mayHold(const OpStep &op, int64_t index, const CoreView &view, bool writes);
 /// Do all users of the tensor see the same part of it on each core? [spec: scratchpad 5.2]
 Decision divisionsAgree(const OpList &list, int tensor);
 /// The same among the operations \p uses, ascending.

@@ -178,7 +178,7 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
   case TypeRule::Integer:
     return fitsInteger(operand, result);
   case TypeRule::Product:
-    return isFloat(result) && operand == result;
+    return (isFloat(result) || isWord(result)) && operand == result;
   case TypeRule::Compare:
     return result.isInteger(1) && isConvertible(operand);
   case TypeRule::Logical:
@@ -198,33 +198,6 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
     return true;
   }
   return false;
-}
-
-const char *ruleText(TypeRule rule) {
-  switch (rule) {
-  case TypeRule::Float:
-    return "compute in f16, bf16 or f32; operands of these, i1, i32 and i64 are converted";
-  case TypeRule::Number:
-    return "compute in f16, bf16, f32, i32 or i64; convert with .to() first";
-  case TypeRule::Integer:
-    return "compute in i32 or i64; convert with .to() first";
-  case TypeRule::Product:
-    return "multiply f16, bf16 or f32 matrices, all operands alike";
-  case TypeRule::Compare:
-    return "compare f16, bf16, f32, i32 or i64 tensors";
-  case TypeRule::Logical:
-    return "operands and result are i1";
-  case TypeRule::Where:
-    return "the condition is i1 and the values are f16, bf16, f32, i32 or i64";
-  case TypeRule::Indexed:
-    return "the result has the type of the table, indices are i32 or i64";
-  case TypeRule::Place:
-    return "places of f16, bf16 or f32 elements are i64";
-  case TypeRule::Cast:
-    return "the device converts between f16, bf16, f32, i32, i64 and i1";
-  default:
-    return "operands and result have one type";
-  }
 }
 
 /// A number beside integers is one of 32 bits: what is beyond them the device does not have.

@@ -388,4 +388,64 @@ const OpRow *findOp(const std::string &name) {
   return it != table.end() && it->name == name ? &*it : nullptr;
 }
 
+const char *kindText(OpKind kind) {
+  switch (kind) {
+  case OpKind::Pointwise:
+    return "element by element";
+  case OpKind::Reduction:
+    return "reduction";
+  case OpKind::Matmul:
+    return "matrix product";
+  case OpKind::View:
+    return "view";
+  case OpKind::Copy:
+    return "copy";
+  case OpKind::Rearrange:
+    return "copy in another order";
+  case OpKind::TopK:
+    return "search";
+  case OpKind::Gather:
+    return "gather";
+  case OpKind::Cat:
+    return "join";
+  case OpKind::Scatter:
+    return "write to a slice";
+  case OpKind::Fill:
+    return "fill";
+  case OpKind::Composite:
+    return "made of other rows";
+  }
+  return "";
+}
+
+const char *ruleText(TypeRule rule) {
+  switch (rule) {
+  case TypeRule::Float:
+    return "compute in f16, bf16 or f32; operands of these, i1, i32 and i64 are converted";
+  case TypeRule::Number:
+    return "compute in f16, bf16, f32, i32 or i64; convert with .to() first";
+  case TypeRule::Integer:
+    return "compute in i32 or i64; convert with .to() first";
+  case TypeRule::Product:
+    return "multiply f16, bf16, f32, i32 or i64 matrices, all operands alike";
+  case TypeRule::Compare:
+    return "compare f16, bf16, f32, i32 or i64 tensors";
+  case TypeRule::Logical:
+    return "operands and result are i1";
+  case TypeRule::Where:
+    return "the condition is i1 and the values are f16, bf16, f32, i32 or i64";
+  case TypeRule::Indexed:
+    return "the result has the type of the table, indices are i32 or i64";
+  case TypeRule::Place:
+    return "places of f16, bf16 or f32 elements are i64";
+  case TypeRule::Cast:
+    return "the device converts between f16, bf16, f32, i32, i64 and i1";
+  case TypeRule::Free:
+    return "those of the rows it is made of";
+  case TypeRule::Any:
+    return "operands and result have one type";
+  }
+  return "";
+}
+
 } // namespace spyre::graph

@@ -159,6 +159,7 @@ void registerGraphPasses() {
   mlir::registerPass([] { return createSplitHostPass(); });
   mlir::registerPass(createVerifyGraphPass);
   mlir::registerPass(createDecomposePass);
+  mlir::registerPass(createMergeEqualPass);
 }
 
 } // namespace spyre::graph

@@ -384,6 +384,27 @@ static mlir::LogicalResult verifyIndirect(ComputeOp op) {
   return mlir::success();
 }
 
+/// Elements along \p dim that there is memory for: padding in the layout may be walked, too.
+static int64_t roomOf(BufferOp buffer, unsigned dim) {
+  int64_t room = llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(dim);
+  if (!buffer.getLayoutAttr()) {
+    return room;
+  }
+  Expected<layout::DeviceLayout> layout = layoutOf(buffer);
+  Expected<DimRoles> roles = layout.ok() ? dimRolesOf(buffer) : Expected<DimRoles>(layout.status());
+  if (!roles.ok()) {
+    return room;
+  }
+  const std::vector<int64_t> slots = roles->slots();
+  for (size_t j = 0; j < slots.size(); ++j) {
+    if (slots[j] == int64_t(dim)) {
+      const int64_t lanes = slots[j] == roles->stick() ? layout->elemsPerStick() : 1;
+      return std::max(room, layout->deviceSize[j] * lanes);
+    }
+  }
+  return room;
+}
+
 mlir::LogicalResult ComputeOp::verify() {
   llvm::ArrayRef<int64_t> extents = getExtents();
   int64_t numVars = extents.size();
@@ -453,7 +474,8 @@ mlir::LogicalResult ComputeOp::verify() {
         return emitOpError("map ") << i << ": " << index.status().message();
       }
       int64_t last;
-      if (!maxIndex(*index, extents, last) || last >= type.getDimSize(dim)) {
+      if (!maxIndex(*index, extents, last) ||
+          (last >= type.getDimSize(dim) && last >= roomOf(declared, unsigned(dim)))) {
         return emitOpError("map ")
                << i << " leaves dimension " << dim << " of size " << type.getDimSize(dim);
       }

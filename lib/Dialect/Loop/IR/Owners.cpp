@@ -6,14 +6,22 @@
 
 namespace spyre::loop {
 
-std::vector<unsigned> coreOrder(ComputeOp op, llvm::ArrayRef<int64_t> splits, bool kFastCores) {
+int unevenVar(ComputeOp op) {
+  auto var = op->getAttrOfType<mlir::IntegerAttr>(kUneven);
+  return var ? int(var.getInt()) : -1;
+}
+
+std::vector<unsigned> coreOrder(ComputeOp op, llvm::ArrayRef<int64_t> splits,
+                                const Numbering &numbering) {
   std::vector<unsigned> order(splits.size());
   std::iota(order.begin(), order.end(), 0u);
-  const bool kFirst =
-      kFastCores && op.getCallee() == kMatmul && splits.size() >= 3 && splits.back() > 1;
-  if (kFirst) {
+  const bool isFast = op.getCallee() == kMatmul ? numbering.kFastCores && splits.size() >= 3
+                                                : numbering.fastReduction && op.getReductions() > 0;
+  if (isFast && splits.back() > 1) {
     std::rotate(order.begin(), order.end() - 1, order.end());
   }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](unsigned var) { return int(var) != numbering.uneven; });
   return order;
 }
 
@@ -38,10 +46,25 @@ mlir::AffineMap ownersOf(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> spl
   return mlir::AffineMap::get(1, 0, slices, context);
 }
 
-void divide(ComputeOp op, llvm::ArrayRef<int64_t> splits, bool kFastCores) {
+void divide(ComputeOp op, llvm::ArrayRef<int64_t> splits, const Numbering &numbering) {
+  mlir::Builder builder(op.getContext());
   op.setSplits(splits);
   op->setAttr(kOwners, mlir::AffineMapAttr::get(
-                           ownersOf(op.getContext(), splits, coreOrder(op, splits, kFastCores))));
+                           ownersOf(op.getContext(), splits, coreOrder(op, splits, numbering))));
+  op->removeAttr(kUneven);
+  if (numbering.uneven >= 0) {
+    op->setAttr(kUneven, builder.getI64IntegerAttr(numbering.uneven));
+  }
+}
+
+Numbering numberingOf(ComputeOp op, bool kFastCores) {
+  Numbering plain{kFastCores, false, unevenVar(op)}, fast{kFastCores, true, unevenVar(op)};
+  auto owners = op->getAttrOfType<mlir::AffineMapAttr>(kOwners);
+  const auto hasOrder = [&](const Numbering &numbering) {
+    return owners.getValue() ==
+           ownersOf(op.getContext(), *op.getSplits(), coreOrder(op, *op.getSplits(), numbering));
+  };
+  return owners && !hasOrder(plain) && hasOrder(fast) ? fast : plain;
 }
 
 namespace {
@@ -158,7 +181,23 @@ std::vector<int64_t> slicesOf(mlir::AffineMap owners, int64_t core) {
 /// More cores than any machine has.
 static constexpr int64_t kMostCores = 1 << 16;
 
+static mlir::LogicalResult verifyUneven(ComputeOp op) {
+  mlir::Attribute attribute = op->getAttr(kUneven);
+  auto var = llvm::dyn_cast_or_null<mlir::IntegerAttr>(attribute);
+  const int64_t results = int64_t(op.getExtents().size()) - int64_t(op.getReductions());
+  const bool isVar = var && var.getType().isSignlessInteger(64) && var.getInt() >= 0 &&
+                     var.getInt() < results && op.getSplits() &&
+                     (*op.getSplits())[size_t(var.getInt())] > 1;
+  if (attribute && !isVar) {
+    return op.emitOpError("uneven is the number of a split var that is not reduced");
+  }
+  return mlir::success();
+}
+
 mlir::LogicalResult verifyOwners(ComputeOp op) {
+  if (mlir::failed(verifyUneven(op))) {
+    return mlir::failure();
+  }
   mlir::Attribute attribute = op->getAttr(kOwners);
   if (!attribute) {
     return mlir::success();

@@ -37,7 +37,7 @@ enum class TypeRule {
   Float,   ///< f16, bf16 or f32; operands that differ from the result are converted to it
   Number,  ///< Float, or i32 and i64, which take i1, i32 and i64
   Integer, ///< i32 or i64; i1, i32 and i64 operands are converted
-  Product, ///< f16, bf16 or f32, all the same
+  Product, ///< f16, bf16, f32, i32 or i64, all the same
   Compare, ///< the same of operands; where they differ f32, or i64 of integers; the result is i1
   Logical, ///< i1
   Where,   ///< i1, then Number
@@ -77,6 +77,10 @@ constexpr double kLargest = std::numeric_limits<float>::max();
 const std::vector<OpRow> &opTable();
 /// Looks for "spyre.device.<name>" in deviceOpTable(), for all others in opTable().
 const OpRow *findOp(const std::string &name);
+
+/// Words for people: what kind of loop, and which element types.
+const char *kindText(OpKind kind);
+const char *ruleText(TypeRule rule);
 
 /// One call against its row: arity, attributes, element types, ranks, result shape. Errors: E1003
 /// (element type), E1004 (rank, shape), E1005 (arity or attributes). The callee must be in the

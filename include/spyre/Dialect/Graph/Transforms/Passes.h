@@ -19,6 +19,7 @@ createSplitHostPass(DecisionTrace *trace = nullptr,
                     const std::vector<std::string> *extensions = nullptr);
 std::unique_ptr<mlir::Pass> createVerifyGraphPass();
 std::unique_ptr<mlir::Pass> createDecomposePass();
+std::unique_ptr<mlir::Pass> createMergeEqualPass();
 
 /// What spyre-graph-verify checks; an error is reported.
 mlir::LogicalResult verifyGraph(mlir::ModuleOp module);

@@ -41,4 +41,15 @@ def DecomposePass : Pass<"spyre-graph-decompose", "::mlir::ModuleOp"> {
   let constructor = "::spyre::graph::createDecomposePass()";
 }
 
+def MergeEqualPass : Pass<"spyre-graph-merge-equal", "::mlir::ModuleOp"> {
+  let summary = "Computes equal calls once, but calls with different hints apart.";
+  let description = [{
+    Requires: nothing beyond the op verifiers.
+    Ensures: no two calls have the same callee, operands, attributes and hints; what nobody uses is gone. Hints stand in
+    locations, which are no part of an operation for MLIR's own pass.
+    Idempotent. Deterministic. Linear in calls.
+  }];
+  let constructor = "::spyre::graph::createMergeEqualPass()";
+}
+
 #endif

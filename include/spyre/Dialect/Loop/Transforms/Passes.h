@@ -34,8 +34,12 @@ struct DivisionSettings {
   bool distribute = true;
   /// Operations no division brings below the span limit run in tiles, instead of an error.
   bool tileLarge = true;
-  /// Partners of a split K have consecutive cores.
-  bool kFastCores = true;
+  /// Partners of a split K have consecutive cores; `best` may do so with other reductions.
+  bool kFastCores = true, fastReductions = true;
+  /// `best` may pad a dim where a result has or can be given the room (docs/adr/0063).
+  bool padding = true;
+  /// `best` may give cores slices that differ by a piece (docs/adr/0055).
+  bool uneven = false;
   /// Decisions list the candidates with their prices, and how the documented plan compares.
   bool explain = false;
 };

@@ -132,7 +132,7 @@ def WorkDistributionPass : DivisionPass<"spyre-loop-work-distribution"> {
   let description = [{
     Requires: layouts; for the planners compat and compat-s1 what spyre-loop-span-reduction stored.
     Ensures: every operation has `splits`; their product is at most `cores`; every core has whole sticks and the same
-    amount of work; no core touches more DDR per tensor than the machine allows (SPYRE-E3064, E3065); splits keep the
+    amount of work (with `uneven` set on an operation, one piece of that variable more on the first cores); no core touches more DDR per tensor than the machine allows (SPYRE-E3064, E3065); splits keep the
     machine's rules. `span_splits` is gone. Where no division keeps the span limit the operation has `tiles`, the fewest
     that can be divided: it runs as counted loops, and what does not fill a tile is an operation of its own behind them. Planner best takes the cheapest of all such splits, compat and compat-s1
     the documented one, without what the machine cannot do.
@@ -142,7 +142,10 @@ def WorkDistributionPass : DivisionPass<"spyre-loop-work-distribution"> {
   let constructor = "::spyre::loop::createWorkDistributionPass()";
   let options = !listconcat(AllDivisionOptions.all, [
     Option<"distribute", "distribute", "bool", "true", "Off: what span reduction stored is the plan.">,
-    Option<"tile", "tile", "bool", "true", "Operations too large for every division run in tiles; off: an error.">
+    Option<"tile", "tile", "bool", "true", "Operations too large for every division run in tiles; off: an error.">,
+    Option<"fastReductions", "fast-reductions", "bool", "true", "Planner best may give partners of a split reduction consecutive cores.">,
+    Option<"padding", "padding", "bool", "true", "Planner best may pad a dim and give a result the room for it.">,
+    Option<"uneven", "uneven", "bool", "false", "Planner best may use slices that differ by a piece.">
   ]);
 }
 

@@ -71,13 +71,13 @@ struct NamedDecomposition {
   const char *name;
   Decomposition rule;
 };
-/// A product of fp32 matrices: a row of its own that is made of others.
+/// A product of 32-bit matrices: a row of its own that is made of others.
 bool isWideProduct(CallOp call);
-/// Replaces a composite call, or a product of fp32 matrices, by what it is made of. Errors: E1003
+/// Replaces a composite call, or a product of 32-bit matrices, by what it is made of. Errors: E1003
 /// to E1005 of the rule, E1007 when there is none; then the call is still there, behind what the
 /// rule made so far.
 Status decomposeCall(CallOp call);
-/// What takes the place of a product of fp32 matrices. Errors: E1004 for one that fits no memory.
+/// What takes the place of a product of 32-bit matrices. Errors: E1004 for one that fits no memory.
 Expected<mlir::Value> wideProduct(CallOp call, Calls &calls);
 /// Arithmetic and small operations; layers of networks; the largest elements and their places.
 std::vector<NamedDecomposition> mathDecompositions();

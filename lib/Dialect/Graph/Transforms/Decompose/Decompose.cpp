@@ -33,7 +33,9 @@ const std::map<std::string, Decomposition> &decompositions() {
 
 bool isWideProduct(CallOp call) {
   const OpRow *row = findOp(call.getCallee().str());
-  return row && row->kind == OpKind::Matmul && elementOf(call.getResult()).isF32();
+  const mlir::Type type = elementOf(call.getResult());
+  return row && row->kind == OpKind::Matmul &&
+         (type.isF32() || type.isInteger(32) || type.isInteger(64));
 }
 
 static Expected<mlir::Value> madeOf(CallOp call, Calls &calls) {

@@ -30,8 +30,11 @@ static Expected<Value> gelu(CallOp call, Calls &calls) {
                        call.getCallee().str());
   }
   const double slope = 2 * std::sqrt(2 / std::numbers::pi), cubic = 0.044715 * slope;
-  Value factor = calls.scalar("aten.add.Scalar", calls.times(calls.mul(x, x), cubic), slope);
-  return calls.mul(x, calls.unary("aten.sigmoid.default", calls.mul(x, factor)));
+  // In fp32, rounded once: the sigmoid multiplies what its argument lost.
+  Value wide = calls.convert(x, calls.builder.getF32Type());
+  Value factor = calls.scalar("aten.add.Scalar", calls.times(calls.mul(wide, wide), cubic), slope);
+  Value share = calls.unary("aten.sigmoid.default", calls.mul(wide, factor));
+  return calls.convert(calls.mul(wide, share), elementOf(x));
 }
 
 /// x to a whole power, 1 or more, by squares.
@@ -106,9 +109,10 @@ static Expected<Value> power(CallOp call, Calls &calls) {
   if (exponent == -1) {
     return calls.unary("aten.reciprocal.default", x);
   }
-  if (exponent == 2 || exponent == 3 || exponent == 4) {
+  // The fourth would double what the square lost to 16 bits.
+  if (exponent == 2 || exponent == 3) {
     Value twice = calls.mul(x, x);
-    return exponent == 2 ? twice : calls.mul(twice, exponent == 3 ? x : twice);
+    return exponent == 2 ? twice : calls.mul(twice, x);
   }
   return widePower(call, calls, exponent);
 }

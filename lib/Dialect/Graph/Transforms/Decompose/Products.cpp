@@ -1,4 +1,4 @@
-//===- Products.cpp - products of fp32 matrices, which the matrix unit does not take --------===//
+//===- Products.cpp - products of 32-bit matrices, which the matrix unit does not take ------===//
 //
 // c[m, n] is the sum over k of a[m, k] * b[k, n], both on the vector unit: a product with the
 // dimensions [.., m, k, n], then a sum over k. The product is k times as large as the result, so
@@ -68,7 +68,7 @@ Expected<Value> wideProduct(CallOp call, Calls &calls) {
       std::min(rows, std::max(fitting, (rows + kMostTiles - 1) / kMostTiles));
   if (elemsPerRow > kLargestTileElems / rowsPerTile) {
     return error<1004>(
-        "{} in f32: a tile of {} rows has more than {} products; use f16 or bf16, or "
+        "{} in 32 bits: a tile of {} rows has more than {} products; use f16 or bf16, or "
         "multiply in parts",
         call.getCallee().str(), rowsPerTile, kLargestTileElems);
   }

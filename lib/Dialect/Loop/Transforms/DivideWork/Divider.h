@@ -2,18 +2,15 @@
 #pragma once
 
 #include "spyre/Base/Decision.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Solver/Division/Divide.h"
-
-#include "DivisionProblem.h"
 
 namespace spyre::loop {
 
 /// What the first pass leaves to the second: {output = [coefficient, slices, ...], reduction =
 /// [...]}.
 constexpr const char *kSpanSplits = "span_splits";
-/// Slices a user asks for, per variable; 0: nothing.
-constexpr const char *kHints = "hints";
 /// Of a buffer: names of its dimensions.
 constexpr const char *kDims = "dims";
 
@@ -27,8 +24,6 @@ void storeSplits(ComputeOp op, const solver::division::StoredSplits &stored);
 /// Empty where nothing is stored. Errors: E3076.
 Expected<solver::division::StoredSplits> storedSplitsOf(ComputeOp op);
 
-/// "batchmatmul -> t0".
-std::string subjectOf(ComputeOp op);
 /// "file.py:12" of the call an operation came from, without directories; empty where it is unknown.
 std::string locationText(mlir::Location location);
 /// Operations on the CPU are nobody's to divide.

@@ -1,11 +1,13 @@
 //===- DivisionProblem.cpp - variables, layouts and roles of a loop operation ---------------===//
-#include "DivisionProblem.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
 
 #include "spyre/BackEnd/KernelPrices.h"
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Loop/IR/Owners.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "Divider.h"
+#include "GrowOutput.h"
 
 #include <algorithm>
 
@@ -140,6 +142,8 @@ public:
     problem.op.name = op.getCallee().str();
     SPYRE_RETURN_IF_ERROR(addTensors());
     SPYRE_RETURN_IF_ERROR(findKind());
+    problem.op.tensors.back().growable =
+        options.padding && problem.op.kind == Kind::Restickify && mayGrow(op);
     addDims();
     padWalked();
     findTraits();
@@ -287,6 +291,32 @@ private:
 };
 
 } // namespace
+
+/// What an earlier run of the passes left is no part of the question.
+static bool isResult(llvm::StringRef name) {
+  return name == "splits" || name == kOwners || name == kUneven || name == kWhy;
+}
+
+OperationKey operationKey(ComputeOp op) {
+  OperationKey key;
+  // Inherent attributes and discardable ones, such as tiles.
+  for (mlir::NamedAttribute attribute : op->getAttrDictionary()) {
+    if (!isResult(attribute.getName())) {
+      key.push_back(attribute.getName().getAsOpaquePointer());
+      key.push_back(attribute.getValue().getAsOpaquePointer());
+    }
+  }
+  for (unsigned i = 0; i < operandCount(op); ++i) {
+    BufferOp buffer = operandBuffer(op, i);
+    key.push_back(buffer.getLayoutAttr().getAsOpaquePointer());
+    key.push_back(buffer.getResult().getType().getAsOpaquePointer());
+    key.push_back(buffer.getStrideAttr().getAsOpaquePointer());
+  }
+  // Whether the result may be given room depends on its readers.
+  const bool grows = op.getCallee() == kCopy && mayGrow(op);
+  key.push_back(grows ? op.getCalleeAttr().getAsOpaquePointer() : nullptr);
+  return key;
+}
 
 Expected<DivisionProblem> divisionProblemOf(ComputeOp op, const arch::DeviceDesc &device,
                                             const ProblemOptions &options) {

@@ -1,35 +1,10 @@
-//===- PlanMemo.cpp - keys of operations ----------------------------------------------------===//
+//===- PlanMemo.cpp - see PlanMemo.h --------------------------------------------------------===//
 #include "PlanMemo.h"
-
-#include "spyre/Dialect/Loop/IR/Owners.h"
 
 namespace spyre::loop {
 
-/// What an earlier run of the passes left is no part of the question.
-static bool isResult(llvm::StringRef name) {
-  return name == "splits" || name == kOwners || name == kWhy;
-}
-
-PlanMemo::Key PlanMemo::keyOf(ComputeOp op) {
-  Key key;
-  // Inherent attributes and discardable ones, such as tiles.
-  for (mlir::NamedAttribute attribute : op->getAttrDictionary()) {
-    if (!isResult(attribute.getName())) {
-      key.push_back(attribute.getName().getAsOpaquePointer());
-      key.push_back(attribute.getValue().getAsOpaquePointer());
-    }
-  }
-  for (unsigned i = 0; i < operandCount(op); ++i) {
-    BufferOp buffer = operandBuffer(op, i);
-    key.push_back(buffer.getLayoutAttr().getAsOpaquePointer());
-    key.push_back(buffer.getResult().getType().getAsOpaquePointer());
-    key.push_back(buffer.getStrideAttr().getAsOpaquePointer());
-  }
-  return key;
-}
-
 const PlannedDivision *PlanMemo::find(ComputeOp op) {
-  asked = keyOf(op);
+  asked = operationKey(op);
   auto found = known.find(asked);
   return found == known.end() ? nullptr : found->second;
 }

@@ -13,6 +13,7 @@
 #include "../LoopPass.h"
 #include "../Pieces.h"
 #include "Divider.h"
+#include "GrowOutput.h"
 #include "PlanMemo.h"
 
 #include <algorithm>
@@ -66,8 +67,9 @@ public:
 
   Expected<PlannedDivision> run() {
     const bool documented = settings.mode != division::Mode::Best;
-    SPYRE_ASSIGN_OR_RETURN(
-        problem, divisionProblemOf(op, settings.device, {documented, settings.kFastCores}));
+    const bool isPadded = settings.padding && !documented && !op->hasAttr(kTiles);
+    SPYRE_ASSIGN_OR_RETURN(problem, divisionProblemOf(op, settings.device,
+                                                      {documented, settings.kFastCores, isPadded}));
     if (op->hasAttr(kHints)) {
       // A hint is no less of a plan in the documented modes.
       Status status = cheapest();
@@ -97,7 +99,11 @@ private:
   }
 
   Status cheapest() {
-    division::Options options{.mode = settings.mode, .cores = settings.cores, .padding = false};
+    division::Options options{.mode = settings.mode, .cores = settings.cores};
+    // Rows of other tensors exist only where a result was given them.
+    options.padding = problem.op.output().growable;
+    // Tiles advance by physical strides, the same for all cores.
+    options.uneven = settings.uneven && !op->hasAttr(kTiles);
     options.compare = options.explain = settings.explain;
     options.slack = kSlack;
     const division::KernelCosts costs(settings.device, problem.traits);
@@ -110,14 +116,45 @@ private:
     } else {
       SPYRE_RETURN_IF_ERROR(outcome.verdict);
     }
+    takeExtents(outcome.op);
     planned.splits = outcome.plan.splits;
+    planned.uneven = outcome.plan.uneven;
     planned.nanoseconds = outcome.nanoseconds;
     planned.candidates = outcome.candidatesTried;
     planned.decisions = std::move(outcome.decisions);
     if (settings.explain) {
       listCandidates(outcome.candidates);
     }
+    chooseNumbering();
     return Status::success();
+  }
+
+  /// Neighbours combine their parts of a reduction where that is cheaper than the plain order. The
+  /// splits are those of the plain order: results do not depend on who may be a neighbour.
+  void chooseNumbering() {
+    const bool mayBeFast = settings.fastReductions && settings.kFastCores && problem.traits &&
+                           problem.op.kind == division::Kind::Reduction && !op->hasAttr(kHints) &&
+                           !planned.tiling && planned.uneven < 0 && planned.splits.back() > 1;
+    if (!mayBeFast) {
+      return;
+    }
+    problem.traits->fastReduction = true;
+    const double fast = priceOf(planned.splits);
+    if (fast < planned.nanoseconds) {
+      say(Decision::yes("neighbours",
+                        "partners of {} have consecutive cores: {:.0f} ns instead of {:.0f}",
+                        problem.op.dims.back().name, fast, planned.nanoseconds));
+      planned.fastReduction = true;
+      planned.nanoseconds = fast;
+    }
+  }
+
+  void takeExtents(const division::Op &padded) {
+    for (size_t d = 0; d < padded.dims.size(); ++d) {
+      if (padded.dims[d].extent != problem.op.dims[d].extent) {
+        planned.extents = division::unitsOf(padded).extent;
+      }
+    }
   }
 
   /// The cheapest, in front of the decision for one of them.
@@ -247,6 +284,9 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
       SPYRE_ASSIGN_OR_RETURN(settings, settingsFrom(device, cores, spanLimitBytes, planner));
       settings.distribute = distribute;
       settings.tileLarge = tile;
+      settings.uneven = uneven;
+      settings.padding = padding;
+      settings.fastReductions = fastReductions;
     }
     SPYRE_RETURN_IF_ERROR(checkCores(settings));
     PlanMemo memo;
@@ -273,10 +313,14 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
     if (trace) {
       record(op, *planned);
     }
+    if (!planned->extents.empty()) {
+      grow(op, planned->extents);
+    }
     if (planned->tiling) {
       runInTiles(op, *planned->tiling, settings.kFastCores);
     } else {
-      loop::divide(op, planned->splits, settings.kFastCores);
+      loop::divide(op, planned->splits,
+                   {settings.kFastCores, planned->fastReduction, planned->uneven});
     }
     return Status::success();
   }

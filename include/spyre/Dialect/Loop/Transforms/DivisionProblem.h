@@ -8,6 +8,18 @@
 
 namespace spyre::loop {
 
+/// Slices a user asks for, per variable; 0: nothing.
+constexpr const char *kHints = "hints";
+
+/// What the division of an operation depends on: its attributes, layouts, types and strides of its
+/// buffers, and whether its result may grow. Attributes of one context are unique, so their
+/// addresses are an exact key.
+using OperationKey = llvm::SmallVector<const void *, 24>;
+OperationKey operationKey(ComputeOp op);
+
+/// "batchmatmul -> t0".
+std::string subjectOf(ComputeOp op);
+
 struct DivisionProblem {
   solver::division::Op op;
   /// Nothing where the cost model has no such kernel.
@@ -19,6 +31,8 @@ struct ProblemOptions {
   bool documented = false;
   /// Partners of a split K have consecutive cores.
   bool kFastCores = true;
+  /// Results may be given more room where that lets a dim be padded.
+  bool padding = false;
 };
 
 /// Dims are the variables in their order. Tensors have their real layouts, with padding and with

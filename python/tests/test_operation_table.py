@@ -1,0 +1,115 @@
+"""One table of operations: the documentation, the eager kernels and the differential tests are what it says."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import torch
+from differential_composed import SPECS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
+
+#: Rows that change no number, are parts of others, or whose results depend on more than one rounding, and the test that runs
+#: them on the device.
+ELSEWHERE = {
+    "aten._batch_norm_with_update_functional.default": "test_mutation.py",
+    "aten._log_softmax.default": "test_eager_autograd.py",
+    "aten._native_batch_norm_legit.no_stats": "test_composites.py",
+    "aten._native_batch_norm_legit_functional.default": "test_mutation.py",
+    "aten._native_batch_norm_legit_no_training.default": "test_modules.py",
+    "aten._native_multi_head_attention.default": "test_models.py",
+    "aten._safe_softmax.default": "test_models.py",
+    "aten._scaled_dot_product_fused_attention_overrideable.default": "test_models.py",
+    "aten._softmax.default": "test_models.py",
+    "aten._thnn_fused_gru_cell.default": "test_recurrent.py",
+    "aten._thnn_fused_gru_cell_backward.default": "test_recurrent.py",
+    "aten._thnn_fused_lstm_cell.default": "test_recurrent.py",
+    "aten._thnn_fused_lstm_cell_backward_impl.default": "test_recurrent.py",
+    "aten._transformer_encoder_layer_fwd.default": "test_models.py",
+    "aten._unsafe_index_put.default": "test_index_writes.py",
+    "aten.as_strided_scatter.default": "test_scatters.py",
+    "aten.convolution_backward.default": "test_convolution.py",
+    "aten.copy.default": "test_mutation.py",
+    "aten.layer_norm.default": "test_eager.py",
+    "aten.log_softmax.int": "test_eager_autograd.py",
+    "aten.native_group_norm.default": "test_models.py",
+    "aten.native_layer_norm.default": "test_eager.py",
+    "aten.rms_norm.default": "test_eager.py",
+    "aten.scaled_dot_product_attention.default": "test_models.py",
+    "aten.softmax.int": "test_models.py",
+    "spyre.convolution.default": "test_convolution.py",
+    "spyre.convolution_backward.default": "test_convolution.py",
+    "spyre.dequantize_fp8_with_scale.default": "test_named_dims.py",
+    "spyre.exx2.default": "test_named_dims.py",
+    "spyre.layer_norm.default": "test_names.py",
+    "spyre.layernormnorm.default": "test_named_dims.py",
+    "spyre.layernormscale.default": "test_named_dims.py",
+    "spyre.quantize_fp8_with_scale.default": "test_named_dims.py",
+    "spyre.restickify.default": "test_names.py",
+    "spyre.rms_norm.default": "test_names.py",
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    from torch_spyre.ops import table
+
+    return table
+
+
+def test_the_page_is_what_the_table_says(table):
+    assert (ROOT / "docs" / "operations.md").read_text() == table.document(), (
+        "run scripts/operations.py"
+    )
+
+
+def test_the_script_refuses_another_page(tmp_path):
+    """The check can fail: a page with a line more is not what the table says."""
+    for name in ("scripts", "docs"):
+        (tmp_path / name).mkdir()
+    script = tmp_path / "scripts" / "operations.py"
+    script.write_text((ROOT / "scripts" / "operations.py").read_text())
+    page = tmp_path / "docs" / "operations.md"
+    page.write_text((ROOT / "docs" / "operations.md").read_text() + "\n")
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert done.returncode == 1 and "run scripts/operations.py" in done.stdout, done.stderr
+
+
+def test_every_row_that_computes_is_compared(table):
+    compared = {spec.name for spec in SPECS} | set(ELSEWHERE)
+    rows = [*table.compiled_rows(), *table.formula_rows()]
+    missing = sorted({row.name for row in rows if row.computes} - compared)
+    assert not missing, missing
+    assert all((HERE / name).exists() for name in ELSEWHERE.values())
+
+
+def test_every_row_that_computes_has_an_eager_kernel(table):
+    """Its own, or torch's composition of others that have one."""
+    missing = []
+    for row in table.compiled_rows():
+        namespace, name, overload = row.name.split(".")
+        if not row.computes or namespace != "aten":
+            continue
+        full = f"aten::{name}" + ("" if overload == "default" else f".{overload}")
+        keys = ("PrivateUse1", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
+        if not any(torch._C._dispatch_has_kernel_for_dispatch_key(full, key) for key in keys):
+            missing.append(row.name)
+    assert not missing
+
+
+def test_names_are_operations_of_torch(table):
+    """Nothing in the table that torch does not have."""
+    for row in [*table.compiled_rows(), *table.formula_rows()]:
+        namespace, name, overload = row.name.split(".")
+        getattr(getattr(getattr(torch.ops, namespace), name), overload)
+
+
+def test_gates_follow_the_table(table, on_device):
+    """A type that a row does not take is refused with the row's text; here: integers of 16 bits."""
+    x = torch.ones(3, 5, dtype=torch.int16).to("spyre")
+    torch.spyre.reset_counters()
+    with pytest.warns(UserWarning, match=r"aten\.neg\.default is falling back to cpu"):
+        assert torch.neg(x).tolist() == [[-1] * 5] * 3
+    assert torch.spyre.counters()["fallback_ops"] == 1

@@ -1,0 +1,146 @@
+"""Sorted elements and running extremes, from operations the device has (docs/adr/0065).
+
+An element's place in the order is the number of elements that come before it, so every pair of a row is compared once; a
+second comparison of places asks who stands where. Elements are then gathered, so that values are exact. What would be
+too many comparisons is left to the CPU.
+"""
+
+import torch
+
+from torch_spyre._inductor.integer_decompositions import INTEGERS
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+#: Pairs of elements that are compared at most.
+MOST_COMPARED = 1 << 24
+#: The device's own search finds so many.
+_MOST_FOUND = 64
+
+
+def _is_before(a, b, descending):
+    """1 where a stands before b, else 0, in fp32. No number is larger than NaN."""
+    larger, smaller = (a, b) if descending else (b, a)
+    before = larger > smaller
+    if a.dtype in _FLOATS:
+        before = torch.logical_or(before, torch.logical_and(larger != larger, smaller == smaller))
+    return before.to(torch.float32)
+
+
+def _is_same(a, b):
+    same = a == b
+    if a.dtype in _FLOATS:
+        same = torch.logical_or(same, torch.logical_and(a != a, b != b))
+    return same.to(torch.float32)
+
+
+def _numbers(count, like, shape):
+    return torch.arange(count, device=like.device).to(torch.float32).reshape(shape)
+
+
+def _order(x, descending):
+    """Places of the elements of the last dimension in their order; equal ones as they stood."""
+    count = x.shape[-1]
+    mine, others = x.unsqueeze(-1), x.unsqueeze(-2)
+    row, column = _numbers(count, x, [count, 1]), _numbers(count, x, [1, count])
+    is_earlier = (column < row).to(torch.float32)
+    before = _is_before(others, mine, descending) + _is_same(others, mine) * is_earlier
+    rank = torch.sum(before, -1)
+    # [.., place in the order, element]: of each row one is named, so the sum is exact.
+    stands = torch.where(rank.unsqueeze(-2) == row, column, torch.zeros((), device=x.device))
+    return torch.sum(stands, -1).to(torch.int64)
+
+
+def _sorted(x, dim, descending, count=None):
+    """Values and places of the first so many, or None where that is the CPU's."""
+    if x.dtype not in {*_FLOATS, *INTEGERS, torch.bool} or x.numel() == 0:
+        return None
+    if x.dim() == 0:
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    dim %= x.dim()
+    if x.numel() * x.shape[dim] > MOST_COMPARED or x.dim() > 6:
+        return None
+    row = x.movedim(dim, -1)
+    key = row.to(torch.float16) if x.dtype == torch.bool else row
+    places = _order(key, descending)
+    places = places if count is None else places.narrow(-1, 0, count)
+    places = places.movedim(-1, dim).contiguous()
+    return torch.gather(x, dim, places), places
+
+
+def sort_stable(x, *, stable=None, dim=-1, descending=False):
+    del stable  # it always is
+    result = _sorted(x, dim, descending)
+    return NotImplemented if result is None else result
+
+
+def sort(x, dim=-1, descending=False):
+    return sort_stable(x, dim=dim, descending=descending)
+
+
+#: Integers that are found one after the other.
+_FEW = 8
+
+
+def _found(x, k, dim, largest):
+    """The first few integers, each time the best of those that were not named yet."""
+    count = x.shape[dim]
+    reduce, worst = (torch.amax, -(2**31)) if largest else (torch.amin, 2**31 - 1)
+    shape = [1] * x.dim()
+    shape[dim] = count
+    numbers = torch.arange(count, device=x.device).reshape(shape)
+    none = torch.full((), count, device=x.device)
+    left, values, places = numbers.expand(x.shape), [], []
+    for _ in range(k):
+        open_ones = left < none
+        bound = torch.full((), worst, dtype=x.dtype, device=x.device)
+        best = reduce(torch.where(open_ones, x, bound), [dim], keepdim=True)
+        place = torch.amin(torch.where(x == best, left, none), [dim], keepdim=True)
+        left = torch.where(numbers == place, none, left)
+        values.append(best)
+        places.append(place)
+    return torch.cat(values, dim), torch.cat(places, dim)
+
+
+def topk(x, k, dim=-1, largest=True, sorted=True):
+    """Integers, and longer lists than the device finds."""
+    del sorted  # they always are
+    if (x.dtype in _FLOATS and k <= _MOST_FOUND) or k == 0 or x.dim() == 0:
+        return NotImplemented
+    if x.dtype in INTEGERS and k <= _FEW and x.numel():
+        return _found(x, k, dim % x.dim(), largest)
+    result = _sorted(x, dim, largest, k)
+    return NotImplemented if result is None else result
+
+
+def _running_extreme(takes_later):
+    """In steps of 1, 2, 4, ..: of equal elements the last is named, and what is no number stays."""
+
+    def decomposed(x, dim):
+        if x.dtype not in {*_FLOATS, *INTEGERS} or x.numel() == 0:
+            return NotImplemented
+        if x.dim() == 0:
+            return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+        dim %= x.dim()
+        count, step = x.shape[dim], 1
+        shape = [1] * x.dim()
+        shape[dim] = count
+        values, places = x, torch.arange(count, device=x.device).reshape(shape).expand(x.shape)
+        while step < count:
+            rest = count - step
+            earlier, later = values.narrow(dim, 0, rest), values.narrow(dim, step, rest)
+            is_later = takes_later(later, earlier)
+            if x.dtype in _FLOATS:
+                is_later = torch.logical_and(is_later, earlier == earlier)
+                is_later = torch.logical_or(is_later, later != later)
+            joined = []
+            for each in (values, places):
+                both = torch.where(is_later, each.narrow(dim, step, rest), each.narrow(dim, 0, rest))
+                joined.append(torch.cat([each.narrow(dim, 0, step), both], dim))
+            values, places = joined
+            step *= 2
+        return values.clone(), places.clone()
+
+    return decomposed
+
+
+cummax = _running_extreme(torch.ge)
+cummin = _running_extreme(torch.le)
