@@ -466,3 +466,18 @@ def test_cache_by_overwrite(offset, dtype, on_device):
         result = torch.compile(update, fullgraph=True)(held, new.to("spyre", dtype))
     cache[:, :, offset : offset + 1] = new
     check([result, held], [cache * 2, cache], dtype)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_tokens_per_expert_are_counted(compiled, on_device):
+    """Routers count whole numbers with histc; the CPU knows it of floats only."""
+    chosen = torch.randint(0, 7, (67,), generator=torch.Generator().manual_seed(0), dtype=torch.int32)
+
+    def count(numbers):
+        return torch.histc(numbers, bins=6, min=0, max=5)
+
+    run = torch.compile(count, fullgraph=True) if compiled else count
+    with on_device():
+        result = run(chosen.to("spyre"))
+    assert result.dtype == torch.int32
+    assert torch.equal(result.cpu(), torch.bincount(chosen, minlength=7)[:6].int())

@@ -61,9 +61,15 @@ def make(name):
     return model
 
 
-def generate(model, config, device, tokens=None):
+CACHES = {
+    "dynamic": lambda config: transformers.DynamicCache(config=config),
+    "static": lambda config: transformers.StaticCache(config=config, max_cache_len=PROMPT + STEPS + 3),
+}
+
+
+def generate(model, config, device, tokens=None, cache="dynamic"):
     """Greedy tokens and logits of the prompt and each step; with ``tokens`` those are fed instead."""
-    cache = transformers.DynamicCache(config=config)
+    cache = CACHES[cache](config)
     ids = torch.randint(WORDS, (1, PROMPT), generator=torch.Generator().manual_seed(1))
     chosen, logits = [], []
     for step in range(STEPS + 1):
@@ -76,19 +82,26 @@ def generate(model, config, device, tokens=None):
     return chosen, torch.cat(logits)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_tokens_are_those_of_the_cpu(name, on_device):
-    model = make(name)
-    config = model.config
+@pytest.fixture(scope="module", params=MODELS)
+def decoder(request):
+    """A model, its greedy tokens on the CPU in the device's formats, and logits for these in fp32."""
+    model = make(request.param)
     with torch.no_grad():
         with DeviceFormats():
-            expected, _ = generate(model, config, "cpu")
-        _, exact = generate(model.float(), config, "cpu", expected)
-        device = make(name).to("spyre")
-        compiled = torch.compile(device)
-        with on_device():
-            tokens, logits = generate(compiled, config, "spyre")
-    assert len(set(expected)) > 1, "a model that always says the same proves little"
+            tokens, _ = generate(model, model.config, "cpu")
+        _, logits = generate(model.float(), model.config, "cpu", tokens)
+    assert len(set(tokens)) > 1, "a model that always says the same proves little"
+    return request.param, tokens, logits
+
+
+@pytest.mark.parametrize("cache", CACHES)
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_tokens_are_those_of_the_cpu(decoder, mode, cache, on_device):
+    name, expected, exact = decoder
+    device = make(name).to("spyre")
+    run = torch.compile(device) if mode == "compiled" else device
+    with on_device(), torch.no_grad():
+        tokens, logits = generate(run, device.config, "spyre", cache=cache)
     assert tokens == expected
     error = relative_error(logits.numpy(), exact.numpy())
     assert error <= tolerance("acceptance", torch.float16), error

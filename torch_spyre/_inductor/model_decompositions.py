@@ -36,6 +36,16 @@ def _fma(a, b, c):
     return a * b + c
 
 
+def _histc(x, bins=100, min=0, max=0):
+    """Of whole numbers with a bin for each, as routers of experts count; the CPU has none of integers."""
+    if x.dtype not in (torch.int32, torch.int64) or x.numel() == 0 or max - min != bins - 1:
+        return NotImplemented
+    if bins * x.numel() > index_writes.MOST_COMPARED:
+        return NotImplemented
+    numbers = torch.arange(bins, device=x.device, dtype=x.dtype) + int(min)
+    return (x.reshape(1, -1) == numbers[:, None]).to(x.dtype).sum(1, dtype=x.dtype)
+
+
 def _clamp(x, min=None, max=None):
     x = x if min is None else torch.maximum(x, min)
     return x if max is None else torch.minimum(x, max)
@@ -243,6 +253,7 @@ def decompositions():
             aten.cumprod.default: scans.cumprod,
             aten.cumsum.default: scans.cumsum,
             aten.elu.default: _elu,
+            aten.histc.default: _histc,
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
             aten.linalg_vector_norm.default: _vector_norm,

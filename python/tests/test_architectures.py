@@ -1,0 +1,121 @@
+"""Small models of transformers with random weights, one of each kind of architecture: they run on the device whole,
+eager and compiled, and compute what the CPU computes."""
+
+import copy
+import os
+
+import pytest
+import torch
+from tolerances import relative_error, tolerance
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+transformers = pytest.importorskip(
+    "transformers", reason="no transformers in .venv; scripts/setup.sh installs it"
+)
+
+WORDS = 120
+SIZES = dict(
+    vocab_size=WORDS,
+    hidden_size=64,
+    intermediate_size=96,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    max_position_embeddings=64,
+)
+GPT2 = dict(vocab_size=WORDS, n_embd=64, n_layer=2, n_head=4, n_positions=64)
+T5 = dict(vocab_size=WORDS, d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4)
+BART = dict(
+    vocab_size=WORDS,
+    d_model=64,
+    encoder_layers=1,
+    decoder_layers=1,
+    encoder_attention_heads=4,
+    decoder_attention_heads=4,
+    encoder_ffn_dim=96,
+    decoder_ffn_dim=96,
+    max_position_embeddings=64,
+)
+VIT = dict(
+    hidden_size=64,
+    intermediate_size=96,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    image_size=32,
+    patch_size=8,
+)
+RESNET = dict(embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], layer_type="basic")
+
+
+def model(kind, config, **sizes):
+    return lambda: getattr(transformers, kind)(getattr(transformers, config)(**sizes))
+
+
+def text():
+    ids = torch.randint(5, WORDS, (2, 11), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(ids)
+    mask[1, 7:] = 0
+    return dict(input_ids=ids, attention_mask=mask)
+
+
+def text_to_text():
+    return dict(**text(), decoder_input_ids=text()["input_ids"][:, :5])
+
+
+def image():
+    generator = torch.Generator().manual_seed(0)
+    return dict(pixel_values=torch.randn(2, 3, 32, 32, generator=generator))
+
+
+MODELS = {
+    "roberta": (model("RobertaModel", "RobertaConfig", **SIZES), text),
+    "gpt2": (model("GPT2LMHeadModel", "GPT2Config", **GPT2), text),
+    "qwen2": (model("Qwen2ForCausalLM", "Qwen2Config", **SIZES, num_key_value_heads=2), text),
+    "gemma2": (
+        model(
+            *("Gemma2ForCausalLM", "Gemma2Config"),
+            **SIZES,
+            num_key_value_heads=2,
+            head_dim=16,
+            sliding_window=8,
+        ),
+        text,
+    ),
+    "deberta": (
+        model(
+            *("DebertaV2Model", "DebertaV2Config"),
+            **SIZES,
+            relative_attention=True,
+            pos_att_type=["p2c", "c2p"],
+        ),
+        text,
+    ),
+    "t5": (model("T5ForConditionalGeneration", "T5Config", **T5), text_to_text),
+    "bart": (model("BartModel", "BartConfig", **BART), text_to_text),
+    "vit": (model("ViTModel", "ViTConfig", **VIT), image),
+    "resnet": (model("ResNetModel", "ResNetConfig", **RESNET), image),
+}
+
+
+def main_result(results):
+    return results.logits if hasattr(results, "logits") else results.last_hidden_state
+
+
+def to_device(tensor):
+    return (tensor.half() if tensor.is_floating_point() else tensor).to("spyre")
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize("name", MODELS)
+def test_results_are_those_of_the_cpu(name, mode, on_device):
+    make, inputs = MODELS[name]
+    torch.manual_seed(0)
+    host, inputs = make().eval(), inputs()
+    device = copy.deepcopy(host).half().to("spyre")
+    run = torch.compile(device) if mode == "compiled" else device
+    with torch.no_grad():
+        expected = main_result(host(**inputs))
+        given = {name: to_device(tensor) for name, tensor in inputs.items()}
+        with on_device():
+            result = main_result(run(**given))
+    error = relative_error(result.float().cpu().numpy(), expected.numpy())
+    assert error <= tolerance("acceptance", torch.float16), error
