@@ -113,3 +113,12 @@ def test_gates_follow_the_table(table, on_device):
     with pytest.warns(UserWarning, match=r"aten\.neg\.default is falling back to cpu"):
         assert torch.neg(x).tolist() == [[-1] * 5] * 3
     assert torch.spyre.counters()["fallback_ops"] == 1
+
+
+def test_our_own_operations_have_cpu_and_fake_kernels():
+    """Or are composed of torch's, which have both."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = {n.split(".")[0] for n in torch._C._dispatch_get_all_op_names() if n.startswith("spyre::")}
+    composed = {n for n in names if has(n, "CompositeImplicitAutograd")}
+    assert len(names) > 20 and {"spyre::overwrite", "spyre::overwrite_f"} <= composed
+    assert [n for n in names - composed if not (has(n, "CPU") and has(n, "Meta"))] == []

@@ -12,12 +12,12 @@ INTEGERS = frozenset({torch.int32, torch.int64})
 
 
 def is_integer(*values):
-    """Every tensor is of integers or truth values, one of integers; numbers have 32 bits."""
+    """Every tensor is of integers or truth values, one of them, or a number, of integers; numbers have 32 bits."""
     tensors = [v for v in values if isinstance(v, torch.Tensor)]
     numbers = [v for v in values if not isinstance(v, torch.Tensor)]
     dtypes = {t.dtype for t in tensors}
     return (
-        bool(dtypes & INTEGERS)
+        (bool(dtypes & INTEGERS) or any(type(v) is int for v in numbers))
         and dtypes <= {*INTEGERS, torch.bool}
         and all(isinstance(v, int) and -(2**31) <= v < 2**31 for v in numbers)
     )

@@ -94,9 +94,16 @@ def _log_sum_exp(x, dim, keepdim=False):
     return total.reshape([size for d, size in enumerate(x.shape) if d not in gone])
 
 
+def _mixes_to_float(x, y):
+    """One of floats, beside one of any type the device computes with."""
+    tensors = [v for v in (x, y) if isinstance(v, torch.Tensor)]
+    known = {*_FLOATS, *functions.WHOLE}
+    return all(t.dtype in known for t in tensors) and torch.result_type(x, y) in _FLOATS
+
+
 def floor_divide(x, y):
     """Quotients in fp32, which a second step corrects: the first may be rounded up to a whole."""
-    if not _is_float(x, y):
+    if not _mixes_to_float(x, y):
         return NotImplemented
     wide = torch.float32
     a = x.to(wide) if isinstance(x, torch.Tensor) else x
@@ -123,7 +130,7 @@ def divide(x, y, *, rounding_mode=None):
     """Quotients that are cut are not rounded before."""
     if rounding_mode == "floor":
         return floor_divide(x, y)
-    if not _is_float(x, y):
+    if not _mixes_to_float(x, y):
         return NotImplemented
     if rounding_mode is None:
         return x / y
@@ -183,8 +190,40 @@ def _of_truth(operation):
     return decomposed
 
 
-def _product(x, y):
-    return torch.logical_and(x, y) if _is_truth(x, y) else NotImplemented
+def _logical(operation, otherwise):
+    """Of truth values; what ``otherwise`` says of other types."""
+
+    def decomposed(x, y, *more, **named):
+        both = [v if isinstance(v, torch.Tensor) else _truth_like(x, v) for v in (x, y)]
+        return operation(*both) if _is_truth(*both) else otherwise(x, y, *more, **named)
+
+    return decomposed
+
+
+def _truth_like(x, value):
+    """True and False as tensors."""
+    return torch.full((), value, device=x.device) if isinstance(value, bool) else value
+
+
+def _not_covered(*_args, **_kwargs):
+    return NotImplemented
+
+
+def _compared(operation):
+    """Of truth values with numbers that are none."""
+
+    def decomposed(x, number):
+        is_number = _is_truth(x) and number not in (0, 1)
+        return operation(x.to(torch.float32), float(number)) if is_number else NotImplemented
+
+    return decomposed
+
+
+def subtracted(x, y, *, alpha=1):
+    """Torch refuses truth values."""
+    if any(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in (x, y)):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported.")
+    return _scaled(torch.sub)(x, y, alpha=alpha)
 
 
 def _where(condition, x, y):
@@ -258,19 +297,24 @@ def _elementary():
         of_integers = name not in ("fmax", "fmin")
         table[getattr(aten, name).default] = functions.of_floats(getattr(functions, name), of_integers)
     for name in ("copysign", "fmod", "remainder"):
-        function = functions.of_floats(getattr(functions, name))
+        function = functions.of_floats(getattr(functions, name), name == "copysign")
         table[getattr(aten, name).Tensor] = table[getattr(aten, name).Scalar] = function
     return table
 
 
 def decompositions():
     """Operator overload -> function."""
+    comparisons = {
+        getattr(aten, name).Scalar: _compared(getattr(torch, name))
+        for name in ("eq", "ne", "gt", "ge", "lt", "le")
+    }
     return {
-        aten.add.Scalar: _scaled_number(torch.add),
-        aten.add.Tensor: _scaled(torch.add),
+        **comparisons,
+        aten.add.Scalar: _logical(torch.logical_or, _scaled_number(torch.add)),
+        aten.add.Tensor: _logical(torch.logical_or, _scaled(torch.add)),
         aten.signbit.default: functions.signbit,
         aten.sub.Scalar: _scaled_number(torch.sub),
-        aten.sub.Tensor: _scaled(torch.sub),
+        aten.sub.Tensor: subtracted,
         aten.addcdiv.default: _in_fp32(_addcdiv),
         aten.addcmul.default: _in_fp32(_addcmul),
         aten.addmv.default: _addmv,
@@ -295,7 +339,10 @@ def decompositions():
         aten.logsumexp.default: _in_fp32(_log_sum_exp),
         aten.mean.default: _summed_up(torch.mean),
         aten.mean.dim: _summed(torch.mean),
-        aten.mul.Tensor: _product,
+        aten.maximum.default: _logical(torch.logical_or, _not_covered),
+        aten.minimum.default: _logical(torch.logical_and, _not_covered),
+        aten.mul.Scalar: _logical(torch.logical_and, _not_covered),
+        aten.mul.Tensor: _logical(torch.logical_and, _not_covered),
         aten.ne.Tensor: _of_truth(torch.ne),
         aten.pow.Tensor_Scalar: powers.tensor_scalar,
         aten.round.default: _round,

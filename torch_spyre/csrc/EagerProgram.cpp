@@ -324,8 +324,21 @@ std::vector<at::Tensor> inferResults(const c10::OperatorHandle &op,
   return results;
 }
 
+/// Torch subtracts no truth values; the CPU says so in torch's words.
+static bool subtractsTruth(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments) {
+  const bool isSubtraction = plan.target == "aten.sub.Tensor" || plan.target == "aten.rsub.Tensor";
+  return isSubtraction &&
+         std::any_of(arguments.begin(), arguments.end(), [](const c10::IValue &value) {
+           return value.isTensor() && value.toTensor().defined() &&
+                  value.toTensor().scalar_type() == c10::ScalarType::Bool;
+         });
+}
+
 std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const EagerCall &call,
                                                  c10::ArrayRef<c10::IValue> arguments) {
+  if (subtractsTruth(plan, arguments)) {
+    return std::make_shared<EagerProgram>();
+  }
   const bool isTaken = prefersDecomposition(plan.target);
   auto compileWhole = [&]() -> std::shared_ptr<EagerProgram> {
     std::optional<TracedCall> single =

@@ -49,8 +49,8 @@ def of_floats(function, of_integers=False):
     """The same of two arguments, one of which may be a number; functions that stay among integers are not for these."""
 
     def decomposed(x, y):
-        kind = _kind(x, y) if of_integers or is_float(x, y) else None
-        if kind is None:
+        kind = _kind(x, y)
+        if kind is None or (not of_integers and torch.result_type(x, y) in WHOLE):
             return NotImplemented
         a, b = (v.to(WIDE) if isinstance(v, torch.Tensor) else float(v) for v in (x, y))
         return function(a, b).to(kind)

@@ -55,7 +55,8 @@ def _whole_power(x, exponent):
 
 def tensor_tensor(base, exponent):
     kind = torch.result_type(base, exponent)
-    if kind not in functions.FLOATS or not functions.is_float(base, exponent):
+    known = {*functions.FLOATS, *functions.WHOLE}
+    if kind not in functions.FLOATS or not {base.dtype, exponent.dtype} <= known:
         return NotImplemented
     return _power(base.float(), exponent.float()).to(kind)
 

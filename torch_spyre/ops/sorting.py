@@ -1,4 +1,4 @@
-"""Sorted elements and running extremes, from operations the device has (docs/adr/0065).
+"""Sorted elements and running extremes, from operations the device has (docs/adr/0066).
 
 An element's place in the order is the number of elements that come before it, so every pair of a row is compared once; a
 second comparison of places asks who stands where. Elements are then gathered, so that values are exact. What would be

@@ -47,6 +47,16 @@ def _scaled(operation):
     return decomposed
 
 
+def _first(function, otherwise):
+    """What one does not cover is the other's."""
+
+    def decomposed(x, y, *, alpha=1):
+        result = function(x, y, alpha=alpha)
+        return otherwise(x, y, alpha=alpha) if result is NotImplemented else result
+
+    return decomposed
+
+
 def _addmv(x, matrix, vector, *, beta=1, alpha=1):
     product = torch.mm(matrix, vector.unsqueeze(1)).squeeze(1)
     product = product if alpha == 1 else product * alpha
@@ -57,8 +67,10 @@ def _addmv(x, matrix, vector, *, beta=1, alpha=1):
 
 def _eager_only():
     """Operations of which the compiler has only a part."""
+    from torch_spyre._inductor import number_decompositions
     from torch_spyre.ops import index_writes
 
+    numbers = number_decompositions.decompositions()
     aten = torch.ops.aten
     return {
         aten.index_put.default: index_writes.index_put,
@@ -67,8 +79,8 @@ def _eager_only():
             index_writes.index_put(x, i, v, accumulate)
         ),
         aten.native_layer_norm.default: _layer_norm,
-        aten.add.Tensor: _scaled(torch.add),
-        aten.sub.Tensor: _scaled(torch.sub),
+        aten.add.Tensor: _first(numbers[aten.add.Tensor], _scaled(torch.add)),
+        aten.sub.Tensor: _first(number_decompositions.subtracted, _scaled(torch.sub)),
         aten.addmv.default: _addmv,
     }
 
@@ -183,7 +195,8 @@ def trace(name, overload, args, kwargs, inputs):
         calls = _calls(gm)
         lowered = active.lowerings()
         if op in calls and str(op) not in known and op not in lowered:
-            return UNKNOWN
+            # A decomposition may cover other types or forms: it is asked again.
+            return None if op in table else UNKNOWN
         # C++ asked for a call with one result as it is.
         is_same = calls == [op] and len(op._schema.returns) == 1
         if is_same or not all(map(_is_functional, calls)):

@@ -200,12 +200,18 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
   return false;
 }
 
-/// A number beside integers is one of 32 bits: what is beyond them the device does not have.
+/// A number beside integers is one of 32 bits, beside truth values 0 or 1: what is beyond them the
+/// device does not have.
 Status checkIntegerScalars(CallOp call, const OpRow &row) {
-  if (call.getOperands().empty() || isFloat(typeOf(call.getResult()).getElementType()) ||
-      !isWord(typeOf(call.getOperands().back()).getElementType())) {
+  if (call.getOperands().empty() || isFloat(typeOf(call.getResult()).getElementType())) {
     return Status::success();
   }
+  const mlir::Type beside = typeOf(call.getOperands().back()).getElementType();
+  const bool isTruth = beside.isInteger(1) && row.types == TypeRule::Compare;
+  if (!isWord(beside) && !isTruth) {
+    return Status::success();
+  }
+  const double lowest = isTruth ? 0 : INT32_MIN, highest = isTruth ? 1 : INT32_MAX;
   for (mlir::NamedAttribute attribute : call->getDiscardableAttrs()) {
     const std::string name = attribute.getName().str();
     if (!isScalarPosition(name, row) && !(row.scalar && name == row.scalar)) {
@@ -213,11 +219,16 @@ Status checkIntegerScalars(CallOp call, const OpRow &row) {
     }
     const double number = numberAttribute(call, name.c_str(), 0);
     const bool isWhole = std::floor(number) == number;
-    if (!(isWhole && number >= INT32_MIN && number <= INT32_MAX)) {
-      return error<1005>("{}: {} is no integer of 32 bits, which the device keeps of i32 and i64; "
-                         "run it on the CPU",
-                         row.name, number);
+    if (isWhole && number >= lowest && number <= highest) {
+      continue;
     }
+    if (isTruth) {
+      return error<1005>("{}: {} is no truth value; convert the tensor with .to() first", row.name,
+                         number);
+    }
+    return error<1005>("{}: {} is no integer of 32 bits, which the device keeps of i32 and i64; "
+                       "run it on the CPU",
+                       row.name, number);
   }
   return Status::success();
 }
