@@ -122,12 +122,14 @@ Bounds power(const Call &call, Operands in) {
   if (exponent == 1) {
     return x;
   }
-  if (exponent == 5 || exponent == -2) { // in fp32
+  if (exponent == 4 || exponent == 5 || exponent == -2) { // in fp32
     Bounds wide = x;
     wide.dtype = HostType::Float32;
     const Bounds square = combine("mul", wide, wide);
-    Bounds result = exponent == 5 ? combine("mul", wide, combine("mul", square, square))
-                                  : unary("reciprocal", square);
+    const Bounds fourth = combine("mul", square, square);
+    Bounds result = exponent == 4   ? fourth
+                    : exponent == 5 ? combine("mul", wide, fourth)
+                                    : unary("reciprocal", square);
     result.dtype = x.dtype;
     for (Interval &element : result.elements) {
       element = rounded(element, x.dtype);
@@ -138,7 +140,7 @@ Bounds power(const Call &call, Operands in) {
     return unary(exponent == 0.5 ? "sqrt" : exponent == -0.5 ? "rsqrt" : "reciprocal", x);
   }
   const Bounds square = combine("mul", x, x);
-  return exponent == 2 ? square : combine("mul", square, exponent == 3 ? x : square);
+  return exponent == 2 ? square : combine("mul", square, x);
 }
 
 Bounds reversedSub(const Call &call, Operands in) {

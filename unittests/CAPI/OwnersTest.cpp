@@ -196,7 +196,7 @@ std::optional<int64_t> addressOf(const spec::TensorArg &arg, const Point &point)
 
 struct Seen {
   std::set<std::string> divided;
-  size_t addresses = 0, reductions = 0, uneven = 0, fastest = 0;
+  size_t addresses = 0, residents = 0, reductions = 0, uneven = 0, fastest = 0;
 };
 
 void expectEmitted(const spec::OpSpec &op, const spec::SuperDsc &dsc, const Divided &divided,
@@ -230,11 +230,11 @@ void expectEmitted(const spec::OpSpec &op, const spec::SuperDsc &dsc, const Divi
       first.resize(op.args.size());
       first[i] = core == 0 ? address : first[i];
       if (address && !op.args[i].isIndex() && cores > 1) {
-        // Each core's own scratchpad: one address.
-        const bool inLx = op.args[i].residency == spec::Residency::Lx;
-        EXPECT_EQ(starts[size_t(core)] - starts[0], inLx ? 0 : *address - *first[i])
+        // What stays in the scratchpads lies at the same address of each.
+        const int64_t distance = dsc.tensors[i].inLx ? 0 : *address - *first[i];
+        EXPECT_EQ(starts[size_t(core)] - starts[0], distance)
             << "core " << core << ", argument " << i;
-        ++seen.addresses;
+        ++(dsc.tensors[i].inLx ? seen.residents : seen.addresses);
       }
     }
   }
@@ -285,7 +285,7 @@ TEST(Owners, AreThoseOfTheEmittedOperations) {
     options.planner = seed % 4 == 1 ? "compat" : "best";
     options.unevenDivision = seed % 4 == 3;
     options.kFastCores = seed % 5 != 0;
-    options.lx.divideTogether = seed % 2 == 0;
+    options.lx.enabled = seed % 3 != 0;
     checkGraph(graphText(graph), options, seen);
   }
   for (const char *op : {"add", "exp", "sum", "batchmatmul", "ReStickifyOpHBM", "identity"}) {
@@ -293,6 +293,7 @@ TEST(Owners, AreThoseOfTheEmittedOperations) {
         << op << " of " << fmt::format("{}", fmt::join(seen.divided, " "));
   }
   EXPECT_GT(seen.addresses, graphs * 100);
+  EXPECT_GT(seen.residents, graphs);
   EXPECT_GT(seen.reductions, 0u);
   EXPECT_GT(seen.uneven, 0u);
   EXPECT_GT(seen.fastest, 0u);
