@@ -169,8 +169,6 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.uneven = options.unevenDivision;
   // What stays in LX must be owned alike by all operations that use it.
   settings.fastReductions = !options.lx.enabled;
-  // Parts of a buffer do not stay there.
-  settings.padding = !options.lx.enabled;
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
   manager.addPass(loop::createAssignHintsPass(options.trace));

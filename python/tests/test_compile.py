@@ -347,7 +347,14 @@ def test_half_stays_half():
     plain = {
         "aten.where.self": (x > 0, x, x),
         "aten.cat.default": ([x, x],),
+        "aten.gather.default": (x, 0, torch.zeros(2, dtype=torch.int64)),
+        "aten.gelu.default": (x,),
+        "aten.mean.default": (x,),
+        "aten.mean.dim": (x, [0]),
         "aten.relu.default": (x,),
+        "aten.sum.default": (x,),
+        "aten.sum.dim_IntList": (x, [0]),
+        "aten.topk.default": (x, 1),
         "aten.logical_and.default": (x > 0, x > 0),
         "aten.logical_or.default": (x > 0, x > 0),
     }
