@@ -40,7 +40,7 @@ Expected<spec::OpSpec> compiled(const Product &product, const std::string &plann
     capi::TensorType of{numerics::HostType::Float16, {rows, columns}, {columns, 1}};
     if (product.batch > 0) {
       of.size.insert(of.size.begin(), product.batch);
-      of.strides.insert(of.strides.begin(), rows * columns);
+      of.stride.insert(of.stride.begin(), rows * columns);
     }
     return of;
   };

@@ -17,8 +17,8 @@ static constexpr uint32_t kPersistentTag = uint32_t(1) << 31;
 
 //===- Buffers ------------------------------------------------------------------------------===//
 
-/// The same for every program with a buffer at this place (FNV-1a). Names do not count: a place that
-/// comes in and is handed on again has two of them.
+/// The same for every program with a buffer at this place (FNV-1a). Names do not count: a place
+/// that comes in and is handed on again has two of them.
 static uint32_t persistentTag(const Buffer &buffer) {
   uint32_t hash = 2166136261u;
   auto mix = [&](uint8_t byte) { hash = (hash ^ byte) * 16777619u; };

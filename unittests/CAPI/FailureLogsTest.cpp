@@ -40,7 +40,7 @@ struct Ran {
   std::string division, decisions;
 };
 
-Ran run(const capi::GraphBuilder &graph, const HostTensor &input, int64_t scale) {
+Ran run(const capi::GraphBuilder &graph, const std::vector<HostTensor> &inputs, int64_t scale) {
   capi::CompileOptions options;
   options.device = *arch::DeviceDesc::preset("openspyre");
   options.device.spanLimitBytes /= scale;
@@ -50,7 +50,7 @@ Ran run(const capi::GraphBuilder &graph, const HostTensor &input, int64_t scale)
   if (!compiled.ok()) {
     return {};
   }
-  Expected<RunResult> result = runOnSimulator(compiled->artifacts, options.device, {input});
+  Expected<RunResult> result = runOnSimulator(compiled->artifacts, options.device, inputs);
   EXPECT_TRUE(result.ok()) << result.status().message();
   if (!result.ok()) {
     return {};
@@ -76,7 +76,7 @@ TEST(FailureLogs, PointwiseRunsInTiles) {
     const capi::ValueId in = graph.addInput(
         "x", half(size), 0, *layout::DeviceLayout::makeDefault(size, numerics::HostType::Float16));
     graph.addOutput(graph.addCall("aten.add.Tensor", {in, in}, {}, half(size), ""), half(size));
-    const Ran ran = run(graph, x, 1024);
+    const Ran ran = run(graph, {x}, 1024);
     expectProof(ran);
     ASSERT_EQ(ran.values.size(), x.values.size());
     for (size_t i = 0; i < x.values.size(); ++i) {
@@ -100,12 +100,45 @@ TEST(FailureLogs, RestickifiesRunInTiles) {
         "aten.transpose.int", {in}, {{"dim0", int64_t(0)}, {"dim1", int64_t(1)}}, half(turned), "");
     graph.addOutput(graph.addCall("aten.clone.default", {view}, {}, half(turned), ""),
                     half(turned));
-    const Ran ran = run(graph, x, each.scale);
+    const Ran ran = run(graph, {x}, each.scale);
     expectProof(ran);
     ASSERT_EQ(ran.values.size(), x.values.size());
     for (int64_t c = 0; c < each.columns; ++c) {
       for (int64_t r = 0; r < each.rows; ++r) {
         ASSERT_EQ(ran.values[size_t(c * each.rows + r)], x.values[size_t(r * each.columns + c)]);
+      }
+    }
+  }
+}
+
+// Weights [n, k] of a product are copied into sticks along n; the last ones are partial, and a
+// tensor that is given has no rows for them.
+TEST(FailureLogs, PartialSticksAreCopiedByThemselves) {
+  constexpr int64_t kRows = 64;
+  for (const auto &[n, k] :
+       {std::pair<int64_t, int64_t>{1543, 4096}, {1543, 4103}, {1537, 4096}, {1599, 4096}}) {
+    HostTensor weights = numbers({n, k}), x = numbers({kRows, k});
+    // Row i of the product is one column of the weights.
+    const auto column = [k = k](int64_t i) { return (i * 977 + k - 1) % k; };
+    std::fill(x.values.begin(), x.values.end(), 0.0f);
+    for (int64_t i = 0; i < kRows; ++i) {
+      x.values[size_t(i * k + column(i))] = 1;
+    }
+    capi::GraphBuilder graph;
+    const auto input = [&](const char *name, const std::vector<int64_t> &of) {
+      return graph.addInput(name, half(of), 0,
+                            *layout::DeviceLayout::makeDefault(of, numerics::HostType::Float16));
+    };
+    const capi::ValueId first = input("x", {kRows, k}), second = input("w", {n, k});
+    const capi::TensorType result = half({kRows, n});
+    graph.addOutput(graph.addCall("aten.linear.default", {first, second}, {}, result, ""), result);
+    const Ran ran = run(graph, {x, weights}, 32);
+    EXPECT_NE(ran.decisions.find("tail-apart"), std::string::npos) << ran.division;
+    ASSERT_EQ(ran.values.size(), size_t(kRows * n));
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        ASSERT_EQ(ran.values[size_t(i * n + j)], weights.values[size_t(j * k + column(i))])
+            << i << ", " << j;
       }
     }
   }

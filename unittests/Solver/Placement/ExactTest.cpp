@@ -158,7 +158,9 @@ void compareLeastHeights(Features features, uint64_t seed) {
   }
 }
 
-TEST(ExactPlacement, LeastHeightsAgree) { compareLeastHeights({.buffers = 7, .parents = true}, 10); }
+TEST(ExactPlacement, LeastHeightsAgree) {
+  compareLeastHeights({.buffers = 7, .parents = true}, 10);
+}
 
 TEST(ExactPlacement, LeastHeightsWithGapsAgree) {
   compareLeastHeights({.buffers = 7, .gaps = true}, 12);

@@ -12,6 +12,7 @@
 
 #include "../LoopPass.h"
 #include "../Pieces.h"
+#include "CutTail.h"
 #include "Divider.h"
 #include "GrowOutput.h"
 #include "PlanMemo.h"
@@ -32,7 +33,7 @@ namespace {
 constexpr const char *kStage = "work-distribution";
 /// The clock and a real machine differ by more: two percent are no reason to go on searching.
 constexpr double kSlack = 0.02;
-constexpr int kSpanFault = 3064, kTripFault = 3070;
+constexpr int kSpanFault = 3064, kNoDivision = 3065, kTripFault = 3070;
 
 /// Replaces an operation by loops over tiles, and by what is left over behind them.
 void runInTiles(ComputeOp op, const division::TilingPlan &tiling, bool kFastCores) {
@@ -305,7 +306,10 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
     if (!planned) {
       Expected<PlannedDivision> fresh = Distribution(op, settings).run();
       if (!fresh.ok()) {
-        return fresh.status();
+        const bool mayCut = fresh.status().code() == kNoDivision && settings.tileLarge;
+        const std::vector<ComputeOp> pieces = mayCut ? cutTail(op) : std::vector<ComputeOp>();
+        return pieces.empty() ? fresh.status()
+                              : dividePieces(op, pieces, fresh.status(), settings, memo);
       }
       planned = &memo.keep(*std::move(fresh));
     }
@@ -322,6 +326,22 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
       loop::divide(op, planned->splits,
                    {settings.kFastCores, planned->fastReduction, planned->uneven});
     }
+    return Status::success();
+  }
+
+  /// In the place of \p op, which goes when all of them can be divided; \p why it cannot be.
+  Status dividePieces(ComputeOp op, const std::vector<ComputeOp> &pieces, const Status &why,
+                      const DivisionSettings &settings, PlanMemo &memo) {
+    for (ComputeOp piece : pieces) {
+      SPYRE_RETURN_IF_ERROR(divide(piece, settings, memo));
+    }
+    if (trace) {
+      trace->record(kStage, subjectOf(op),
+                    Decision::yes("tail-apart", "the last, partial stick is copied by itself: {}",
+                                  why.text()),
+                    {locationText(op.getLoc()), {}});
+    }
+    op->erase();
     return Status::success();
   }
 
