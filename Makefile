@@ -48,9 +48,9 @@ test-all: test ## test, then sanitizer builds, fuzzers and the long tests
 	@python3 scripts/fuzz_coverage.py build-fuzz-coverage --found build-fuzz/fuzz/corpus
 	@SPYRE_TEST_LONG=1 scripts/run_tests.sh --jobs $(TEST_JOBS) build
 
-bench: link ## build and run the benchmarks; JSON in benchmarks/results/
+bench: link ## build and run the benchmarks; JSON in benchmarks/results/; BENCH_ARGS="--model-ops DIR --placement CSV..."
 	$(call build-preset,release,build-bench,-DSPYRE_ENABLE_BENCHMARKS=ON -DSPYRE_ENABLE_TESTS=OFF -DSPYRE_ENABLE_TORCH=OFF)
-	@python3 scripts/bench.py build-bench/bin benchmarks/results
+	@python3 scripts/bench.py build-bench/bin benchmarks/results $(BENCH_ARGS)
 
 format: ## format the C++ sources with clang-format 19
 	@scripts/format.sh

@@ -2,6 +2,7 @@
 """Runs the benchmarks of a build, prints the speed table of the device and keeps the JSON.
 
     bench.py BIN_DIRECTORY RESULTS_DIRECTORY [--filter REGEX] [--only device|programs] [--placement CSV...]
+             [--model-ops DIRECTORY]
 
 The build was made by `make bench`, without tests: what is no tool (spyre-*) and not DeviceSpeed or LxTraffic is a
 Google Benchmark program. Host name, paths and dates are removed from the results: they are kept in the repository
@@ -26,9 +27,9 @@ ROUNDS = 3
 MEGABYTE = 1 << 20
 
 
-def run_one(program: pathlib.Path, result: pathlib.Path, pattern: str) -> int:
+def run_one(program: pathlib.Path, result: pathlib.Path, pattern: str, extra: list) -> int:
     print(f"bench: {program.name}", flush=True)
-    command = [str(program), f"--benchmark_out={result}", "--benchmark_out_format=json"]
+    command = [str(program), f"--benchmark_out={result}", "--benchmark_out_format=json", *extra]
     if pattern:
         command.append(f"--benchmark_filter={pattern}")
     code = subprocess.run(command, check=False).returncode
@@ -187,6 +188,28 @@ def print_division_table(_: pathlib.Path, results: pathlib.Path) -> int:
     return 0
 
 
+def print_quality_table(_: pathlib.Path, results: pathlib.Path) -> int:
+    """Products divided by both planners, and by published splits, on the simulator's clock."""
+    rows = json.loads((results / "DivisionQuality.json").read_text())["benchmarks"]
+    races = {row["name"].split("/")[1]: row for row in rows if row["name"].startswith("race/")}
+    ratios = {name: row["speed_up"] for name, row in races.items() if "speed_up" in row}
+    prefill = statistics.geometric_mean(ratios[f"{name}_prefill"] for name in ("qo", "kv", "mlp"))
+    slowest = min(ratios, key=ratios.get)
+    pairs = [row for row in rows if row["name"].startswith("published/") and abs(row["published"] - 1) > 0.02]
+    ordered = sum((row["speed_up"] > 1) == (row["published"] > 1) for row in pairs)
+    single = [(row["published_us"], row["us"]) for row in rows if row["name"].startswith("published_row/")]
+    told = [(a, b) for a in single for b in single if a[0] > 1.02 * b[0]]
+    kept = sum(a[1] > b[1] for a, b in told)
+    m1 = races["issue4032_m1"]
+    print(f"\nDivisions of {len(races)} products on the simulator's clock, best beside compat")
+    print(f"  three of prefill    {prefill:5.2f} x   geometric mean, target at least 1.5{mark(prefill >= 1.5)}")
+    print(f"  the least gain      {ratios[slowest]:5.2f} x   {slowest}; target: none slower{mark(ratios[slowest] >= 1)}")
+    print(f"  M=1, N=25600        {1 / m1['speed_up']:5.3f}     of the time of 25 cores, target 0.90{mark(1 / m1['speed_up'] <= 0.9)}")
+    print(f"  published pairs     {ordered:2} of {len(pairs)} in their order{mark(ordered == len(pairs))}")
+    print(f"  published rows      {kept:2} of {len(told)} pairs in their order{mark(kept == len(told))}")
+    return 0
+
+
 def decoder_seconds(program: pathlib.Path) -> float:
     report = run_json([program, "--benchmark_filter=decoder/1/", "--benchmark_format=json"])
     return next(1e-3 * row["cpu_time"] for row in report["benchmarks"] if row["name"].endswith("_median"))
@@ -300,6 +323,7 @@ TABLES = {
     "PlacementSpeed": print_placement_table,
     "BackEndTime": print_back_end_table,
     "DivisionTime": print_division_table,
+    "DivisionQuality": print_quality_table,
     "PriceTime": print_price_table,
 }
 
@@ -311,7 +335,9 @@ def main() -> int:
     parser.add_argument("--filter", default="", help="regular expression of benchmarks to run")
     parser.add_argument("--only", choices=("device", "programs"), help="the speed table, or all but it")
     parser.add_argument("--placement", nargs="*", default=[], help="CSV files of published placement problems")
+    parser.add_argument("--model-ops", help="directory of YAML lists of calls, whose products are divided too")
     args = parser.parse_args()
+    extra = {"DivisionQuality": [f"--model-ops={args.model_ops}"]} if args.model_ops else {}
     os.environ["SPYRE_PLACEMENT_FILES"] = ":".join(args.placement)
     programs = sorted(p for p in args.bin.glob("*")
                       if p.is_file() and not p.name.startswith("spyre-") and p.name not in ("DeviceSpeed", "LxTraffic"))
@@ -321,7 +347,8 @@ def main() -> int:
     args.results.mkdir(parents=True, exist_ok=True)
     codes = [0]
     if args.only != "device":
-        codes += [run_one(program, args.results / f"{program.name}.json", args.filter) for program in programs]
+        codes += [run_one(program, args.results / f"{program.name}.json", args.filter, extra.get(program.name, []))
+                  for program in programs]
         if not args.filter and max(codes) == 0:
             built = {program.name for program in programs}
             codes += [table(args.bin, args.results) for name, table in TABLES.items() if name in built]

@@ -112,9 +112,13 @@ def flag(name, default, environment=os.environ):
     raise _bad(name, text, "0 or 1")
 
 
+# An empty variable counts as unset, but for these: a script that computes a number of cores and gets none is wrong.
+_NEVER_EMPTY = ("SENCORES",)
+
+
 def number(name, default, low, high, environment=os.environ):
     text = environment.get(name) or ""
-    if text == "":
+    if text == "" and not (name in _NEVER_EMPTY and name in environment):
         return default
     try:
         value = type(default)(text)

@@ -214,6 +214,12 @@ def test_device_name_and_properties():
         ({"SPYRE_SIM_THREADS": "many"}, "torch.ones(1, device='spyre')", "SPYRE-E6508"),
         ({"SPYRE_DEVICE_DESC": "nowhere"}, "torch.ones(1, device='spyre')", "SPYRE-E9"),
         ({"SENCORES": "0"}, "import torch_spyre._inductor.config", "SPYRE-E6508"),
+        ({"SENCORES": ""}, "import torch_spyre._inductor.config", "SPYRE-E6508"),
+        (
+            {"SENCORES": "8", "SPYRE_DEVICE_DESC": "tiny"},
+            "torch.compile(torch.neg)(torch.ones(9, device='spyre'))",
+            "SPYRE-E3001: 8 cores asked for, device 'tiny' has 4",
+        ),
     ],
 )
 def test_malformed_environment_is_an_error_with_a_code(python, env, code, text):

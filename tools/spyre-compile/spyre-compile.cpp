@@ -8,6 +8,7 @@
 //   spyre-compile graph.mlir --load-pass-plugin=lib.so --passes=post=my-pass -o dir
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
+#include "spyre/Solver/Division/Divide.h"
 #include "spyre/Spec/Model.h"
 
 #include "CLI/CLI.hpp"
@@ -28,7 +29,8 @@ struct Arguments {
   std::string dumpPhases, traceDecisions, explain, dumpOpSpec, dumpSteps, backEndCommand;
   std::vector<std::string> passPlugins, passes;
   std::string cacheDirectory;
-  int64_t cores = 0, cacheLimitMb = int64_t(spyre::capi::kDefaultCacheLimitBytes >> 20);
+  std::optional<std::string> cores;
+  int64_t cacheLimitMb = int64_t(spyre::capi::kDefaultCacheLimitBytes >> 20);
   bool useCache = true;
   spyre::solver::placement::LxOptions lx;
   std::vector<std::string> lxPins;
@@ -120,10 +122,20 @@ Expected<spyre::capi::CompileResult> compile(const Arguments &arguments,
   return spyre::capi::compileFromArtifacts(arguments.from, artifacts, options);
 }
 
+/// Nothing asked for is 0: all cores. Errors: E3061.
+Expected<int64_t> coresOf(const Arguments &arguments, const spyre::arch::DeviceDesc &device) {
+  const char *variable = std::getenv("SENCORES");
+  if (!arguments.cores && !variable) {
+    return int64_t(0);
+  }
+  return spyre::solver::division::parseCores(arguments.cores.value_or(variable ? variable : ""),
+                                             device);
+}
+
 Status run(const Arguments &arguments) {
   spyre::capi::CompileOptions options;
   SPYRE_ASSIGN_OR_RETURN(options.device, spyre::arch::DeviceDesc::load(arguments.device));
-  options.cores = arguments.cores;
+  SPYRE_ASSIGN_OR_RETURN(options.cores, coresOf(arguments, options.device));
   options.planner = arguments.planner;
   options.explainDivision = !arguments.explain.empty() || !arguments.traceDecisions.empty();
   options.compileTo = arguments.compileTo;
@@ -227,8 +239,8 @@ int main(int argc, char **argv) {
       ->required();
   app.add_option("--device", arguments.device,
                  "Device preset (spyre, openspyre, tiny) or JSON file");
-  app.add_option("--cores", arguments.cores, "Cores to divide work over; 0 means all")
-      ->envname("SENCORES");
+  app.add_option("--cores", arguments.cores,
+                 "Cores to divide work over (default: $SENCORES, or all)");
   app.add_option("--planner", arguments.planner,
                  "Who divides work over the cores: best (default), compat (as documented) or "
                  "compat-s1 (with the later pass for matrix products)")

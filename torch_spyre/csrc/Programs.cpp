@@ -104,8 +104,10 @@ const std::vector<std::string> &computedOperations() {
 capi::CompileOptions compileOptions(const CompileSettings &settings) {
   capi::CompileOptions options;
   options.device = deviceDesc();
-  // A request for more cores than the machine has means all of them: SENCORES defaults to 32.
-  options.cores = settings.cores >= options.device.cores ? 0 : settings.cores;
+  // The default of SENCORES means all cores; fewer are asked for, and must exist.
+  constexpr int64_t kDefaultCores = 32;
+  const bool wantsAll = settings.cores >= kDefaultCores && options.device.cores <= kDefaultCores;
+  options.cores = wantsAll ? 0 : settings.cores;
   options.backEndCommand = backEndCommand();
   options.scratchDirectory = std::filesystem::temp_directory_path().string();
   options.wholeGraphLayouts = settings.wholeGraphLayouts;
