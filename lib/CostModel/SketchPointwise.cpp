@@ -136,7 +136,8 @@ static void finishGathers(const Candidate &candidate, AxisTable &table, Gathers 
     std::array<int64_t, kMaxAxes> &indices = table.stride[priced.tensors + g];
     std::array<int64_t, kMaxAxes> &values = table.stride[gathers.tensor[g]];
     for (size_t a = 0; a < table.axes; ++a) {
-      values[a] = values[a] != 0 ? values[a] : indices[a];
+      // In the tile rows are numbered by their indices, inside of the tensor's own dims.
+      values[a] = values[a] != 0 ? values[a] : indices[a] / kIndexBytes;
     }
     if (gathers.inner >= 0) {
       indices[size_t(gathers.inner)] = 0;

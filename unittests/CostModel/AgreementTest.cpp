@@ -169,6 +169,8 @@ TEST(Agreement, PricesAreNearTheClock) {
     const std::string &op = ops[seed % ops.size()];
     added += agreement.add(op, seed, devices[seed / ops.size() % devices.size()], seed % 3 == 0);
   }
+  // Rows of a gather, cut in tiles of which the last is smaller: only the result has two copies.
+  EXPECT_TRUE(agreement.add("gather.pointwise", 1949, devices[1], false));
   ASSERT_FALSE(testing::Test::HasFailure());
   for (auto &[name, distribution] : agreement.classes) {
     distribution.print(name);
