@@ -145,7 +145,7 @@ int64_t memoryTraffic(const OpList &list, const OpListProblem &made, const Offse
 Status verifyOpListPlan(const OpList &list, const PlacementRules &rules, const OpListProblem &made,
                         const Offsets &offsets);
 
-/// A step before or after planning that may change the list of operations
+/// A step before planning that may change the list of operations
 /// [spec: scratchpad 2, the role ScratchpadOptimizationPass].
 class ScratchpadOptimizationPass {
 public:
