@@ -285,6 +285,8 @@ private:
     outcome.verdict = Status::success();
     outcome.plan = uneven->plan;
     outcome.nanoseconds = uneven->nanoseconds;
+    outcome.leastNanoseconds = hasPlan ? std::min(outcome.leastNanoseconds, uneven->nanoseconds)
+                                       : uneven->nanoseconds;
     outcome.candidatesTried += uneven->tried;
     return true;
   }
@@ -295,11 +297,12 @@ private:
     outcome.plan = makePlan(padded, splits, documentedOrder(padded, splits));
     say(Decision::yes("padded",
                       "{} padded from {} to {}: {} on {} cores at {:.0f} ns instead of "
-                      "{:.0f}",
+                      "{:.0f}, of {} candidates{}",
                       op.dims[d].name, op.dims[d].extent, padded.dims[d].extent,
                       describe(op, splits), outcome.plan.cores, found.best.nanoseconds,
-                      outcome.nanoseconds));
+                      outcome.nanoseconds, found.tried, gapText(found)));
     outcome.nanoseconds = found.best.nanoseconds;
+    outcome.leastNanoseconds = found.leastNanoseconds;
   }
 
   /// The operation with padded tails that have memory, where some can be given it.
