@@ -251,7 +251,6 @@ private:
   Status asDocumented() {
     SPYRE_RETURN_IF_ERROR(division::checkOp(problem.op));
     SPYRE_ASSIGN_OR_RETURN(planned.splits, documentedSplits());
-    sayVerdict();
     SPYRE_RETURN_IF_ERROR(dropImpossible());
     const division::CoreOrder order = settings.kFastCores
                                           ? division::documentedOrder(problem.op, planned.splits)
@@ -277,20 +276,6 @@ private:
                       "{} use {} of {} cores", division::describe(problem.op, planned.splits),
                       plan.cores, settings.cores));
     return Status::success();
-  }
-
-  /// The plan as it was computed, and whether the machine can do it. What is emitted is legal.
-  void sayVerdict() {
-    const division::Splits &splits = planned.splits;
-    Status verdict = division::checkRules(problem.op, settings.device, settings.cores, splits);
-    if (verdict.ok()) {
-      verdict = division::verifyPlan(
-          problem.op, settings.device, settings.cores,
-          division::makePlan(problem.op, splits, division::documentedOrder(problem.op, splits)));
-    }
-    const std::string plan = division::describe(problem.op, splits);
-    say(verdict.ok() ? Decision::yes("documented", "computed {}: legal", plan)
-                     : Decision::no("documented", "computed {}: {}", plan, verdict.message()));
   }
 
   /// The documented passes know of no rule of the machine: what it cannot do stays whole.
