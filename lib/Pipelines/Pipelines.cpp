@@ -98,9 +98,6 @@ std::string printIr(mlir::ModuleOp module) {
 
 } // namespace
 
-/// Share of LX the documents leave to the back end.
-static constexpr double kBackEndShare = 0.2;
-
 Expected<int64_t> lxCapacity(const Options &options) {
   const arch::DeviceDesc &device = options.device;
   const double share = options.lx.backEndShare;
@@ -109,10 +106,7 @@ Expected<int64_t> lxCapacity(const Options &options) {
                        "(DXP_LX_FRAC_AVAIL)",
                        share);
   }
-  int64_t bytes = solver::placement::plannedLxBytes(device.lxBytes, device.stickBytes, share);
-  if (share == kBackEndShare) { // the machine's own border
-    bytes = std::min(bytes, device.lxPlannerBytes / device.stickBytes * device.stickBytes);
-  }
+  const int64_t bytes = arch::plannedLxBytes(device, share);
   if (options.lx.budgetBytes < 0 || options.lx.budgetBytes > bytes) {
     return error<3102>("{} bytes of LX to plan, device '{}' leaves planners {}; give less",
                        options.lx.budgetBytes, device.name, bytes);
@@ -122,9 +116,8 @@ Expected<int64_t> lxCapacity(const Options &options) {
 
 arch::DeviceDesc backEndDevice(const Options &options) {
   arch::DeviceDesc device = options.device;
-  if (options.lx.backEndShare != kBackEndShare) {
-    device.lxPlannerBytes = solver::placement::plannedLxBytes(device.lxBytes, device.stickBytes,
-                                                              options.lx.backEndShare);
+  if (options.lx.backEndShare != arch::kBackEndLxShare) {
+    device.lxPlannerBytes = arch::plannedLxBytes(device, options.lx.backEndShare);
   }
   return device;
 }
@@ -271,7 +264,7 @@ Expected<std::unique_ptr<Planned>> planOnce(Phase from, const std::string &text,
                                   /*verifyLast=*/true, options));
   SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
   EmitSpecsOptions emission{options.symbolicArguments, lxBytes, options.kFastCores,
-                            &planned->acrossBundles};
+                            &planned->acrossBundles, options.trace};
   SPYRE_ASSIGN_OR_RETURN(planned->artifacts, emitSpecs(*planned->module, options.device, emission));
   return planned;
 }
@@ -299,7 +292,8 @@ Expected<std::unique_ptr<Planned>> planUntilItHolds(Phase from, const std::strin
       kept.record("plan-lx", name,
                   Decision::no("bundle-border",
                                "plan {}: it would have to outlive a bundle; all "
-                               "is planned again without",
+                               "is planned again without. Symbolic arguments make fewer bundles, "
+                               "--lx-across-bundles lets it stay",
                                plans));
     }
     if (options.trace) {

@@ -21,8 +21,8 @@ using loop::ComputeOp;
 
 /// Collects operations of one bundle and gives each call tensor its segment.
 class Emitter {
-  /// Far below what the readers of OpSpecs and bundles take.
-  static constexpr int64_t kMaxBundleOperations = 2048;
+  /// The words of so many OpSpecs are what their reader takes; no layer of a model is near it.
+  static constexpr int64_t kMaxBundleOperations = 8192;
 
 public:
   Emitter(mlir::func::FuncOp main, const arch::DeviceDesc &device, const EmitSpecsOptions &options)
@@ -139,6 +139,7 @@ private:
     const bool isFull = (operations > 0 && operations + iterations > kMaxBundleOperations) ||
                         (!arguments.empty() && arguments.size() + added.size() > tensorLimit());
     if (isFull) {
+      noteLimit();
       closeBundle();
       added = newTensors(op);
     }
@@ -151,6 +152,19 @@ private:
     operations += iterations;
     kernel.push_back(inLoops(op, std::move(opSpec)));
     return Status::success();
+  }
+
+  /// With symbolic addresses only CPU steps end bundles; where that cannot be, it is said.
+  void noteLimit() const {
+    if (options.symbolicArguments && options.trace) {
+      options.trace->record(
+          "bundles", fmt::format("bundle_{}", bundles),
+          Decision::no(
+              "bundle-limit",
+              "it ends after {} operations with {} tensors, though no CPU step follows: at "
+              "most {} and {} are read; fewer operations between CPU steps would do",
+              operations, arguments.size(), kMaxBundleOperations, tensorLimit()));
+    }
   }
 
   /// One loop per tiled variable, the first outermost.

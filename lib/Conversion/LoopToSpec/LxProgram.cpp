@@ -45,7 +45,10 @@ private:
     tensor.bytes = layout.bytes();
     tensor.isGraphInput = buffer.getKind() == "input" || buffer.getKind() == "constant";
     tensor.isGraphOutput = buffer.getKind() == "output";
-    tensor.barred = buffer.getKind() == "constant" ? "a constant" : "";
+    tensor.barred =
+        buffer.getKind() == "constant"
+            ? "a constant; one stick that each core reads once, nothing would change that"
+            : "";
     const int index = int(made.buffers.size());
     tensorOf[buffer.getResult()] = index;
     if (std::optional<int64_t> address = loop::lxAddressOf(buffer)) {

@@ -3,7 +3,7 @@
 // The end of MLIR: each operation becomes an OpSpec in device coordinates, operations are grouped
 // into bundles, and model.json says how to run them. With baked addresses a bundle has at most six
 // call tensors, five beside a pool: one address segment per tensor. With symbolic ones it ends at a
-// CPU step only.
+// CPU step only, or where its readers take no more (8,192 operations), which the trace then says.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -29,6 +29,7 @@ struct EmitSpecsOptions {
   /// Where to put the tensors that stay in LX over the end of a bundle, by the names the planner
   /// knows them by; or null.
   std::vector<std::string> *acrossBundles = nullptr;
+  DecisionTrace *trace = nullptr;
 };
 
 /// "model.json" and "bundle_<i>/op_spec.txt". Errors: E1202 (not a loop module), E1203 (an access
