@@ -252,6 +252,17 @@ def _sum_elements(region, index, source, include_self):
     return _add_elements(torch.where(_is_written(is_named), zero, region), index, source)
 
 
+def _product_elements(region, index, source, include_self):
+    """In fp32, rounded once; integers wrap."""
+    wide = torch.float32 if region.dtype in _FLOATS else region.dtype
+    is_named = _distance(index, region.shape[0]) == 0
+    one = torch.ones((), dtype=wide, device=region.device)
+    factors = torch.where(is_named, source.to(wide).unsqueeze(0), one)
+    own = region.to(wide)
+    own = own if include_self else torch.where(_is_written(is_named), one, own)
+    return (own * torch.prod(factors, 1, dtype=wide)).to(region.dtype)
+
+
 def _lowest(dtype):
     return -math.inf if dtype.is_floating_point else -(2**31)
 
@@ -263,6 +274,7 @@ def _highest(dtype):
 _REDUCTIONS = {
     "sum": _sum_elements,
     "mean": _mean_elements,
+    "prod": _product_elements,
     "amax": _extreme_elements(torch.amax, _lowest),
     "amin": _extreme_elements(torch.amin, _highest),
 }
@@ -309,3 +321,18 @@ def masked_scatter(x, mask, source):
     taken = torch.clamp(order, 0, source.numel() - 1)
     chosen = torch.index_select(source.reshape(-1), 0, taken).reshape(x.shape)
     return _chosen(mask, chosen, x)
+
+
+def masked_scatter_backward(grad, mask, sizes):
+    """The gradient of the source: its element n was taken where the mask has n places before, and is true."""
+    count = math.prod(sizes)
+    mask, grad = torch.broadcast_tensors(mask, grad)
+    if grad.dtype not in _FLOATS or not 0 < count * grad.numel() <= MOST_COMPARED:
+        return NotImplemented
+    order = torch.cumsum(mask.reshape(-1), 0)
+    # So many places come before the one that has n + 1 of them up to itself.
+    missing = torch.clamp_min(_numbers(count, grad)[:, None] + 1 - order, 0)
+    place = torch.sum(torch.clamp_max(missing, 1), 1)
+    taken = torch.index_select(grad.reshape(-1), 0, torch.clamp_max(place, grad.numel() - 1))
+    zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
+    return torch.where(place < grad.numel(), taken, zero).reshape(sizes)
