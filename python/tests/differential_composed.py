@@ -255,3 +255,22 @@ add(
     rule="exact",
     accepts=_SMALL,
 )
+for _overload, _value in (("int_Scalar", lambda x: 2), ("int_Tensor", lambda x: x.new_ones(()))):
+    moved(
+        f"aten.index_fill.{_overload}",
+        lambda x, i, v=_value: x.index_fill(0, i, v(x)),
+        lambda d, s: [d.numbers(s), d.integers((3,), -s[0], s[0])],
+        full_and(1, 1 << 14),
+    )
+add(
+    "aten.hardshrink_backward.default",
+    lambda g, x: torch.ops.aten.hardshrink_backward(g, x, 0.5),
+    numbers(2),
+    rule="exact",
+)
+add(
+    "aten.softshrink_backward.default",
+    lambda g, x: torch.ops.aten.softshrink_backward(g, x, 0.5),
+    numbers(2),
+    rule="exact",
+)

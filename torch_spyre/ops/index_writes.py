@@ -230,6 +230,22 @@ def _extreme_elements(reduce, lowest):
     return combine
 
 
+def index_fill(x, dim, index, value):
+    """One number, or a tensor of one, at the places of a dimension that the numbers name."""
+    if x.dtype not in _TYPES or x.dim() == 0 or not _is_index(index) or x.numel() == 0 or index.numel() == 0:
+        return NotImplemented
+    dim %= x.dim()
+    size = x.shape[dim]
+    if size * index.numel() > MOST_COMPARED:
+        return NotImplemented
+    away = torch.amin(_distance(_checked(index.reshape(-1), size, True), size), 1)
+    shape = [1] * x.dim()
+    shape[dim] = size
+    if not isinstance(value, torch.Tensor):
+        value = torch.full((), value, dtype=x.dtype, device=x.device)
+    return _chosen((away == 0).reshape(shape), value.to(x.dtype), x)
+
+
 def _is_written(is_named):
     return torch.sum(is_named.to(torch.float32), 1) > 0
 
