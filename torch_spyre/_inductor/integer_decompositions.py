@@ -78,7 +78,14 @@ def _bitwise_not(x):
 
 def _clamp(x, min=None, max=None):
     bounds = [b for b in (min, max) if b is not None]
-    if not _is_plain(x) or not all(isinstance(b, int) for b in bounds):
+    if x.dtype not in {*INTEGERS, torch.bool}:
+        return NotImplemented
+    kind = x.dtype
+    for bound in bounds:
+        kind = torch.promote_types(kind, torch.result_type(x, bound))
+    if kind != x.dtype:
+        return torch.clamp(x.to(kind), min, max)
+    if not _is_plain(x):
         return NotImplemented
     x = x if min is None else torch.maximum(*_alike(x, min))
     return x if max is None else torch.minimum(*_alike(x, max))

@@ -9,7 +9,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions, index_writes, powers, sorting
+from torch_spyre.ops import functions, index_writes, powers, region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
@@ -346,6 +346,7 @@ def decompositions():
         aten.ne.Tensor: _of_truth(torch.ne),
         aten.pow.Tensor_Scalar: powers.tensor_scalar,
         aten.round.default: _round,
+        aten.slice_scatter.default: region_writes.slice_scatter,
         aten.sum.default: _summed_up(torch.sum),
         aten.sum.dim_IntList: _summed(torch.sum),
         aten.topk.default: sorting.topk,
