@@ -4,6 +4,7 @@ location of each node."""
 
 import itertools
 import warnings
+import weakref
 
 import torch
 
@@ -12,6 +13,7 @@ _TILES = ("num_tiles_per_dim", "tiles", "slices")
 _READ = {"work_div": dict, "named_dims": (list, tuple), **dict.fromkeys(_TILES, dict)}
 _numbers = itertools.count()
 _warned = set()
+_places = weakref.WeakKeyDictionary()
 
 
 @torch._dynamo.assume_constant_result
@@ -36,34 +38,57 @@ def spyre_hint(**hint):
     return annotate({f"{_PREFIX}{_next_number()}": hint})
 
 
-def get_op_hints(node):
-    """Hints of a node of an FX graph, outermost first."""
-    custom = node.meta.get("custom") or {}
-    numbers = sorted(int(key[len(_PREFIX) :]) for key in custom if key.startswith(_PREFIX))
-    return [custom[f"{_PREFIX}{number}"] for number in numbers]
-
-
 def _counts(hint, key):
     counts = hint.get(key)
     return counts if isinstance(counts, dict) else {}
 
 
+def _numbered_hints(node):
+    """Number and hint of each scope around a node, outermost first."""
+    custom = node.meta.get("custom") or {}
+    numbers = sorted(int(key[len(_PREFIX) :]) for key in custom if key.startswith(_PREFIX))
+    return [(number, custom[f"{_PREFIX}{number}"]) for number in numbers]
+
+
+def get_op_hints(node):
+    """Hints of a node of an FX graph, outermost first."""
+    return [hint for _, hint in _numbered_hints(node)]
+
+
+def _scopes(graph):
+    """Places of scopes in the order of their numbers: the same graph always has the same text."""
+    if graph not in _places:
+        numbers = {number for node in graph.nodes for number, _ in _numbered_hints(node)}
+        _places[graph] = {number: place for place, number in enumerate(sorted(numbers))}
+    return _places[graph]
+
+
+def _tiles(node):
+    """Count and scope by dimension, outermost scope first."""
+    tiles = {}
+    for number, hint in _numbered_hints(node):
+        for key in _TILES:
+            for name, count in _counts(hint, key).items():
+                tiles.pop(name, None)
+                tiles[name] = (count, _scopes(node.graph)[number])
+    return tiles
+
+
 def text_of(node):
-    """What the compiler reads of a node's hints: "|work_div=tokens:4|tiles=rows:2". Of entries for
-    the same dimension the innermost counts."""
+    """What the compiler reads of a node's hints: "|work_div=tokens:4|tiles=rows:2@0", tiles with their
+    scope. Of entries for the same dimension the innermost counts."""
     from torch_spyre._inductor import config
 
-    work, tiles = {}, {}
+    work = {}
     for hint in get_op_hints(node):
         if not config.ignore_work_division_hints:
             work.update(_counts(hint, "work_div"))
-        for key in _TILES:
-            tiles.update(_counts(hint, key))
     text = ""
-    for kind, entries in (("work_div", work), ("tiles", tiles)):
-        if entries:
-            counts = ",".join(f"{name}:{count}" for name, count in entries.items())
-            text += f"|{kind}={counts}"
+    if work:
+        text += "|work_div=" + ",".join(f"{name}:{count}" for name, count in work.items())
+    tiles = _tiles(node)
+    if tiles:
+        text += "|tiles=" + ",".join(f"{n}:{count}@{scope}" for n, (count, scope) in tiles.items())
     names = names_text(node)
     return f"{text}|named_dims={names}" if names else text
 

@@ -224,7 +224,8 @@ std::string_view barOf(const OpSpec &op, const TensorArg &arg, bool inLoop) {
                   [](const IterationDim &dim) { return dim.uneven; })) {
     return "divided in slices of two sizes";
   }
-  return inLoop ? "tiled (advancing)" : "";
+  // Scratch of one tile is made and used up in every iteration: its life is that of one.
+  return inLoop && !arg.perTileFixed ? "tiled (advancing)" : "";
 }
 
 class ListMaker {
