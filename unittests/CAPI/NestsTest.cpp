@@ -1,7 +1,8 @@
 //===- NestsTest.cpp - hinted operations run in one nest of loops ---------------------------===//
 //
-// The acceptance shapes of the documents [spec: work-division 19.9], in every mode of emission: bits
-// are those of the evaluator and of every other mode, numbers those of the program without hints.
+// The acceptance shapes of the documents [spec: work-division 19.9], in every mode of emission:
+// bits are those of the evaluator and of every other mode, numbers those of the program without
+// hints.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 #include "spyre/Spec/Bundle.h"
@@ -10,9 +11,12 @@
 
 #include "../Support/Tolerance.h"
 #include "ModelRunner.h"
+#include "RandomGraph.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace spyre::testing {
 
@@ -53,7 +57,8 @@ struct Program {
   }
   ValueId call(const char *name, const std::vector<ValueId> &operands, const Shape &size,
                const Attributes &attributes = {}) {
-    const std::string location = "model.py:12" + (hinted && !tiles.empty() ? "|tiles=" + tiles : "");
+    const std::string location =
+        "model.py:12" + (hinted && !tiles.empty() ? "|tiles=" + tiles : "");
     return graph.addCall(std::string("aten.") + name, operands, attributes, half(size), location);
   }
   ValueId reduce(const char *name, ValueId operand, int64_t dim, const Shape &size) {
@@ -72,9 +77,8 @@ struct Mode {
   const char *name;
   bool symbolic, unroll;
 };
-constexpr Mode kModes[] = {{"baked", false, true},
-                           {"symbolic", true, true},
-                           {"symbolic loops", true, false}};
+constexpr Mode kModes[] = {
+    {"baked", false, true}, {"symbolic", true, true}, {"symbolic loops", true, false}};
 
 struct Ran {
   Artifacts artifacts;
@@ -338,13 +342,124 @@ TEST(Nests, ReadersOfAWholeSumHaveTheirOwnLoop) {
         const ValueId x = p.input("A:256,B:128", {256, 128});
         p.tiles = "A:4@0";
         const ValueId e = p.call("exp.default", {x}, {256, 128});
-        const ValueId sum = p.call("sum.dim_IntList", {e}, {1, 128},
-                                   {{"dim", Shape{0}}, {"keepdim", true}});
+        const ValueId sum =
+            p.call("sum.dim_IntList", {e}, {1, 128}, {{"dim", Shape{0}}, {"keepdim", true}});
         p.output(p.call("div.Tensor", {e, sum}, {256, 128}), {256, 128});
       },
       tolerance("chain", "float16", 8));
   ASSERT_TRUE(both);
   EXPECT_EQ(loopsIn(kernelIn(both->hinted)), 2);
+}
+
+namespace {
+
+/// Divisors of \p size from 2 on.
+std::vector<int64_t> divisorsOf(int64_t size) {
+  std::vector<int64_t> divisors;
+  for (int64_t divisor = 2; divisor <= size; ++divisor) {
+    if (size % divisor == 0) {
+      divisors.push_back(divisor);
+    }
+  }
+  return divisors;
+}
+
+/// Up to two scopes around a run of calls, each with tiles of a dimension of some input.
+std::vector<std::string> randomHints(Random &random, const Graph &graph) {
+  std::vector<std::string> hints(graph.calls.size(), "model.py:1");
+  std::vector<int64_t> sizes;
+  for (const HostTensor &input : graph.inputs) {
+    sizes.insert(sizes.end(), input.shape.begin(), input.shape.end());
+  }
+  std::string text;
+  std::vector<int64_t> used;
+  const int64_t scopes = random.between(1, 2);
+  for (int64_t scope = 0; scope < scopes && !sizes.empty(); ++scope) {
+    const int64_t size = sizes[size_t(random.between(0, int64_t(sizes.size()) - 1))];
+    const std::vector<int64_t> divisors = divisorsOf(size);
+    if (divisors.empty() || std::count(used.begin(), used.end(), size)) {
+      continue;
+    }
+    used.push_back(size);
+    const int64_t count = divisors[size_t(random.between(0, int64_t(divisors.size()) - 1))];
+    text += fmt::format("{}d{}:{}@{}", text.empty() ? "|tiles=" : ",", size, count, scope);
+  }
+  const int64_t first = random.between(0, int64_t(hints.size()) - 1);
+  const int64_t last = random.between(first, int64_t(hints.size()) - 1);
+  for (int64_t i = first; i <= last; ++i) {
+    hints[size_t(i)] += text;
+  }
+  return hints;
+}
+
+/// What a user is told of hints that cannot be followed.
+bool isRefusal(const Status &status) {
+  return status.code() == 3077 || status.code() == 3140 || status.code() == 3142 ||
+         status.code() == 3143;
+}
+
+/// The largest distance of an output from where the interpreter says it can be, relative to the
+/// largest number of that output.
+double distanceFromBounds(const Graph &graph, const RunResult &run) {
+  const std::vector<Bounds> values = interpret(graph);
+  double most = 0;
+  for (size_t o = 0; o < graph.outputs.size(); ++o) {
+    const Bounds &bounds = values[size_t(graph.outputs[o])];
+    double largest = 1, away = 0;
+    for (size_t i = 0; i < bounds.elements.size(); ++i) {
+      const double value = run.outputs[o].values[i];
+      const Interval &interval = bounds.elements[i];
+      if (interval.contains(value) || interval.isOpen()) {
+        continue;
+      }
+      away = std::max(away, std::max(interval.lo - value, value - interval.hi));
+    }
+    for (const Interval &interval : bounds.elements) {
+      largest = interval.isOpen() ? largest : std::max(largest, interval.magnitude());
+    }
+    most = std::max(most, away / largest);
+  }
+  return most;
+}
+
+} // namespace
+
+// What shares a loop computes what it computes by itself. Sums of tiles are rounded once more, so
+// numbers may leave their bounds by a little; what a loop must not do leaves nothing of them.
+TEST(Nests, RandomGraphsInRandomNests) {
+  const uint64_t cases = std::getenv("SPYRE_TEST_LONG") ? 6000 : 200;
+  size_t nested = 0, shared = 0;
+  for (uint64_t seed = 0; seed < cases; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(seed);
+    RandomGraphOptions options;
+    options.steps = random.between(3, 8);
+    options.whole = true;
+    const Graph graph = randomGraph(random, options);
+    const std::string text = graphText(graph, randomHints(random, graph));
+    const Mode &mode = kModes[seed % std::size(kModes)];
+    capi::CompileOptions compile = optionsFor(mode, seed % 2 == 0);
+    compile.cores = seed % 3 == 0 ? 7 : 32;
+    Expected<capi::CompileResult> compiled = capi::compileGraph(text, compile);
+    if (!compiled.ok() && isRefusal(compiled.status())) {
+      continue;
+    }
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message() << "\n" << text;
+    auto run = runOnSimulator(compiled->artifacts, compile.device, graph.inputs, 1);
+    ASSERT_TRUE(run.ok()) << run.status().message() << "\n" << text;
+    auto evaluated = runOnEvaluator(compiled->artifacts, graph.inputs);
+    ASSERT_TRUE(evaluated.ok()) << evaluated.status().message() << "\n" << text;
+    ASSERT_EQ(run->deviceBytes, *evaluated) << text;
+    ASSERT_LE(distanceFromBounds(graph, *run), tolerance("acceptance", "float16")) << text;
+    for (const auto &[name, file] : compiled->artifacts) {
+      nested += name.ends_with("op_spec.txt") && file.find("LoopSpec(") != std::string::npos;
+      shared += name.ends_with("op_spec.txt") && file.find("per_tile_fixed") != std::string::npos;
+    }
+  }
+  EXPECT_GE(nested, cases / 10);
+  EXPECT_GE(shared, cases / 50);
+  RecordProperty("nested", int(nested));
+  RecordProperty("shared", int(shared));
 }
 
 } // namespace spyre::testing

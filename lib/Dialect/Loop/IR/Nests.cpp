@@ -79,9 +79,8 @@ mlir::LogicalResult verifyLevels(ComputeOp op) {
                          level[1] <= (int64_t(1) << 30) && level[2] >= -1 && level[2] < vars &&
                          !llvm::is_contained(seen, level[0]);
     if (!isSound) {
-      return op.emitOpError(
-          "a level is array<i64: loop, count, var>, with its own loop, a count "
-          "from 2 on, and a var or -1");
+      return op.emitOpError("a level is array<i64: loop, count, var>, with its own loop, a count "
+                            "from 2 on, and a var or -1");
     }
     seen.push_back(level[0]);
     if (level[2] >= 0 &&
@@ -92,8 +91,8 @@ mlir::LogicalResult verifyLevels(ComputeOp op) {
   const std::vector<int64_t> all = tilesOf(op);
   for (size_t v = 0; v < all.size(); ++v) {
     if (all[v] % tiles[v] != 0) {
-      return op.emitOpError("tiles of var ") << v << " are " << all[v] << ", its loops count "
-                                             << tiles[v];
+      return op.emitOpError("tiles of var ")
+             << v << " are " << all[v] << ", its loops count " << tiles[v];
     }
   }
   return mlir::success();

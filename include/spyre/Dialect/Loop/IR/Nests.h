@@ -8,8 +8,8 @@
 //     sum   loops [[0, 4, 0]]              exp on rows i; sum of rows i
 //     neg   loops [[1, 2, 1]]            for j in 0..2: neg on columns j
 //
-// Extents and maps stay those of all iterations. A temp with `per_tile` has the size of one tile and
-// is the same memory in every iteration: indices into it count from the start of the tile.
+// Extents and maps stay those of all iterations. A temp with `per_tile` has the size of one tile
+// and is the same memory in every iteration: indices into it count from the start of the tile.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 

@@ -67,8 +67,8 @@ private:
 
   BufferOp addPart(mlir::MemRefType type) {
     const std::vector<int64_t> shape = dialect::toVector(type.getShape());
-    BufferOp part = rewriter.addTemp(result.getName().str() + "_part", shape,
-                                     type.getElementType(), op.getLoc());
+    BufferOp part = rewriter.addTemp(result.getName().str() + "_part", shape, type.getElementType(),
+                                     op.getLoc());
     if (part.getStride() == result.getStride()) {
       part.setLayoutAttr(result.getLayoutAttr());
     } else {

@@ -14,8 +14,9 @@ struct Combination {
 /// Nothing for a reduction whose parts cannot be put together by one operation.
 std::optional<Combination> combinationOf(ComputeOp op);
 
-/// A reduction inside of a loop over its reduced variable has the result of one tile. It gets a temp
-/// for that; the result is set to the identity in front of the loop, and every tile is added to it:
+/// A reduction inside of a loop over its reduced variable has the result of one tile. It gets a
+/// temp for that; the result is set to the identity in front of the loop, and every tile is added
+/// to it:
 ///
 ///     fill out            in the loops around the outermost one that cuts a reduced variable
 ///     for k: matmul -> part, add out + part -> out

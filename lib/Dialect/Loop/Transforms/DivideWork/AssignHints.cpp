@@ -4,9 +4,9 @@
 // names with their sizes, one inside the other) and follow the elements: a variable that walks a
 // named dimension has its names, and gives them to the dimensions of the result it walks. Hints
 // stand in the location of an operation, beside the user's line, so that whatever it is rewritten
-// to has them; so do the names of a result that is made of no input. Tiles are in the order of
-// their scopes, outermost first, with the number of the scope: `tiles = [["rows", 4, 0]]`.
-// [spec: work-division 20]
+// to has them; so do the names of a result that is made of no input. An entry has the number of its
+// scope, and entries are in the order of the scopes, outermost first: `tiles = [["rows", 4, 0]]`.
+// An entry that no operation in its scope can follow is an error. [spec: work-division 20]
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
@@ -19,6 +19,7 @@
 
 #include <limits>
 #include <map>
+#include <set>
 
 namespace spyre::loop {
 
@@ -48,7 +49,6 @@ mlir::DictionaryAttr hintsOf(mlir::Operation *op) {
 struct Entry {
   llvm::StringRef name;
   int64_t count = 0;
-  /// Of tiles: the number of the scope.
   int64_t scope = 0;
 };
 using Entries = std::vector<Entry>;
@@ -58,7 +58,7 @@ int64_t integerOf(mlir::Attribute attribute) {
   return number ? number.getInt() : -1;
 }
 
-/// `work_div = {tokens = 4}` or `tiles = [["tokens", 4, 0]]`; a count that is none is -1.
+/// Also of `work_div = {tokens = 4}`, where there is one scope. A count that is none is -1.
 Entries entriesOf(mlir::DictionaryAttr hints, const char *kind) {
   Entries entries;
   if (auto counts = hints.getAs<mlir::DictionaryAttr>(kind)) {
@@ -151,18 +151,27 @@ public:
     return Status::success();
   }
 
-  /// Entries that no operation follows.
-  void tellUnused() const {
+  /// No entry is dropped: an operation of its scope follows it, or the program is wrong.
+  Status checkUses() const {
     for (const auto &[entry, use] : uses) {
-      if (trace && !use.isTaken) {
-        trace->record("hints", entry.second,
-                      Decision::no("hint-unused",
-                                   "{} of '{}': no operation below the hint has this "
-                                   "dimension; name a tensor it reads",
-                                   entry.first, entry.second),
-                      {use.location, {}});
+      const auto &[kind, name, scope] = entry;
+      // One part is what a dimension is anyway; of one with one element nothing is left to follow.
+      if (use.followers == 0 && use.count > 1) {
+        return error<3143>(
+            "{}: {} asks for {} parts of '{}', which no operation under the hint has "
+            "(they have {}); name the dimensions of a tensor they read "
+            "(name_tensor_dims), or leave the entry out",
+            use.location, kind, use.count, name,
+            use.names.empty() ? "no names" : fmt::format("{}", fmt::join(use.names, ", ")));
+      }
+      if (trace) {
+        trace->record("hints", name,
+                      Decision::yes("hint-followed", "{} {}={}: {} operations", kind, name,
+                                    use.count, use.followers),
+                      {use.location, {{"scope", scope}}});
       }
     }
+    return Status::success();
   }
 
 private:
@@ -227,9 +236,17 @@ private:
       }
       const bool found = llvm::any_of(
           vars, [&](const std::vector<Part> &parts) { return hasName(parts, entry.name); });
-      Use &use = uses[{kind, entry.name.str()}];
-      use.isTaken = use.isTaken || found;
+      Use &use = uses[{kind, entry.name.str(), entry.scope}];
+      use.followers += found;
+      use.count = entry.count;
       use.location = use.location.empty() ? locationText(op.getLoc()) : use.location;
+      for (const std::vector<Part> &parts : vars) {
+        for (const Part &part : parts) {
+          if (!part.name.empty()) {
+            use.names.insert(part.name.str());
+          }
+        }
+      }
       if (!found) {
         say(op, Decision::no("hint-elsewhere", "{} {}={}: the operation has no such dimension",
                              kind, entry.name.str(), entry.count));
@@ -303,8 +320,7 @@ private:
       setLevels(op, levels);
     }
     if (op->hasAttr(kTiles)) {
-      say(op,
-          Decision::yes("hint", "runs in [{}] tiles as hinted", fmt::join(tilesOf(op), ", ")));
+      say(op, Decision::yes("hint", "runs in [{}] tiles as hinted", fmt::join(tilesOf(op), ", ")));
     }
     return Status::success();
   }
@@ -329,10 +345,11 @@ private:
     const std::string where = locationText(op.getLoc());
     const bool isReduced = v >= op.getExtents().size() - op.getReductions();
     if (count > 1 && ((isReduced && !combinationOf(op)) || isTopK(op))) {
-      return error<3142>("'{}' at {}: {} ({} elements) is reduced and cannot run in {} tiles, whose "
-                         "results no operation puts together; give tiles of a dimension of the "
-                         "result, or 1",
-                         op.getCallee().str(), where, name, extent, count);
+      return error<3142>(
+          "'{}' at {}: {} ({} elements) is reduced and cannot run in {} tiles, whose "
+          "results no operation puts together; give tiles of a dimension of the "
+          "result, or 1",
+          op.getCallee().str(), where, name, extent, count);
     }
     int64_t unit = 1;
     for (unsigned i = 0; i < operandCount(op); ++i) {
@@ -349,16 +366,19 @@ private:
     return Status::success();
   }
 
-  /// Whether some operation follows an entry, and the line of the first that was asked.
+  /// What the operations in the scope of an entry say to it.
   struct Use {
-    bool isTaken = false;
+    int64_t followers = 0, count = 0;
+    /// Of the first.
     std::string location;
+    /// That they have.
+    std::set<std::string> names;
   };
 
   DecisionTrace *trace;
   llvm::DenseMap<mlir::Operation *, Names> known;
-  /// By kind and dimension.
-  std::map<std::pair<std::string, std::string>, Use> uses;
+  /// By kind, dimension and scope.
+  std::map<std::tuple<std::string, std::string, int64_t>, Use> uses;
 };
 
 struct AssignHints : LoopPass<impl::AssignHintsPassBase<AssignHints>> {
@@ -374,8 +394,7 @@ struct AssignHints : LoopPass<impl::AssignHintsPassBase<AssignHints>> {
         SPYRE_RETURN_IF_ERROR(at(op, assigner.add(op)));
       }
     }
-    assigner.tellUnused();
-    return Status::success();
+    return assigner.checkUses();
   }
 };
 

@@ -1,9 +1,9 @@
 //===- FormNests.cpp - one nest of loops for what is hinted together ------------------------===//
 //
 // Hints leave each operation with the scopes around it as its loops. Neighbours in the same scopes
-// share their loops wherever an iteration needs nothing of later ones; what does need all iterations
-// of another operation begins loops of its own from the level on where it does. Then every loop has
-// a number of its own. [spec: work-division 19]
+// share their loops wherever an iteration needs nothing of later ones; what does need all
+// iterations of another operation begins loops of its own from the level on where it does. Then
+// every loop has a number of its own. [spec: work-division 19]
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
@@ -51,8 +51,7 @@ public:
     }
     Member member{op, scopes, scopes};
     for (size_t level = 0; level < scopes.size(); ++level) {
-      member.levels[level].loop =
-          level < shared ? members.back().levels[level].loop : nextLoop++;
+      member.levels[level].loop = level < shared ? members.back().levels[level].loop : nextLoop++;
     }
     for (unsigned i = 0; i < operandCount(op); ++i) {
       tensors.insert(operandBuffer(op, i).getOperation());
@@ -99,8 +98,8 @@ private:
   bool goesInFront(ComputeOp op, const Levels &scopes) {
     const bool isFixed =
         op->hasAttr(kWhy) && llvm::all_of(scopes, [](const Level &level) { return level.var < 0; });
-    const bool isFree = llvm::all_of(
-        members, [&](const Member &member) { return areIndependent(member.op, op); });
+    const bool isFree =
+        llvm::all_of(members, [&](const Member &member) { return areIndependent(member.op, op); });
     if (!isFixed || !isFree) {
       return false;
     }
@@ -116,8 +115,7 @@ private:
     for (bool isDone = false; !isDone;) {
       isDone = true;
       for (const Member &member : members) {
-        const size_t both =
-            std::min(shared, sharedLevels(member.levels, members.back().levels));
+        const size_t both = std::min(shared, sharedLevels(member.levels, members.back().levels));
         const size_t may = levelsTogether(member.op, member.levels, op, scopes, both);
         if (may < both) {
           say(op, Decision::no("loop-of-its-own",
@@ -140,8 +138,7 @@ private:
     const auto called = std::count_if(all.begin(), all.end(), [](mlir::Operation *buffer) {
       return !isPooled(llvm::cast<BufferOp>(buffer));
     });
-    const bool full =
-        called > mostTensors || operations + iterationsOf(scopes) > kMostOperations;
+    const bool full = called > mostTensors || operations + iterationsOf(scopes) > kMostOperations;
     if (full) {
       say(op, Decision::no("bundle-full", "a bundle takes {} operations and {} tensors",
                            kMostOperations, mostTensors));

@@ -70,14 +70,14 @@ public:
 
 private:
   static std::vector<int64_t> shapeOf(BufferOp buffer) {
-    return dialect::toVector(
-        llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getShape());
+    return dialect::toVector(llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getShape());
   }
 
   /// One that follows from the order of the dimensions, and will for the tile.
   bool hasPlainLayout() {
     Expected<layout::DeviceLayout> layout = layoutOf(buffer);
-    Expected<DimRoles> roles = layout.ok() ? dimRolesOf(buffer) : Expected<DimRoles>(layout.status());
+    Expected<DimRoles> roles =
+        layout.ok() ? dimRolesOf(buffer) : Expected<DimRoles>(layout.status());
     auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
     Expected<numerics::HostType> host = dialect::hostTypeOf(type.getElementType());
     if (!roles.ok() || !roles->given.empty() || !host.ok()) {
@@ -153,12 +153,13 @@ void shrinkToTiles(mlir::func::FuncOp main, DecisionTrace *trace) {
     if (!shape) {
       continue;
     }
-    const auto before = dialect::toVector(
-        llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getShape());
+    const auto before =
+        dialect::toVector(llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getShape());
     shrinker.shrinkTo(*shape);
     if (trace) {
       trace->record("nests", buffer.getName().str(),
-                    Decision::yes("per-tile", "[{}] instead of [{}]: only needed inside of its loop",
+                    Decision::yes("per-tile",
+                                  "[{}] instead of [{}]: only needed inside of its loop",
                                   fmt::join(*shape, ", "), fmt::join(before, ", ")));
     }
   }
