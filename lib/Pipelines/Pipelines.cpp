@@ -165,6 +165,8 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
   manager.addPass(loop::createAssignHintsPass(options.trace));
+  manager.addPass(loop::createFormNestsPass(
+      bundleTensors(options.device, options.symbolicArguments, /*hasPool=*/true), options.trace));
   if (settings.mode != solver::division::Mode::Best) {
     manager.addPass(loop::createSpanReductionPass(settings, options.trace));
   }

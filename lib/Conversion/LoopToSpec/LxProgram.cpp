@@ -1,6 +1,8 @@
 //===- LxProgram.cpp - see LxProgram.h ------------------------------------------------------===//
 #include "LxProgram.h"
 
+#include "spyre/Dialect/Loop/IR/Nests.h"
+
 #include "llvm/ADT/DenseMap.h"
 
 #include "LxClones.h"
@@ -66,7 +68,7 @@ private:
     placement::SpecStep step;
     step.op = &spec.spec;
     step.name = isLxClone(op) ? "clone" : spec.spec.op;
-    step.inLoop = !spec.spec.tiledSymbols.empty();
+    step.inLoop = !spec.spec.tiledSymbols.empty() || op->hasAttr(loop::kLoops);
     for (BufferOp buffer : spec.buffers) {
       step.tensors.push_back(tensorOf.at(buffer.getResult()));
     }

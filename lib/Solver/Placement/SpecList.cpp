@@ -225,9 +225,11 @@ std::string_view barOf(const OpSpec &op, const TensorArg &arg, bool inLoop) {
                   [](const IterationDim &dim) { return dim.uneven; })) {
     return "divided in slices of two sizes; a number of cores that divides it evenly would do";
   }
-  return inLoop ? "tiled (advancing); an operation that needs no tiles would do: more cores, a "
-                  "smaller shape"
-                : "";
+  // Scratch of one tile is made and used up in every iteration: its life is that of one.
+  return inLoop && !arg.perTileFixed
+             ? "tiled (advancing); an operation that needs no tiles would do: more cores, a "
+               "smaller shape"
+             : "";
 }
 
 class ListMaker {

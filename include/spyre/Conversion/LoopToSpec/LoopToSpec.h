@@ -32,10 +32,15 @@ struct EmitSpecsOptions {
   DecisionTrace *trace = nullptr;
 };
 
+/// Call tensors of one bundle: with baked addresses a segment each, beside that of a pool and one
+/// that stays free.
+int64_t bundleTensors(const arch::DeviceDesc &device, bool symbolicArguments, bool hasPool);
+
 /// "model.json" and "bundle_<i>/op_spec.txt". Errors: E1202 (not a loop module), E1203 (an access
 /// the device cannot express), E1204 (inputs or outputs are not numbered 0..n-1), E1205 (not
 /// planned: splits or pool offsets are missing), E3101 (addresses in LX that do not fit the
-/// operations), and those of layouts and OpSpecs.
+/// operations), E3141 (loops whose operations are apart, or too many for a bundle), and those of
+/// layouts and OpSpecs.
 Expected<Artifacts> emitSpecs(mlir::ModuleOp module, const arch::DeviceDesc &device,
                               const EmitSpecsOptions &options = {});
 
