@@ -274,3 +274,41 @@ add(
     numbers(2),
     rule="exact",
 )
+
+# --------------------------------------------------------------------------------------------------
+# Functions of fractions, asked of integers and truth values
+
+for _name in ("ceil", "floor", "round", "trunc", "isnan"):
+    add(f"aten.{_name}.default", getattr(torch, _name), numbers(), dtypes=WORDS, rule="exact", label="integers")
+for _name in ("sign", "sgn", "signbit", "isnan"):
+    add(f"aten.{_name}.default", getattr(torch, _name), numbers(), dtypes=(BOOL,), rule="exact", label="truths")
+for _name in ("amax", "amin", "max", "min"):
+    _call = getattr(torch, _name)
+    add(f"aten.{_name}.default", _call, numbers(), dtypes=(BOOL,), rule="exact", accepts=full, label="truths")
+for _name in ("fmax", "fmin"):
+    _call = getattr(torch, _name)
+    add(f"aten.{_name}.default", _call, numbers(2), dtypes=(*WORDS, BOOL), rule="exact", label="integers")
+add(
+    "aten.nansum.default",
+    lambda x: torch.nansum(x, -1),
+    numbers(),
+    dtypes=WORDS,
+    rule="exact",
+    accepts=at_least(1),
+    label="integers",
+)
+add(
+    "aten.pow.Tensor_Scalar",
+    lambda x: torch.pow(x, 1.5),
+    lambda d, s: [d.integers(s, 0, 2 if d.dtype == BOOL else 9, d.dtype)],
+    dtypes=(*WORDS, BOOL),
+    label="of integers",
+)
+add(
+    "aten.logit.default",
+    lambda x: torch.logit(x, 0.25),
+    lambda d, s: [d.integers(s, 0, 2, d.dtype)],
+    dtypes=WORDS,
+    rule=lambda x: torch.ones_like(x, dtype=torch.float64),
+    label="integers",
+)

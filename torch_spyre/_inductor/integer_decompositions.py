@@ -55,8 +55,8 @@ def _bitwise(of_truth, operation):
     """Truth values are numbers on the device, which have no bits."""
 
     def decomposed(x, y):
-        if all(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in (x, y)):
-            return of_truth(x, y) if of_truth else NotImplemented
+        if all(v.dtype == torch.bool if isinstance(v, torch.Tensor) else type(v) is bool for v in (x, y)):
+            return of_truth(*_alike(x, y)) if of_truth else NotImplemented
         if not is_integer(x, y) or (_is_plain(x) and _is_plain(y) and x.dtype == y.dtype):
             return NotImplemented
         return operation(*_alike(x, y))
