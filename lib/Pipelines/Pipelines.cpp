@@ -19,6 +19,8 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
+#include "OwnerCheck.h"
+
 #include <algorithm>
 #include <array>
 
@@ -137,11 +139,30 @@ void registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<graph::GraphDialect, loop::LoopDialect, mlir::func::FuncDialect>();
 }
 
+/// Another name of a pass, with the same options.
+static void registerAlias(const char *name, std::unique_ptr<mlir::Pass> (*create)()) {
+  mlir::registerPassPipeline(
+      name, create()->getDescription(),
+      [create](mlir::OpPassManager &manager, mlir::StringRef options,
+               llvm::function_ref<mlir::LogicalResult(const mlir::Twine &)> fail) {
+        std::unique_ptr<mlir::Pass> pass = create();
+        if (mlir::failed(pass->initializeOptions(options, fail))) {
+          return mlir::failure();
+        }
+        manager.addPass(std::move(pass));
+        return mlir::success();
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
+}
+
 void registerPasses() {
   graph::registerGraphPasses();
   registerGraphToLoopPass();
   registerPlanLxPass();
   loop::registerLoopPasses();
+  // As the documents call them.
+  registerAlias("span-reduction", [] { return loop::createSpanReductionPass(); });
+  registerAlias("work-distribution", [] { return loop::createWorkDistributionPass(); });
   mlir::PassPipelineRegistration<>("spyre-graph-to-division-pipeline",
                                    "From graph IR to planned loop IR for 32 cores.",
                                    [](mlir::OpPassManager &manager) {
@@ -152,7 +173,7 @@ void registerPasses() {
                                    });
 }
 
-static void addDivision(mlir::OpPassManager &manager, const Options &options) {
+static loop::DivisionSettings divisionSettings(const Options &options) {
   loop::DivisionSettings settings;
   settings.device = options.device;
   settings.cores = options.cores;
@@ -164,6 +185,11 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.fastReductions = !options.lx.enabled;
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
+  return settings;
+}
+
+static void addDivision(mlir::OpPassManager &manager, const Options &options) {
+  const loop::DivisionSettings settings = divisionSettings(options);
   manager.addPass(loop::createAssignHintsPass(options.trace));
   manager.addPass(loop::createFormNestsPass(
       bundleTensors(options.device, options.symbolicArguments, /*hasPool=*/true), options.trace));
@@ -225,7 +251,8 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
 
 /// The passes from one phase to the other. What each phase leaves is verified; that of the last one
 /// only if \p verifyLast: who reads its text verifies it. Our own passes after a user's one must
-/// not meet what it broke, so then every pass is followed by the verifier.
+/// not meet what it broke, so then every pass is followed by the verifier. Owners of divided
+/// operations are judged after every pass in any case.
 static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Phase to,
                         bool verifyLast, const Options &options) {
   DiagnosticCollector diagnostics(&session.context, options.userPasses.toString());
@@ -233,8 +260,14 @@ static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Pha
     mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
     addPasses(manager, phase, options);
     manager.enableVerifier(!options.userPasses.empty());
+    Status owners = Status::success();
+    if (phase == Phase::Layout) {
+      manager.addInstrumentation(std::make_unique<OwnerCheck>(divisionSettings(options), owners));
+    }
     const bool verifies = verifyLast || int(phase) + 1 < int(to);
-    if (mlir::failed(manager.run(module)) || (verifies && mlir::failed(mlir::verify(module)))) {
+    const bool ran = mlir::succeeded(manager.run(module));
+    SPYRE_RETURN_IF_ERROR(owners);
+    if (!ran || (verifies && mlir::failed(mlir::verify(module)))) {
       return diagnostics.status();
     }
   }
