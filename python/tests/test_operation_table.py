@@ -17,6 +17,7 @@ ELSEWHERE = {
     "aten._adaptive_avg_pool2d.default": "test_pooling.py",
     "aten._adaptive_avg_pool2d_backward.default": "test_pooling.py",
     "aten._batch_norm_with_update_functional.default": "test_mutation.py",
+    "aten._grouped_mm.default": "test_composites.py",
     "aten._log_softmax.default": "test_eager_autograd.py",
     "aten._native_batch_norm_legit.no_stats": "test_composites.py",
     "aten._native_batch_norm_legit_functional.default": "test_mutation.py",

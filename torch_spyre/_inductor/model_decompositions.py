@@ -11,6 +11,7 @@ import torch
 from torch_spyre.ops import (
     convolution,
     functions,
+    groups,
     index_writes,
     pooling,
     powers,
@@ -246,6 +247,7 @@ def decompositions():
     table = {op: decomposition_table[op] for op in _OF_TORCH if op in decomposition_table}
     table.update(
         {
+            aten._grouped_mm.default: groups.grouped_mm,
             aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool2d,
             aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool2d_backward,
             aten.adaptive_max_pool2d.default: pooling.adaptive_max_pool2d,
@@ -302,7 +304,10 @@ def decompositions():
     return table
 
 
-def of_inductor():
-    """Operations that Inductor defines when it is imported; no graph has them before."""
-    fma = getattr(torch.ops.prims, "fma", None)
-    return {} if fma is None else {fma.default: _fma}
+def of_others():
+    """Operations that Inductor and transformers define when they are imported; no graph has them before."""
+    found = {
+        getattr(torch.ops.prims, "fma", None): _fma,
+        getattr(torch.ops.transformers, "grouped_mm_fallback", None): groups.grouped_mm,
+    }
+    return {packet.default: function for packet, function in found.items() if packet is not None}

@@ -11,7 +11,7 @@ def spyre_decompositions():
     """torch's core decompositions without the operations the compiler has itself."""
     from torch_spyre._inductor import model_decompositions
 
-    return {**_known_decompositions(), **model_decompositions.of_inductor()}
+    return {**_known_decompositions(), **model_decompositions.of_others()}
 
 
 @functools.cache

@@ -58,6 +58,12 @@ def _sum_of(x, dim=None, keepdim=False, *, dtype=None):
     return torch.sum(x, dims, keepdim=keepdim, dtype=dtype)
 
 
+def _subtracted_from(x, number, alpha=1):
+    """A fraction makes a fraction here, too."""
+    kind = torch.result_type(x, number)
+    return NotImplemented if kind == x.dtype else torch.rsub(x.to(kind), number, alpha=alpha)
+
+
 def _logit(x, eps=None):
     return torch.logit(x.to(torch.get_default_dtype()), eps)
 
@@ -80,6 +86,7 @@ def decompositions():
         aten.logit.default: _of_whole(_logit),
         aten.nansum.default: _of_whole(_sum_of),
         aten.pow.Tensor_Scalar: _of_whole(_power),
+        aten.rsub.Scalar: _of_whole(_subtracted_from, words),
         aten.sgn.default: _of_whole(lambda x: x.clone(), truths),
         aten.sign.default: _of_whole(lambda x: x.clone(), truths),
         aten.signbit.default: _of_whole(_none, truths),

@@ -18,7 +18,7 @@ import torch
 from torch_spyre.ops.functions import FLOATS
 
 # One copy of the input for each; beyond that the CPU is no slower.
-_MAX_PLACES = 64
+_MAX_PLACES = 128
 
 
 class _Geometry:
