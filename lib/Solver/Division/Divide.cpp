@@ -285,8 +285,8 @@ private:
     outcome.verdict = Status::success();
     outcome.plan = uneven->plan;
     outcome.nanoseconds = uneven->nanoseconds;
-    outcome.leastNanoseconds = hasPlan ? std::min(outcome.leastNanoseconds, uneven->nanoseconds)
-                                       : uneven->nanoseconds;
+    outcome.leastNanoseconds =
+        hasPlan ? std::min(outcome.leastNanoseconds, uneven->nanoseconds) : uneven->nanoseconds;
     outcome.candidatesTried += uneven->tried;
     return true;
   }
