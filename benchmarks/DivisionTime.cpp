@@ -1,7 +1,8 @@
 //===- DivisionTime.cpp - how long the cheapest division of an operation takes to find ------===//
 //
 // Random operations that are all different: pointwise, broadcasts, reductions, matrix products and
-// restickifies over 2 to 5 dims, with up to 1,142 divisions each on 32 cores. Each is searched,
+// restickifies over 2 to 5 dims. Five dims that every number divides would have 1,142 divisions on
+// 32 cores; of sizes that fit a card the counters say how many there are at most. Each is searched,
 // priced and verified from the beginning; nothing is kept between them. One thread.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Random.h"

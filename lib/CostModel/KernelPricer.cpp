@@ -94,79 +94,126 @@ void KernelPricer::lowerBounds(std::span<const int32_t> splits,
 }
 
 namespace {
+
 struct Bounded {
-  /// What comes first; the bound itself where all that may be cheaper are priced.
-  double order, nanoseconds;
+  double nanoseconds, likely;
   size_t candidate;
   /// By the nearer of the bounds.
   bool isNear = false;
+  bool isPriced = false;
 };
-/// Of heaps with the first on top, of equals the first candidate.
-bool isLater(const Bounded &a, const Bounded &b) {
-  return a.order != b.order ? a.order > b.order : a.candidate > b.candidate;
-}
-} // namespace
 
-BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack, size_t mostPriced,
-                                  size_t first) const {
-  const size_t width = dims(), count = splits.size() / width;
-  const arch::Timing &timing = state->priced.device->timing;
-  const bool isLimited = mostPriced < count;
-  std::array<Bounded, 128> few;
-  std::vector<Bounded> many(count > few.size() ? count : 0);
-  std::span<Bounded> heap(count > few.size() ? many.data() : few.data(), count);
-  for (size_t i = 0; i < count; ++i) {
-    const PriceBound::Bound bound = state->bound.boundOf(splits.data() + i * width);
-    const double least = (bound.least + overheadCycles(timing)) / timing.clockGhz;
-    heap[i] = {isLimited ? bound.likely : least, least, i, false};
-  }
-  std::make_heap(heap.begin(), heap.end(), isLater);
-  BestPrice best;
-  Candidate candidate;
-  Sketch sketch;
-  auto priceOne = [&](size_t i) {
-    const double price =
-        cyclesOf(state->priced, splits.subspan(i * width, width), candidate, sketch, nullptr) /
-        timing.clockGhz;
-    // Those that the back end refuses tell nothing.
-    best.priced += std::isfinite(price) || !isLimited ? 1 : 0;
-    if (price < best.nanoseconds || (price == best.nanoseconds && i < best.candidate)) {
-      best.nanoseconds = price;
-      best.candidate = i;
+/// Of heaps with the least bound on top, of equals the first candidate.
+bool isLater(const Bounded &a, const Bounded &b) {
+  return a.nanoseconds != b.nanoseconds ? a.nanoseconds > b.nanoseconds : a.candidate > b.candidate;
+}
+
+/// One search for the cheapest of a batch.
+class Cheapest {
+public:
+  Cheapest(const PricedKernel &priced, const PriceBound &bound, std::span<const int32_t> splits,
+           double slack)
+      : priced(priced), bound(bound), splits(splits), slack(slack),
+        width(priced.kernel.dims.size()), overhead(overheadCycles(priced.device->timing)),
+        clockGhz(priced.device->timing.clockGhz) {
+    const size_t count = splits.size() / width;
+    many.resize(count > few.size() ? count : 0);
+    heap = std::span(count > few.size() ? many.data() : few.data(), count);
+    for (size_t i = 0; i < count; ++i) {
+      const PriceBound::Bound of = bound.boundOf(splits.data() + i * width);
+      heap[i] = {nanoseconds(of.least), of.likely, i};
     }
-    return price;
-  };
-  if (first < count) {
-    best.firstNanoseconds = priceOne(first);
-    mostPriced += isLimited && best.priced > 0 ? 1 : 0;
   }
-  while (!heap.empty() && best.priced < mostPriced && std::isfinite(heap.front().order)) {
-    const Bounded next = heap.front();
-    // One that costs the same and comes first wins.
-    const double limit = best.nanoseconds * (1 - slack);
-    std::pop_heap(heap.begin(), heap.end(), isLater);
-    const bool mayBeLess = next.nanoseconds <= limit;
-    if (!isLimited && !next.isNear && mayBeLess && state->bound.hasNearer() && best.priced > 0) {
-      double cycles = state->bound.nearerCycles(splits.data() + next.candidate * width,
-                                                limit * timing.clockGhz);
-      const double nearer = (cycles + overheadCycles(timing)) / timing.clockGhz;
-      heap.back() = {nearer, nearer, next.candidate, true};
-      std::push_heap(heap.begin(), heap.end(), isLater);
-      continue;
+
+  BestPrice run(size_t likely, size_t first) {
+    if (first < heap.size()) {
+      best.firstNanoseconds = price(heap[first]);
     }
-    heap = heap.first(heap.size() - 1);
-    if (next.nanoseconds > limit ||
-        (next.nanoseconds == limit && next.candidate > best.candidate)) {
-      if (isLimited) {
+    priceLikely(likely);
+    std::make_heap(heap.begin(), heap.end(), isLater);
+    while (!heap.empty() && std::isfinite(heap.front().nanoseconds) && !isProven(heap.front())) {
+      std::pop_heap(heap.begin(), heap.end(), isLater);
+      Bounded &next = heap.back();
+      if (!next.isNear && !next.isPriced && bound.hasNearer() && best.priced > 0) {
+        next.nanoseconds = nearer(next);
+        next.isNear = true;
+        std::push_heap(heap.begin(), heap.end(), isLater);
         continue;
       }
-      break;
+      if (!next.isPriced) {
+        price(next);
+      }
+      heap = heap.first(heap.size() - 1);
     }
-    if (next.candidate != first) {
-      priceOne(next.candidate);
+    best.leastNanoseconds =
+        heap.empty() ? best.nanoseconds : std::min(best.nanoseconds, heap.front().nanoseconds);
+    return best;
+  }
+
+private:
+  double nanoseconds(double cycles) const { return (cycles + overhead) / clockGhz; }
+  std::span<const int32_t> splitsOf(const Bounded &of) const {
+    return splits.subspan(of.candidate * width, width);
+  }
+  double limit() const { return best.nanoseconds * (1 - slack); }
+
+  /// Neither \p least nor any behind it is cheaper; one that costs the same and comes first is.
+  bool isProven(const Bounded &least) const {
+    return least.nanoseconds > limit() ||
+           (least.nanoseconds == limit() && least.candidate > best.candidate);
+  }
+
+  double nearer(const Bounded &of) const {
+    return nanoseconds(bound.nearerCycles(splitsOf(of).data(), limit() * clockGhz));
+  }
+
+  double price(Bounded &of) {
+    of.isPriced = true;
+    const double found = cyclesOf(priced, splitsOf(of), candidate, sketch, nullptr) / clockGhz;
+    best.priced += 1;
+    if (found < best.nanoseconds || (found == best.nanoseconds && of.candidate < best.candidate)) {
+      best.nanoseconds = found;
+      best.candidate = of.candidate;
+    }
+    return found;
+  }
+
+  /// Those that the back end refuses tell nothing and do not count.
+  void priceLikely(size_t count) {
+    while (count > 0) {
+      Bounded *next = nullptr;
+      for (Bounded &each : heap) {
+        const bool isHopeless = each.isPriced || !std::isfinite(each.likely) || isProven(each);
+        if (!isHopeless && (next == nullptr || each.likely < next->likely)) {
+          next = &each;
+        }
+      }
+      if (next == nullptr) {
+        return;
+      }
+      count -= std::isfinite(price(*next)) ? 1 : 0;
     }
   }
-  return best;
+
+  const PricedKernel &priced;
+  const PriceBound &bound;
+  std::span<const int32_t> splits;
+  double slack;
+  size_t width;
+  double overhead, clockGhz;
+  std::array<Bounded, 128> few;
+  std::vector<Bounded> many;
+  std::span<Bounded> heap;
+  Candidate candidate;
+  Sketch sketch;
+  BestPrice best;
+};
+
+} // namespace
+
+BestPrice KernelPricer::priceBest(std::span<const int32_t> splits, double slack, size_t likely,
+                                  size_t first) const {
+  return Cheapest(state->priced, state->bound, splits, slack).run(likely, first);
 }
 
 Breakdown KernelPricer::explain(std::span<const int32_t> splits) const {

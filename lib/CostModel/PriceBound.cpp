@@ -1,6 +1,7 @@
 //===- PriceBound.cpp - rooflines of divisions ----------------------------------------------===//
 #include "PriceBound.h"
 
+#include "spyre/Base/Math.h"
 #include "spyre/Program/Program.h"
 
 #include <algorithm>
@@ -32,6 +33,7 @@ PriceBound::PriceBound(const PricedKernel &priced) {
   perPortByte = 1 / timing.ddrPortBytesPerCycle;
   perCoreByte = 1 / timing.ddrCoreBytesPerCycle;
   perRingByte = 1 / timing.ringBytesPerCycle;
+  perRequest = timing.ddrRequestCycles;
   coresPerPort = double(priced.device->ddrCoresPerPort);
   deviceCores = double(priced.device->cores);
   turnPerByte = timing.ddrTurnaroundCycles / arch::kDdrWriteBatchBytes;
@@ -57,10 +59,50 @@ static bool goesInParts(const PricedKernel &priced) {
          2 * priced.lanes() * kStickBytes > priced.device->lxStagingBytes();
 }
 
+/// Blocks of a restickify walk its two sides; tiles of a matmul have one step along batches.
+static unsigned dimsOfTransfers(const PricedKernel &priced) {
+  const Kernel &kernel = priced.kernel;
+  const unsigned sides = 1u << kernel.stickDim | 1u << kernel.inputStickDim;
+  if (kernel.kernelClass == KernelClass::Restickify) {
+    return sides;
+  }
+  return kernel.kernelClass == KernelClass::Matmul ? ~priced.held[1] | sides : ~0u;
+}
+
+PriceBound::Range PriceBound::rangeOf(const PricedKernel &priced, size_t t) {
+  Range range;
+  switch (priced.kernel.kernelClass) {
+  case KernelClass::Pointwise:
+  case KernelClass::Copy:
+  case KernelClass::Restickify:
+  case KernelClass::StickReduction:
+  case KernelClass::NonStickReduction:
+  case KernelClass::Matmul:
+    break;
+  default:
+    return range;
+  }
+  const KernelTensor &tensor = priced.tensor(t);
+  const unsigned walked = dimsOfTransfers(priced);
+  range.isKnown = tensor.indices < 0 && !tensor.arrives;
+  for (const HeldDim &held : tensor.dims) {
+    auto d = size_t(held.dim);
+    if ((walked >> d & 1) != 0) {
+      // Where the last elements do not exist, a part of a dim may be all of it.
+      const int64_t most = std::max<int64_t>(priced.kernel.dims[d] + held.gap, 1);
+      range.level[range.count++] = {uint8_t(d), double(held.perStick),
+                                    double(priced.ddrStride[t][d]),
+                                    double(ceilDiv(most, held.perStick))};
+    }
+  }
+  return range;
+}
+
 void PriceBound::addTransfers(const PricedKernel &priced) {
   const Kernel &kernel = priced.kernel;
   const bool isProduct =
       kernel.kernelClass == KernelClass::Matmul || kernel.kernelClass == KernelClass::Convolution;
+  const bool isRestickify = kernel.kernelClass == KernelClass::Restickify;
   unsigned checked = 0;
   for (size_t t = 0; t < priced.tensors; ++t) {
     const KernelTensor &tensor = priced.tensor(t);
@@ -72,9 +114,13 @@ void PriceBound::addTransfers(const PricedKernel &priced) {
         whole.add(d, double(held.perStick));
       }
       double perStep = double(held.perStick);
-      perStep = held.dim == kernel.stickDim ? std::max(perStep, double(priced.lanes())) : perStep;
+      // Of a restickify each tensor has its own sticks.
+      const bool inLanes = held.dim == kernel.stickDim && !isRestickify;
+      perStep = inLanes ? std::max(perStep, double(priced.lanes())) : perStep;
       bool masked = isProduct && t == 1 && held.dim == kernel.reducedDim;
-      double less = double(std::max<int64_t>(-held.gap, 0) + (masked ? kernel.maskedElements : 0));
+      // Rows that the mask leaves out may be those that the tensor lacks.
+      double less =
+          double(std::max<int64_t>({-held.gap, masked ? kernel.maskedElements : 0, int64_t(0)}));
       // The results of a topk are as many as the kernel says, whatever the dim is.
       bool isList = kernel.kernelClass == KernelClass::TopK && !(priced.held[0] >> d & 1);
       if (!isList) {
@@ -87,14 +133,21 @@ void PriceBound::addTransfers(const PricedKernel &priced) {
     if (t == priced.output()) {
       hasStore = !goesInParts(priced);
       store = sticks;
+      storeRange = rangeOf(priced, t);
       continue;
     }
     hasLoad = true;
     // Windows meet in elements that are loaded once.
+    knowsLoads &= !isWindow(kernel) && !goesInParts(priced) && tensor.indices < 0;
     if (!(isWindow(kernel) && t == 0) && !goesInParts(priced)) {
-      load[loads++] = {sticks, priced.moves[t], splitsMask && t == 1};
+      load[loads++] = {sticks, rangeOf(priced, t), priced.moves[t], splitsMask && t == 1};
     }
   }
+}
+
+static bool lacksElements(const KernelTensor &tensor) {
+  return std::any_of(tensor.dims.begin(), tensor.dims.end(),
+                     [](const HeldDim &held) { return held.gap < 0; });
 }
 
 /// Where an input has all dims of the output, its tile is loaded before the result is stored: the
@@ -112,6 +165,10 @@ void PriceBound::addTurns(const PricedKernel &priced) {
   }
   for (size_t t = 0, l = 0; hasStore && t < priced.output(); ++t) {
     const KernelTensor &tensor = priced.tensor(t);
+    // The last blocks of a padded restickify load less than they store: later loads turn the bus.
+    if (lacksElements(tensor)) {
+      return;
+    }
     if (tensor.inLx) {
       continue;
     }
@@ -322,8 +379,28 @@ bool PriceBound::setSlices(const int32_t *splits, Slices &slices) const {
   return fits && slices.cores <= deviceCores;
 }
 
-double PriceBound::loadCycles(const Transfer &transfer, const int32_t *splits,
-                              const Slices &slices) const {
+double PriceBound::Range::bytes(const std::array<double, kMaxKernelDims> &perCore) const {
+  double bytes = kStickBytes;
+  for (size_t l = 0; l < count; ++l) {
+    const double steps = std::min(perCore[level[l].dim] / level[l].perStick, level[l].mostSteps);
+    if (steps <= 1) {
+      continue;
+    }
+    if (level[l].strideBytes != bytes) {
+      break;
+    }
+    bytes *= steps;
+  }
+  return bytes;
+}
+
+double PriceBound::requestsPerByte(const Range &range, const Slices &slices) const {
+  return range.isKnown ? perRequest / std::min(range.bytes(slices.perCore), arch::kDdrRequestBytes)
+                       : 0;
+}
+
+PriceBound::Moved PriceBound::loaded(const Transfer &transfer, const int32_t *splits,
+                                     const Slices &slices) const {
   double loading = slices.cores, port = std::min(coresPerPort, slices.cores), readers = 1;
   for (size_t d = 0; d < dims; ++d) {
     readers *= (transfer.moves >> d & 1) != 0 ? double(splits[d]) : 1;
@@ -333,17 +410,38 @@ double PriceBound::loadCycles(const Transfer &transfer, const int32_t *splits,
     loading *= 1 - 1 / slices.reduced;
     port = 0;
   }
-  double perByte = std::max({chipPerByte(loading), port * perPortByte, perCoreByte});
+  const double requests = requestsPerByte(transfer.range, slices);
+  double chip = chipPerByte(loading, requests);
+  double perByte = std::max({chip, port * perPortByte, perCoreByte});
+  bool isChip = chip == perByte && port > 0;
   if (part < 1) {
-    perByte = std::min(perByte, std::max({chipPerByte(loading * part), port * part * perPortByte,
-                                          part * perCoreByte, perRingByte}));
+    chip = chipPerByte(loading * part, requests);
+    const double together =
+        std::max({chip, port * part * perPortByte, part * perCoreByte, perRingByte});
+    isChip &= chip == together;
+    perByte = std::min(perByte, together);
   }
-  return transfer.sticks.of(slices.perCore) * kStickBytes * perByte;
+  const double bytes = transfer.sticks.of(slices.perCore) * kStickBytes;
+  return {bytes * perByte, bytes * part, isChip};
+}
+
+/// The bus turns for every byte that is written and that one was read for, however loads and stores
+/// follow each other, where the chip's border is what all of them wait for.
+double PriceBound::turnCycles(const Slices &slices, double readBytes, bool isChip) const {
+  if (!hasStore || !knowsLoads || !isChip) {
+    return 0;
+  }
+  const double roots = slices.cores / slices.reduced;
+  const double port = std::min(coresPerPort, slices.cores) * perPortByte;
+  if (chipPerByte(roots, requestsPerByte(storeRange, slices)) < std::max(port, perCoreByte)) {
+    return 0;
+  }
+  return roots * turnPerByte * std::min(readBytes, store.of(slices.perCore) * kStickBytes);
 }
 
 double PriceBound::storeCycles(const Slices &slices, bool turns) const {
   double roots = slices.cores / slices.reduced;
-  double chip = chipPerByte(roots);
+  double chip = chipPerByte(roots, requestsPerByte(storeRange, slices));
   double port = slices.reduced > 1 ? 0 : std::min(coresPerPort, slices.cores);
   double busy = std::max({chip, port * perPortByte, perCoreByte});
   // The bus turns while the chip's border has nothing else to wait for.
@@ -404,13 +502,18 @@ PriceBound::Bound PriceBound::boundOf(const int32_t *splits) const {
   if (!setSlices(splits, slices)) {
     return {kNever, kNever};
   }
-  double loading = 0;
-  if (hasTiles) {
-    loading = factorCycles(loadCycles(load[0], splits, slices), loadCycles(load[1], splits, slices),
-                           slices);
+  double loading = 0, readBytes = 0;
+  bool isChip = true;
+  std::array<double, kMaxKernelTensors> each;
+  for (size_t l = 0; l < loads; ++l) {
+    const Moved moved = loaded(load[l], splits, slices);
+    each[l] = moved.cycles;
+    loading += moved.cycles;
+    readBytes += moved.bytes;
+    isChip &= moved.isChip;
   }
-  for (size_t l = 0; l < loads && !hasTiles; ++l) {
-    loading += loadCycles(load[l], splits, slices);
+  if (hasTiles) {
+    loading = factorCycles(each[0], each[1], slices);
   }
   double storing = 0;
   if (hasStore) {
@@ -418,7 +521,8 @@ PriceBound::Bound PriceBound::boundOf(const int32_t *splits) const {
     const Transfer *before = turnsBehind < 0 ? nullptr : &load[size_t(turnsBehind)];
     bool turns = before != nullptr && (slices.split & ~before->moves) == 0 &&
                  before->sticks.of(slices.perCore) >= store.of(slices.perCore);
-    storing = storeCycles(slices, turns);
+    storing = std::max(storeCycles(slices, turns),
+                       storeCycles(slices, false) + turnCycles(slices, readBytes, isChip));
   }
   const double arrives = hasLoad ? latency : 0, leaves = hasStore ? latency : 0;
   const double ring = ringCycles(splits, slices);
@@ -523,9 +627,12 @@ double PriceBound::nearerCycles(const int32_t *splits, double enough) const {
   product.columns = columns.of(slices.perCore);
   product.depth = depth.of(slices.perCore);
   product.blocks = blocks.of(slices.perCore);
-  product.a = loadCycles(load[0], splits, slices);
-  product.b = loadCycles(load[1], splits, slices);
-  product.storing = hasStore ? storeCycles(slices, false) : 0;
+  const Moved a = loaded(load[0], splits, slices), b = loaded(load[1], splits, slices);
+  product.a = a.cycles;
+  product.b = b.cycles;
+  product.storing = hasStore ? storeCycles(slices, false) +
+                                   turnCycles(slices, a.bytes + b.bytes, a.isChip && b.isChip)
+                             : 0;
   double least = tileCycles(product, product.rows, enough);
   for (double tileRows = 1; tileRows < product.rows && least > coarse; tileRows *= 2) {
     least = std::min(least, tileCycles(product, tileRows, enough));

@@ -10,6 +10,8 @@
 
 #include "Candidate.h"
 
+#include <algorithm>
+
 namespace spyre::costmodel {
 
 class PriceBound {
@@ -53,8 +55,22 @@ private:
       return steps;
     }
   };
+  /// The longest range of DDR that one transfer of a core's part can walk without a gap.
+  struct Range {
+    struct Level {
+      uint8_t dim;
+      double perStick, strideBytes, mostSteps;
+    };
+    /// Inner to outer; only what one transfer may walk.
+    size_t count = 0;
+    std::array<Level, kMaxKernelDims> level;
+    bool isKnown = false;
+
+    double bytes(const std::array<double, kMaxKernelDims> &perCore) const;
+  };
   struct Transfer {
     Steps sticks;
+    Range range;
     unsigned moves = 0;
     /// Some of it may be loaded by fewer cores than take part.
     bool byFewer = false;
@@ -76,11 +92,21 @@ private:
   Steps resultSteps(const PricedKernel &priced) const;
   double perPoint(double work, double lxBytes) const;
 
+  static Range rangeOf(const PricedKernel &priced, size_t t);
   bool setSlices(const int32_t *splits, Slices &slices) const;
-  double chipPerByte(double reads) const {
-    return reads * (1 + (reads - 1) * streamLoss) * perDdrByte;
+  /// Requests of at most a range take the memory their time, whatever they move.
+  double requestsPerByte(const Range &range, const Slices &slices) const;
+  double chipPerByte(double reads, double requests) const {
+    return reads * std::max((1 + (reads - 1) * streamLoss) * perDdrByte, requests);
   }
-  double loadCycles(const Transfer &transfer, const int32_t *splits, const Slices &slices) const;
+  struct Moved {
+    double cycles, bytes;
+    /// Nothing but the chip's border makes it wait.
+    bool isChip;
+  };
+  /// At least; the bytes are what crosses DDR for one core.
+  Moved loaded(const Transfer &transfer, const int32_t *splits, const Slices &slices) const;
+  double turnCycles(const Slices &slices, double readBytes, bool isChip) const;
   double storeCycles(const Slices &slices, bool turns) const;
   double ringCycles(const int32_t *splits, const Slices &slices) const;
   double factorCycles(double a, double b, const Slices &slices) const;
@@ -95,12 +121,16 @@ private:
   /// Dims that only whole sticks of may be given to a core.
   Steps whole;
   double streamLoss = 0, perDdrByte = 0, perPortByte = 0, perCoreByte = 0, perRingByte = 0;
+  double perRequest = 0;
   double coresPerPort = 1, deviceCores = 1, turnPerByte = 0, hopCycles = 0, latency = 0;
   double lxBytesPerCycle = 1;
   size_t loads = 0;
   std::array<Transfer, kMaxKernelTensors> load;
   bool hasLoad = false, hasStore = false;
+  /// All loads are among those above.
+  bool knowsLoads = true;
   Steps store;
+  Range storeRange;
   /// The load that every store follows with as many bytes; -1: none.
   int turnsBehind = -1;
   /// Of the vector unit after the first load: work per point, and once per result.

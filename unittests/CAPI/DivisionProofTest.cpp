@@ -48,10 +48,12 @@ struct Graph {
 
 /// Device operations of a graph, divided.
 std::vector<spec::OpSpec> compiled(Graph &graph, ValueId value, const Shape &result,
-                                   const arch::DeviceDesc &device) {
+                                   const arch::DeviceDesc &device,
+                                   const std::string &planner = "best") {
   graph.builder.addOutput(value, typeOf(result));
   capi::CompileOptions options;
   options.device = device;
+  options.planner = planner;
   options.compileTo = "opspec";
   options.lx.enabled = false; // each operation for itself
   Expected<capi::CompileResult> done = capi::compileGraph(graph.builder.text(), options);
@@ -217,6 +219,34 @@ TEST(DivisionProof, TheChosenDivisionIsAmongTheFastest) {
   EXPECT_EQ(race.ops, 60);
   EXPECT_GE(race.within5, 57);
   EXPECT_EQ(race.within15, 60);
+}
+
+/// The one matrix product of [1, 4096] and [4096, 25600].
+static spec::OpSpec wideProjection(const std::string &planner, const arch::DeviceDesc &device) {
+  Graph graph;
+  const ValueId x = graph.input({1, 4096}), w = graph.input({4096, 25600});
+  const ValueId y = graph.call("aten.mm.default", {x, w}, {1, 25600});
+  const std::vector<spec::OpSpec> ops = compiled(graph, y, {1, 25600}, device, planner);
+  EXPECT_EQ(ops.size(), 1u);
+  return ops.empty() ? spec::OpSpec() : ops.front();
+}
+
+static int64_t coresOf(const spec::OpSpec &op) {
+  int64_t cores = 1;
+  for (const spec::IterationDim &dim : op.iterationSpace) {
+    cores *= dim.cores;
+  }
+  return cores;
+}
+
+// 400 sticks of results have no divisor between 25 and 32: the documented plan leaves cores idle.
+TEST(DivisionProof, OneRowOfAWideProjectionUsesAllCoresAndIsFaster) {
+  const arch::DeviceDesc device = *arch::DeviceDesc::preset("openspyre");
+  const spec::OpSpec documented = wideProjection("compat", device),
+                     best = wideProjection("best", device);
+  EXPECT_EQ(coresOf(documented), 25);
+  EXPECT_EQ(coresOf(best), 32);
+  EXPECT_LE(simulated(best, device).value(), 0.90 * simulated(documented, device).value());
 }
 
 } // namespace spyre::testing

@@ -45,6 +45,8 @@ struct BestPrice {
   /// Its number, the first of several that cost the same; 0 when the back end refuses all.
   size_t candidate = 0;
   double nanoseconds = std::numeric_limits<double>::infinity();
+  /// What no candidate undercuts, by the bounds of those that were not priced.
+  double leastNanoseconds = std::numeric_limits<double>::infinity();
   /// Candidates that had to be priced to know.
   size_t priced = 0;
   /// Of the candidate that was asked for first; infinity where none was.
@@ -69,10 +71,10 @@ public:
   void lowerBounds(std::span<const int32_t> splits, std::span<double> nanoseconds) const;
   /// The minimum of price() over a batch. Prices only candidates whose lower bound is below the
   /// best so far; with \p slack (0.02: 2 %) only those that may be cheaper by more than that part.
-  /// With \p mostPriced the likely ones are priced first, and no more than that many. The candidate
-  /// \p first is priced before all others, so that its price is known.
-  BestPrice priceBest(std::span<const int32_t> splits, double slack = 0,
-                      size_t mostPriced = SIZE_MAX, size_t first = SIZE_MAX) const;
+  /// A few that are likely are priced before, \p likely of them: a good price rules out the others.
+  /// The candidate \p first is priced before all others, so that its price is known.
+  BestPrice priceBest(std::span<const int32_t> splits, double slack = 0, size_t likely = 0,
+                      size_t first = SIZE_MAX) const;
   /// Of one candidate; its total is its price.
   Breakdown explain(std::span<const int32_t> splits) const;
 

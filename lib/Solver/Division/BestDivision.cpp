@@ -97,6 +97,8 @@ Expected<std::optional<BestDivision>> cheapestDivision(const Op &op, const arch:
   }
   const size_t best = cheapest ? cheapest->candidate : chooseCheapest(candidates, ns, preferred);
   found.best = {splitsOf(candidates[best]), cheapest ? cheapest->nanoseconds : ns[best]};
+  found.priced = cheapest ? int64_t(cheapest->priced) : found.tried;
+  found.leastNanoseconds = cheapest ? cheapest->leastNanoseconds : found.best.nanoseconds;
   found.documented = found.best.splits == preferred;
   if (keepAll) {
     found.all = sortedByPrice(candidates, ns);

@@ -8,6 +8,10 @@ namespace spyre::solver::division {
 struct BestDivision {
   PricedSplits best;
   int64_t tried = 0;
+  /// Those that were priced; the others have bounds.
+  int64_t priced = 0;
+  /// No candidate costs less.
+  double leastNanoseconds = 0;
   bool cut = false;
   /// The documented plan was as cheap as any.
   bool documented = false;

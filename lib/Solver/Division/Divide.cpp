@@ -196,10 +196,18 @@ private:
     return storeSplits(outcome.plan.splits);
   }
 
+  /// How far from the least of all prices the found one can be.
+  static std::string gapText(const BestDivision &found) {
+    const double gap = 1 - found.leastNanoseconds / found.best.nanoseconds;
+    return gap > 0 ? fmt::format(", none cheaper by more than {:.2f} %", 100 * gap)
+                   : std::string(", none cheaper");
+  }
+
   void take(const Op &divided, const BestDivision &found, const Splits &preferred) {
     const Splits &splits = found.best.splits;
     outcome.plan = makePlan(divided, splits, documentedOrder(divided, splits));
     outcome.nanoseconds = found.best.nanoseconds;
+    outcome.leastNanoseconds = found.leastNanoseconds;
     outcome.candidatesTried = found.tried;
     outcome.candidates = found.all;
     const char *reason = found.cut          ? "search-limit"
@@ -212,9 +220,9 @@ private:
         beside += fmt::format(" at {:.0f} ns", priceOf(op, preferred));
       }
     }
-    say(Decision::yes(reason, "{} on {} of {} cores at {:.0f} ns, of {} candidates{}",
+    say(Decision::yes(reason, "{} on {} of {} cores at {:.0f} ns, of {} candidates{}{}",
                       describe(op, splits), outcome.plan.cores, options.cores,
-                      found.best.nanoseconds, found.tried, beside));
+                      found.best.nanoseconds, found.tried, gapText(found), beside));
   }
 
   /// Padding costs work; no more than this part of a dim.
@@ -277,6 +285,8 @@ private:
     outcome.verdict = Status::success();
     outcome.plan = uneven->plan;
     outcome.nanoseconds = uneven->nanoseconds;
+    outcome.leastNanoseconds =
+        hasPlan ? std::min(outcome.leastNanoseconds, uneven->nanoseconds) : uneven->nanoseconds;
     outcome.candidatesTried += uneven->tried;
     return true;
   }
@@ -287,11 +297,12 @@ private:
     outcome.plan = makePlan(padded, splits, documentedOrder(padded, splits));
     say(Decision::yes("padded",
                       "{} padded from {} to {}: {} on {} cores at {:.0f} ns instead of "
-                      "{:.0f}",
+                      "{:.0f}, of {} candidates{}",
                       op.dims[d].name, op.dims[d].extent, padded.dims[d].extent,
                       describe(op, splits), outcome.plan.cores, found.best.nanoseconds,
-                      outcome.nanoseconds));
+                      outcome.nanoseconds, found.tried, gapText(found)));
     outcome.nanoseconds = found.best.nanoseconds;
+    outcome.leastNanoseconds = found.leastNanoseconds;
   }
 
   /// The operation with padded tails that have memory, where some can be given it.

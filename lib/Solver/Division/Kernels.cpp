@@ -384,9 +384,9 @@ void KernelCosts::price(const Op &op, const Units &units, const Candidates &cand
   pricer->price(widened(candidates, pricer->dims(), place), ns);
 }
 
-/// Of one operation. All candidates have a lower bound; where many share the least (products that
-/// keep the arrays of all cores busy), the likely ones are priced.
-static constexpr size_t kMostPriced = 4;
+/// Where many share the least bound (products that keep the arrays of all cores busy), the price of
+/// a good one rules out most of the others.
+static constexpr size_t kLikelyFirst = 4;
 /// A price is the simulated time but for a few parts in a thousand: the documented plan is left
 /// only for one that is cheaper by more than that.
 static constexpr double kReallyCheaper = 0.005;
@@ -399,13 +399,17 @@ std::optional<CheapestCandidate> KernelCosts::cheapest(const Op &op, const Units
     return std::nullopt;
   }
   std::vector<int32_t> place;
-  const costmodel::BestPrice best =
-      pricer->priceBest(widened(candidates, pricer->dims(), place), slack, kMostPriced, documented);
+  // Together with the preference for the documented plan it is the slack that was asked for.
+  const double searched = std::max(0.0, 1 - (1 - slack) / (1 - kReallyCheaper));
+  const costmodel::BestPrice best = pricer->priceBest(widened(candidates, pricer->dims(), place),
+                                                      searched, kLikelyFirst, documented);
+  CheapestCandidate cheapest{best.candidate, best.nanoseconds, best.leastNanoseconds, best.priced};
   if (std::isfinite(best.firstNanoseconds) &&
       best.firstNanoseconds * (1 - kReallyCheaper) <= best.nanoseconds) {
-    return CheapestCandidate{documented, best.firstNanoseconds, best.priced};
+    cheapest.candidate = documented;
+    cheapest.nanoseconds = best.firstNanoseconds;
   }
-  return CheapestCandidate{best.candidate, best.nanoseconds, best.priced};
+  return cheapest;
 }
 
 } // namespace spyre::solver::division

@@ -7,35 +7,11 @@
 #include "Support.h"
 
 #include <cmath>
-#include <functional>
 
 namespace spyre::solver::division {
 namespace {
 
 using namespace test;
-
-/// Every combination of divisors on at most \p cores cores.
-void forEachSplit(const Op &op, int64_t cores, const std::function<void(const Splits &)> &body) {
-  const Units units = unitsOf(op);
-  Splits splits(op.dims.size(), 1);
-  std::function<void(size_t, int64_t)> extend = [&](size_t d, int64_t used) {
-    if (d == splits.size()) {
-      body(splits);
-      return;
-    }
-    for (int64_t split : divisorsUpTo(units.count[d], cores / used)) {
-      splits[d] = split;
-      extend(d + 1, used * split);
-    }
-    splits[d] = 1;
-  };
-  extend(0, 1);
-}
-
-bool isLegal(const Op &op, const arch::DeviceDesc &device, int64_t cores, const Splits &splits) {
-  return checkRules(op, device, cores, splits).ok() &&
-         verifyPlan(op, device, cores, makePlan(op, splits, CoreOrder::FirstFastest)).ok();
-}
 
 double priceOf(const Op &op, const CostModel &costs, const Splits &splits) {
   Candidates one{.dims = splits.size(), .splits = {splits.begin(), splits.end()}};

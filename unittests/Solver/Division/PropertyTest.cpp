@@ -5,8 +5,6 @@
 
 #include "Support.h"
 
-#include <map>
-
 namespace spyre::solver::division {
 namespace {
 
@@ -14,60 +12,112 @@ using namespace test;
 
 constexpr uint64_t kCases = 10000;
 
-/// The elements of one slice, as the owner map means them.
-std::pair<int64_t, int64_t> sliceOf(const Op &op, size_t d, int64_t slice, int64_t splits) {
-  const Units units = unitsOf(op);
-  const int64_t each = units.count[d] / splits * units.elems[d];
-  return {slice * each, std::min(units.extent[d], (slice + 1) * each)};
-}
+/// Elements from first to last, exclusive, along each dim: a core's part as the owner map means it.
+struct Box {
+  std::vector<int64_t> first, last;
 
-/// Point by point: one core each; stick by stick: one final writer each.
-void checkPointByPoint(const Op &op, const Plan &plan) {
-  std::map<std::vector<int64_t>, int> owners;
-  std::map<int64_t, std::vector<int64_t>> writers;
-  const Tensor &out = op.output();
-  for (const std::vector<int64_t> &owned : plan.owner) {
-    std::vector<int64_t> low, high, point;
+  Box(const Op &op, const Units &units, const Plan &plan, const std::vector<int64_t> &owned) {
     for (size_t d = 0; d < op.dims.size(); ++d) {
-      auto [from, to] = sliceOf(op, d, owned[d], plan.splits[d]);
-      ASSERT_LT(from, to) << "every core has work";
-      low.push_back(from);
-      high.push_back(to);
-    }
-    std::vector<int64_t> resultSlice = owned;
-    for (size_t d = 0; d < op.dims.size(); ++d) {
-      resultSlice[d] = op.dims[d].reduced ? 0 : owned[d];
-    }
-    point = low;
-    for (bool more = true; more;) {
-      ++owners[point];
-      int64_t stick = 0;
-      for (size_t c = 0; c + 1 < out.deviceSize.size(); ++c) {
-        int64_t value = out.coordinates[c].offset;
-        for (const Term &term : out.coordinates[c].terms) {
-          value += term.at(point[size_t(term.dim)]);
-        }
-        stick = stick * out.deviceSize[c] + value;
-      }
-      auto [known, isNew] = writers.try_emplace(stick, resultSlice);
-      ASSERT_TRUE(isNew || known->second == resultSlice) << "stick " << stick;
-      more = false;
-      for (size_t d = point.size(); d-- > 0 && !more;) {
-        if (++point[d] < high[d]) {
-          more = true;
-        } else {
-          point[d] = low[d];
-        }
-      }
+      const int64_t each = units.count[d] / plan.splits[d] * units.elems[d];
+      first.push_back(owned[d] * each);
+      last.push_back(std::min(units.extent[d], (owned[d] + 1) * each));
     }
   }
+  bool isEmpty() const {
+    for (size_t d = 0; d < first.size(); ++d) {
+      if (first[d] >= last[d]) {
+        return true;
+      }
+    }
+    return false;
+  }
+  /// The next point, the last dim fastest; false behind the last one.
+  bool next(std::vector<int64_t> &point) const {
+    for (size_t d = point.size(); d-- > 0;) {
+      if (++point[d] < last[d]) {
+        return true;
+      }
+      point[d] = first[d];
+    }
+    return false;
+  }
+};
+
+int64_t pointsOf(const Op &op) {
   int64_t points = 1;
   for (const Dim &dim : op.dims) {
     points *= dim.extent;
   }
-  EXPECT_EQ(int64_t(owners.size()), points);
-  for (const auto &[point, count] : owners) {
-    ASSERT_EQ(count, 1);
+  return points;
+}
+
+int64_t stickOf(const Tensor &tensor, const std::vector<int64_t> &point) {
+  int64_t stick = 0;
+  for (size_t c = 0; c + 1 < tensor.deviceSize.size(); ++c) {
+    int64_t value = tensor.coordinates[c].offset;
+    for (const Term &term : tensor.coordinates[c].terms) {
+      value += term.at(point[size_t(term.dim)]);
+    }
+    stick = stick * tensor.deviceSize[c] + value;
+  }
+  return stick;
+}
+
+int64_t sticksOf(const Tensor &tensor) {
+  int64_t sticks = 1;
+  for (size_t c = 0; c + 1 < tensor.deviceSize.size(); ++c) {
+    sticks *= tensor.deviceSize[c];
+  }
+  return sticks;
+}
+
+/// The slice of results a core has: partners of a split reduction have the same, and one of them
+/// writes it.
+int64_t resultSlice(const Op &op, const Plan &plan, const std::vector<int64_t> &owned) {
+  int64_t slice = 0;
+  for (size_t d = 0; d < op.dims.size(); ++d) {
+    slice = slice * plan.splits[d] + (op.dims[d].reduced ? 0 : owned[d]);
+  }
+  return slice;
+}
+
+/// Point by point: one core each; stick by stick of the result: one final writer each.
+void checkPointByPoint(const Op &op, const Plan &plan) {
+  constexpr int64_t kNobody = -1;
+  const Units units = unitsOf(op);
+  std::vector<bool> isOwned(size_t(pointsOf(op)), false);
+  std::vector<int64_t> writer(size_t(sticksOf(op.output())), kNobody);
+  int64_t owned = 0;
+  for (const std::vector<int64_t> &slices : plan.owner) {
+    const Box box(op, units, plan, slices);
+    ASSERT_FALSE(box.isEmpty()) << "every core has work";
+    const int64_t slice = resultSlice(op, plan, slices);
+    std::vector<int64_t> point = box.first;
+    do {
+      size_t number = 0;
+      for (size_t d = 0; d < point.size(); ++d) {
+        number = number * size_t(op.dims[d].extent) + size_t(point[d]);
+      }
+      ASSERT_FALSE(isOwned[number]) << "two cores have point " << number;
+      isOwned[number] = true;
+      ++owned;
+      int64_t &known = writer[size_t(stickOf(op.output(), point))];
+      ASSERT_TRUE(known == kNobody || known == slice) << "two writers of a stick";
+      known = slice;
+    } while (box.next(point));
+  }
+  EXPECT_EQ(owned, pointsOf(op));
+}
+
+/// Operation number \p seed with few enough points to visit all of them.
+Op smallOp(uint64_t seed) {
+  constexpr int64_t kMostPoints = 10000;
+  // Half of them have dims that are longer than a stick.
+  for (int64_t largest = seed % 2 == 0 ? 12 : 200;; largest = largest * 2 / 3) {
+    Op op = randomOp(seed, largest);
+    if (pointsOf(op) <= kMostPoints) {
+      return op;
+    }
   }
 }
 
@@ -103,25 +153,21 @@ TEST(DivisionProperties, EveryPlanOfTenThousandPassesTheVerifier) {
   EXPECT_LT(tiled + refused, int64_t(kCases) / 2);
 }
 
-TEST(DivisionProperties, SmallOnesPointByPoint) {
-  const arch::DeviceDesc device = machine();
-  for (uint64_t seed = 0; seed < 400; ++seed) {
-    // Small extents in all dims, and one or two that are longer than a stick.
-    const Op op = randomOp(seed, seed % 2 == 0 ? 12 : 200);
-    int64_t points = 1;
-    for (const Dim &dim : op.dims) {
-      points *= dim.extent;
-    }
-    if (points > 20000) {
-      continue;
-    }
+TEST(DivisionProperties, TenThousandPointByPoint) {
+  uint64_t checked = 0, several = 0;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    const Op op = smallOp(seed);
     for (Mode mode : {Mode::Compat, Mode::CompatS1, Mode::Best}) {
       Expected<Outcome> outcome = tryDivide(op, {.mode = mode});
       if (outcome.ok() && outcome->verdict.ok()) {
-        checkPointByPoint(op, outcome->plan);
+        ASSERT_NO_FATAL_FAILURE(checkPointByPoint(op, outcome->plan)) << describe(op);
+        checked += mode == Mode::Best ? 1 : 0;
+        several += outcome->plan.cores > 1 ? 1 : 0;
       }
     }
   }
+  EXPECT_EQ(checked, kCases) << "each has a plan of the best mode";
+  EXPECT_GT(several, kCases);
 }
 
 TEST(DivisionProperties, DocumentedPlansAreCheckedNotTrusted) {

@@ -4,10 +4,13 @@
 #include "spyre/Base/Random.h"
 #include "spyre/Solver/Division/Build.h"
 #include "spyre/Solver/Division/Divide.h"
+#include "spyre/Solver/Division/Rules.h"
+#include "spyre/Solver/Division/Verify.h"
 
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace spyre::solver::division::test {
 
@@ -53,6 +56,31 @@ inline Outcome divided(const Op &op, Request request, const arch::DeviceDesc &de
 
 inline Splits compatSplits(const Op &op, int64_t cores = 32) {
   return divided(op, {.mode = Mode::Compat, .cores = cores}).plan.splits;
+}
+
+/// Every combination of divisors on at most \p cores cores.
+inline void forEachSplit(const Op &op, int64_t cores,
+                         const std::function<void(const Splits &)> &body) {
+  const Units units = unitsOf(op);
+  Splits splits(op.dims.size(), 1);
+  std::function<void(size_t, int64_t)> extend = [&](size_t d, int64_t used) {
+    if (d == splits.size()) {
+      body(splits);
+      return;
+    }
+    for (int64_t split : divisorsUpTo(units.count[d], cores / used)) {
+      splits[d] = split;
+      extend(d + 1, used * split);
+    }
+    splits[d] = 1;
+  };
+  extend(0, 1);
+}
+
+inline bool isLegal(const Op &op, const arch::DeviceDesc &device, int64_t cores,
+                    const Splits &splits) {
+  return checkRules(op, device, cores, splits).ok() &&
+         verifyPlan(op, device, cores, makePlan(op, splits, CoreOrder::FirstFastest)).ok();
 }
 
 /// Operation number \p seed: pointwise, broadcast, reduction, matmul, restickify; 2 to 5 dims.

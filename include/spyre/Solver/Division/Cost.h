@@ -30,6 +30,8 @@ struct Candidates {
 struct CheapestCandidate {
   size_t candidate = 0;
   double nanoseconds = 0;
+  /// No candidate costs less.
+  double leastNanoseconds = 0;
   /// Those that had to be priced to know.
   size_t priced = 0;
 };

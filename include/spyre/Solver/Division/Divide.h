@@ -75,6 +75,8 @@ struct Outcome {
   /// Stored form after the passes; for the documented modes.
   StoredSplits stored;
   double nanoseconds = 0;
+  /// No candidate costs less: the price itself, or the least bound of those that were not priced.
+  double leastNanoseconds = 0;
   /// Cheapest first; filled on request.
   std::vector<PricedSplits> candidates;
   int64_t candidatesTried = 0;
