@@ -23,6 +23,7 @@ using namespace spyre;
 struct WhatIf {
   int64_t budgetBytes = 0, cores = 0;
   std::vector<std::string> forbidden = {};
+  std::map<std::string, int64_t> pins = {};
 };
 
 void planLx(benchmark::State &state, const std::string &graph, const WhatIf &whatIf = {}) {
@@ -31,6 +32,7 @@ void planLx(benchmark::State &state, const std::string &graph, const WhatIf &wha
   with.cores = whatIf.cores > 0 ? whatIf.cores : with.device.cores;
   with.lx.budgetBytes = whatIf.budgetBytes;
   with.lx.forbidden = whatIf.forbidden;
+  with.lx.pins = whatIf.pins;
   pipelines::Options without = with;
   without.lx.enabled = false;
   auto text =
@@ -67,13 +69,16 @@ void planLx(benchmark::State &state, const std::string &graph, const WhatIf &wha
 void graniteLayers(benchmark::State &state) { planLx(state, bench::decoderLayers(state.range(0))); }
 BENCHMARK(graniteLayers)->Arg(1)->Arg(8)->Arg(40)->Unit(benchmark::kMillisecond);
 
-/// A Granite layer planned again with less room, fewer cores, and something that may not stay.
+/// A Granite layer planned again with less room, fewer cores, something that may not stay or has
+/// its place.
 void whatIf(benchmark::State &state, const WhatIf &question) {
   planLx(state, bench::decoderLayers(1), question);
 }
 BENCHMARK_CAPTURE(whatIf, budget, WhatIf{262'144, 0})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(whatIf, cores, WhatIf{0, 8})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(whatIf, forbidden, WhatIf{0, 0, {"t0"}})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(whatIf, pinned, WhatIf{0, 0, {}, {{"t0", 131'072}}})
+    ->Unit(benchmark::kMillisecond);
 
 /// n alternating additions and exponentials.
 void chain(benchmark::State &state) {

@@ -97,6 +97,7 @@ Expected<Row> measure(const bench::LxGraph &graph, bool enabled, bool compat) {
   options.symbolicArguments = true;
   options.lx.enabled = enabled;
   options.lx.compat = compat;
+  options.lx.allOps = true; // the stronger opponent: not its documented list of operations only
   options.lx.keepProblem = enabled && !compat;
   SPYRE_ASSIGN_OR_RETURN(capi::CompileResult compiled, capi::compileGraph(graph.text, options));
   Row row;

@@ -162,11 +162,13 @@ def print_placement_table(_: pathlib.Path, results: pathlib.Path) -> int:
         return 1e-3 * rows[name]["real_time"]
 
     exponent = fitted_exponent([(n, seconds(f"allFit/{n}")) for n in (100, 1000, 10000)])
-    large = rows["pick/100000/iterations:1"]
+    large = rows["pickLarge/100000/iterations:1"]
     print("\nPlacement, exact solver, one thread")
     print(f"  time ~ n^{exponent:.2f} for 100 to 10,000 buffers that fit, target 1.2{mark(exponent <= 1.2)}")
     print(f"  100,000 buffers   {1e-3 * large['real_time']:7.2f} s   gap {large['gap_percent']:.3f} %; target 10 s"
           f"{mark(large['real_time'] <= 1e4)}")
+    memory = large["peak_bytes"]
+    print(f"  its memory        {memory / 2**30:7.2f} GiB target 2 GiB{mark(memory <= 2**31)}")
     files = [row for name, row in rows.items() if name.startswith("file/")]
     if files:
         total = sum(1e-3 * row["real_time"] for row in files)
@@ -310,7 +312,7 @@ def print_lx_table(_: pathlib.Path, results: pathlib.Path) -> int:
     exponent = fitted_exponent([(n, rows[f"chain/{n}"]["cpu_time"]) for n in (100, 1000, 10000)])
     print("\nScratchpad planning, the whole pass, CPU time")
     print(f"  Granite layer     {1e3 * layer:7.1f} ms  target below 20 ms{mark(layer < 0.02)}")
-    print(f"  what if, a layer  {1e3 * again:7.1f} ms  the longest of budget, cores, forbidden; target below 20 ms"
+    print(f"  what if, a layer  {1e3 * again:7.1f} ms  the longest of budget, cores, forbidden, pinned; target below 20 ms"
           f"{mark(again < 0.02)}")
     print(f"  40 layers         {1e3 * forty:7.0f} ms  target below 800 ms{mark(forty < 0.8)}")
     print(f"  time ~ n^{exponent:.2f} for 100 to 10,000 operations, target 1.2{mark(exponent <= 1.2)}")

@@ -97,6 +97,14 @@ VARIABLES = {
 _OWN_PREFIX = "TORCH_SPYRE_"
 
 
+class PlannersOwn(str):
+    """A value that nobody chose: each planner has its own."""
+
+
+def planners_own(text):
+    return PlannersOwn(text)
+
+
 def _bad(name, text, advice):
     return ValueError(f"SPYRE-E6508: {name} is '{text}'; give {advice}")
 

@@ -18,6 +18,8 @@ class Explanation:
     ``layouts``: inputs that are only read in another layout; ``detail`` has the dim_order to give.
     ``divisions``: how each operation is divided over the cores: the candidates with their prices, the
     one that was taken, and why; ``numbers`` has cores, candidates and ns.
+    ``scratchpads``: what stays in the cores' scratchpads and where, what does not, why, beside what, and
+    what would change that; an entry named ``all`` has the bytes saved, the bound and the gap.
     ``operations``: every operation of the device in order, each a dict with its ``name`` and
     ``place`` (graph and bundle), the predicted ``ns`` and ``cycles``, ``wait_cycles`` (per reason what
     the schedule waited for: they sum to ``cycles``), ``waits_for`` (the main reason), and its place
@@ -46,6 +48,10 @@ class Explanation:
     @property
     def divisions(self):
         return self._entries("work-distribution")
+
+    @property
+    def scratchpads(self):
+        return self._entries("plan-lx")
 
     @property
     def total(self):

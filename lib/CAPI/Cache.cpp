@@ -34,12 +34,12 @@ bool addCommand(pipelines::CacheKey &key, const std::string &command) {
 
 void addLx(pipelines::CacheKey &key, const solver::placement::LxOptions &lx) {
   // A new field makes this line fail to compile: does it change what is compiled?
-  const auto &[enabled, compat, solver, budgetBytes, backEndShare, allowedOps, inPlace, inPlaceOps,
-               inputClones, outputClones, pins, forbidden, coOptimize, divideTogether, passes,
-               acrossBundles, keepProblem] = lx;
-  key.add("lx", fmt::format("{} {} {} {} {} {} {} {} {} {} {}", coOptimize, divideTogether, enabled,
-                            compat, budgetBytes, backEndShare, inPlace, inputClones, outputClones,
-                            acrossBundles, keepProblem));
+  const auto &[enabled, compat, solver, budgetBytes, backEndShare, allowedOps, allOps, inPlace,
+               inPlaceOps, inputClones, outputClones, pins, forbidden, coOptimize, divideTogether,
+               passes, acrossBundles, keepProblem] = lx;
+  key.add("lx", fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", coOptimize, divideTogether,
+                            enabled, compat, budgetBytes, backEndShare, inPlace, inputClones,
+                            outputClones, acrossBundles, keepProblem, allOps));
   key.add("lx solver", solver);
   for (const std::vector<std::string> *names : {&allowedOps, &inPlaceOps, &forbidden, &passes}) {
     key.add("lx names", fmt::format("{}", names->size()));

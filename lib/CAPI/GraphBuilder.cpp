@@ -87,27 +87,34 @@ std::string attributeText(const Attribute &attribute) {
 }
 
 /// "model.py:12" -> loc("model.py":12:0)
-/// "tokens:4,hidden:2" -> "tokens = 4 : i64, hidden = 2 : i64"; what is no name with a number is
-/// left out.
+bool isNumber(const std::string &text) {
+  return !text.empty() && text.size() < 17 &&
+         text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// "tokens:4@0,hidden:2@1" -> [["tokens", 4 : i64, 0 : i64], ["hidden", 2 : i64, 1 : i64]]; what is
+/// no name with a number is left out.
 std::string countsText(const std::string &counts) {
   std::vector<std::string> entries;
   std::istringstream stream(counts);
   for (std::string entry; std::getline(stream, entry, ',');) {
-    const size_t colon = entry.find(':');
-    const bool isEntry = colon != std::string::npos && colon > 0 && colon + 1 < entry.size() &&
-                         entry.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
-                         entry.size() - colon < 18;
-    if (isEntry) {
+    const size_t colon = entry.find(':'), scope = entry.find('@');
+    if (colon == std::string::npos || colon == 0 || (scope != std::string::npos && scope < colon)) {
+      continue;
+    }
+    const std::string count = entry.substr(colon + 1, scope - colon - 1);
+    const std::string number = scope == std::string::npos ? "0" : entry.substr(scope + 1);
+    if (isNumber(count) && isNumber(number)) {
       entries.push_back(
-          fmt::format("{} = {} : i64", quoted(entry.substr(0, colon)), entry.substr(colon + 1)));
+          fmt::format("[{}, {} : i64, {} : i64]", quoted(entry.substr(0, colon)), count, number));
     }
   }
-  return fmt::format("{}", fmt::join(entries, ", "));
+  return fmt::format("[{}]", fmt::join(entries, ", "));
 }
 
 std::string dimsText(const std::string &dims);
 
-/// "|work_div=tokens:4|tiles=m:2|named_dims=m:4,n:8" -> metadata of a location.
+/// "|work_div=tokens:4@0|tiles=m:2@1|named_dims=m:4,n:8" -> metadata of a location.
 std::string hintsText(const std::string &hints) {
   constexpr std::string_view kNames = "named_dims=";
   std::vector<std::string> kinds;
@@ -115,8 +122,8 @@ std::string hintsText(const std::string &hints) {
   for (std::string part; std::getline(stream, part, '|');) {
     for (const char *kind : {"work_div", "tiles"}) {
       if (part.starts_with(std::string(kind) + "=")) {
-        kinds.push_back(fmt::format("{} = {{{}}}", kind,
-                                    countsText(part.substr(std::string(kind).size() + 1))));
+        kinds.push_back(
+            fmt::format("{} = {}", kind, countsText(part.substr(std::string(kind).size() + 1))));
       }
     }
     if (part.starts_with(kNames)) {

@@ -19,6 +19,8 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
+#include "OwnerCheck.h"
+
 #include <algorithm>
 #include <array>
 
@@ -98,9 +100,6 @@ std::string printIr(mlir::ModuleOp module) {
 
 } // namespace
 
-/// Share of LX the documents leave to the back end.
-static constexpr double kBackEndShare = 0.2;
-
 Expected<int64_t> lxCapacity(const Options &options) {
   const arch::DeviceDesc &device = options.device;
   const double share = options.lx.backEndShare;
@@ -109,10 +108,7 @@ Expected<int64_t> lxCapacity(const Options &options) {
                        "(DXP_LX_FRAC_AVAIL)",
                        share);
   }
-  int64_t bytes = solver::placement::plannedLxBytes(device.lxBytes, device.stickBytes, share);
-  if (share == kBackEndShare) { // the machine's own border
-    bytes = std::min(bytes, device.lxPlannerBytes / device.stickBytes * device.stickBytes);
-  }
+  const int64_t bytes = arch::plannedLxBytes(device, share);
   if (options.lx.budgetBytes < 0 || options.lx.budgetBytes > bytes) {
     return error<3102>("{} bytes of LX to plan, device '{}' leaves planners {}; give less",
                        options.lx.budgetBytes, device.name, bytes);
@@ -122,9 +118,8 @@ Expected<int64_t> lxCapacity(const Options &options) {
 
 arch::DeviceDesc backEndDevice(const Options &options) {
   arch::DeviceDesc device = options.device;
-  if (options.lx.backEndShare != kBackEndShare) {
-    device.lxPlannerBytes = solver::placement::plannedLxBytes(device.lxBytes, device.stickBytes,
-                                                              options.lx.backEndShare);
+  if (options.lx.backEndShare != arch::kBackEndLxShare) {
+    device.lxPlannerBytes = arch::plannedLxBytes(device, options.lx.backEndShare);
   }
   return device;
 }
@@ -144,11 +139,30 @@ void registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<graph::GraphDialect, loop::LoopDialect, mlir::func::FuncDialect>();
 }
 
+/// Another name of a pass, with the same options.
+static void registerAlias(const char *name, std::unique_ptr<mlir::Pass> (*create)()) {
+  mlir::registerPassPipeline(
+      name, create()->getDescription(),
+      [create](mlir::OpPassManager &manager, mlir::StringRef options,
+               llvm::function_ref<mlir::LogicalResult(const mlir::Twine &)> fail) {
+        std::unique_ptr<mlir::Pass> pass = create();
+        if (mlir::failed(pass->initializeOptions(options, fail))) {
+          return mlir::failure();
+        }
+        manager.addPass(std::move(pass));
+        return mlir::success();
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
+}
+
 void registerPasses() {
   graph::registerGraphPasses();
   registerGraphToLoopPass();
   registerPlanLxPass();
   loop::registerLoopPasses();
+  // As the documents call them.
+  registerAlias("span-reduction", [] { return loop::createSpanReductionPass(); });
+  registerAlias("work-distribution", [] { return loop::createWorkDistributionPass(); });
   mlir::PassPipelineRegistration<>("spyre-graph-to-division-pipeline",
                                    "From graph IR to planned loop IR for 32 cores.",
                                    [](mlir::OpPassManager &manager) {
@@ -159,7 +173,7 @@ void registerPasses() {
                                    });
 }
 
-static void addDivision(mlir::OpPassManager &manager, const Options &options) {
+static loop::DivisionSettings divisionSettings(const Options &options) {
   loop::DivisionSettings settings;
   settings.device = options.device;
   settings.cores = options.cores;
@@ -171,7 +185,14 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.fastReductions = !options.lx.enabled;
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
+  return settings;
+}
+
+static void addDivision(mlir::OpPassManager &manager, const Options &options) {
+  const loop::DivisionSettings settings = divisionSettings(options);
   manager.addPass(loop::createAssignHintsPass(options.trace));
+  manager.addPass(loop::createFormNestsPass(
+      bundleTensors(options.device, options.symbolicArguments, /*hasPool=*/true), options.trace));
   manager.addPass(loop::createAssignSizesPass(options.trace));
   if (settings.mode != solver::division::Mode::Best) {
     manager.addPass(loop::createSpanReductionPass(settings, options.trace));
@@ -231,7 +252,8 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
 
 /// The passes from one phase to the other. What each phase leaves is verified; that of the last one
 /// only if \p verifyLast: who reads its text verifies it. Our own passes after a user's one must
-/// not meet what it broke, so then every pass is followed by the verifier.
+/// not meet what it broke, so then every pass is followed by the verifier. Owners of divided
+/// operations are judged after every pass in any case.
 static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Phase to,
                         bool verifyLast, const Options &options) {
   DiagnosticCollector diagnostics(&session.context, options.userPasses.toString());
@@ -239,8 +261,14 @@ static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Pha
     mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
     addPasses(manager, phase, options);
     manager.enableVerifier(!options.userPasses.empty());
+    Status owners = Status::success();
+    if (phase == Phase::Layout) {
+      manager.addInstrumentation(std::make_unique<OwnerCheck>(divisionSettings(options), owners));
+    }
     const bool verifies = verifyLast || int(phase) + 1 < int(to);
-    if (mlir::failed(manager.run(module)) || (verifies && mlir::failed(mlir::verify(module)))) {
+    const bool ran = mlir::succeeded(manager.run(module));
+    SPYRE_RETURN_IF_ERROR(owners);
+    if (!ran || (verifies && mlir::failed(mlir::verify(module)))) {
       return diagnostics.status();
     }
   }
@@ -272,7 +300,7 @@ Expected<std::unique_ptr<Planned>> planOnce(Phase from, const std::string &text,
                                   /*verifyLast=*/true, options));
   SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
   EmitSpecsOptions emission{options.symbolicArguments, lxBytes, options.kFastCores,
-                            &planned->acrossBundles};
+                            &planned->acrossBundles, options.trace};
   SPYRE_ASSIGN_OR_RETURN(planned->artifacts, emitSpecs(*planned->module, options.device, emission));
   return planned;
 }
@@ -300,7 +328,8 @@ Expected<std::unique_ptr<Planned>> planUntilItHolds(Phase from, const std::strin
       kept.record("plan-lx", name,
                   Decision::no("bundle-border",
                                "plan {}: it would have to outlive a bundle; all "
-                               "is planned again without",
+                               "is planned again without. Symbolic arguments make fewer bundles, "
+                               "--lx-across-bundles lets it stay",
                                plans));
     }
     if (options.trace) {

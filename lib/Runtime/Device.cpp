@@ -168,6 +168,7 @@ Status Device::launchBound(const BufferRef &program, uint64_t jobOffset, uint64_
     }
   }
   const uint64_t address = uint64_t(desc().segmentBase(int64_t(programSegment))) + jobOffset;
+  const LaunchTurn turn(*this);
   std::lock_guard lock(state->driverMutex);
   SPYRE_RETURN_IF_ERROR(check(program, "launch (program)"));
   if (state->pendingCount.load(std::memory_order_acquire) > 0) {
@@ -184,6 +185,11 @@ Status Device::launchBound(const BufferRef &program, uint64_t jobOffset, uint64_
   }
   return launched;
 }
+
+Device::LaunchTurn::LaunchTurn(Device &device) : device(device) {
+  device.state->launchMutex.lock();
+}
+Device::LaunchTurn::~LaunchTurn() { device.state->launchMutex.unlock(); }
 
 DeviceCounters Device::counters() const {
   std::lock_guard lock(state->driverMutex);

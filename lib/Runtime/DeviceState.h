@@ -2,7 +2,8 @@
 //
 // Two locks: one for the driver (one launch at a time on the card; copies share it) and one for the
 // allocator, so that allocating and freeing do not wait for a running launch. Whoever needs both
-// takes the driver's first.
+// takes the driver's first. A third, taken before both, is the turn of launches that belong
+// together.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "CachingAllocator.h"
 #include "FairSharedMutex.h"
+#include "TurnMutex.h"
 
 #include <atomic>
 #include <map>
@@ -43,6 +45,8 @@ struct Device::State {
 
   std::unique_ptr<Driver> driver;
   mutable FairSharedMutex driverMutex;
+  /// Held for launches that follow each other at once; taken before the one above.
+  TurnMutex launchMutex;
 
   mutable std::mutex memoryMutex;
   CachingAllocator allocator;

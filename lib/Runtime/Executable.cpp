@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -197,8 +198,8 @@ struct Run {
   /// Those the steps allocate; null while they have no memory.
   std::vector<BufferRef> own;
   BufferRef pool;
-  /// Launches that leave something in LX for the next one: they go to the stream together, so that
-  /// no other stream's comes between.
+  /// Launches that leave something in LX for the next one: they run together, so that nobody
+  /// else's comes between.
   std::vector<BoundLaunch> held;
 };
 
@@ -242,10 +243,14 @@ struct Executable::State {
   /// Null when the step has none.
   Expected<BufferRef> poolOf(const LoadedStep &step, Run &run);
   Status launchStep(const LoadedStep &step, Run &run);
+  /// Gives what is held back to the device; \p step is the last of it.
+  Status startHeld(const LoadedStep &step, Run &run);
+  /// On the run's stream, or at once.
+  Status start(const LoadedStep &step, std::function<Status()> body, Run &run);
   Status hostStep(const spec::CpuStep &step, Run &run) const;
   Status allocateStep(const spec::AllocateStep &step, Run &run) const;
-  Status start(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
-               const HostStepRunner &host, std::optional<StreamId> stream);
+  Status runAll(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
+                const HostStepRunner &host, std::optional<StreamId> stream);
 };
 
 Expected<std::shared_ptr<const Loaded>> Executable::State::load() const {
@@ -354,30 +359,30 @@ Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
   }
   SPYRE_ASSIGN_OR_RETURN(BoundLaunch launch,
                          step.plan->bind(arguments, stepPool, run.stream.value_or(kDefaultStream)));
-  if (run.stream && step.plan->isNonTerminal()) {
-    run.held.push_back(std::move(launch));
-    return Status::success();
+  if (run.held.empty() && !step.plan->isNonTerminal()) {
+    return start(step, [launch = std::move(launch)] { return launch.run(); }, run);
   }
+  run.held.push_back(std::move(launch));
+  return step.plan->isNonTerminal() ? Status::success() : startHeld(step, run);
+}
+
+Status Executable::State::startHeld(const LoadedStep &step, Run &run) {
+  return start(
+      step, [launches = std::exchange(run.held, {})] { return BoundLaunch::runTogether(launches); },
+      run);
+}
+
+Status Executable::State::start(const LoadedStep &step, std::function<Status()> body, Run &run) {
   if (!run.stream) {
     std::unique_lock<std::mutex> lock(immediate, std::defer_lock);
     if (hasCpuSteps) {
       lock.lock();
     }
-    return launch.run();
+    return body();
   }
   Operation operation;
   operation.name = step.operationName;
-  if (run.held.empty()) {
-    operation.body = [launch = std::move(launch)](OperationContext &) { return launch.run(); };
-  } else {
-    run.held.push_back(std::move(launch));
-    operation.body = [launches = std::exchange(run.held, {})](OperationContext &) {
-      for (const BoundLaunch &one : launches) {
-        SPYRE_RETURN_IF_ERROR(one.run());
-      }
-      return Status::success();
-    };
-  }
+  operation.body = [body = std::move(body)](OperationContext &) { return body(); };
   return device->streams().submit(*run.stream, std::move(operation));
 }
 
@@ -403,6 +408,9 @@ Status Executable::State::runSteps(Run &run) {
   size_t bundle = 0;
   for (const spec::ModelStep &entry : model.steps) {
     if (const auto *step = std::get_if<spec::CpuStep>(&entry)) {
+      if (!run.held.empty()) {
+        SPYRE_RETURN_IF_ERROR(startHeld(run.loaded->bundles[bundle - 1], run));
+      }
       SPYRE_RETURN_IF_ERROR(hostStep(*step, run));
     } else if (const auto *allocate = std::get_if<spec::AllocateStep>(&entry)) {
       SPYRE_RETURN_IF_ERROR(allocateStep(*allocate, run));
@@ -410,7 +418,12 @@ Status Executable::State::runSteps(Run &run) {
       run.own[sources.at(freed->buffer).index] = nullptr;
     } else {
       const LoadedStep &loadedStep = run.loaded->bundles[bundle++];
-      if (Status launched = launchStep(loadedStep, run); !launched.ok()) {
+      Status launched = launchStep(loadedStep, run);
+      // A program may call itself non-terminal though the model ends with it.
+      if (launched.ok() && bundle == run.loaded->bundles.size() && !run.held.empty()) {
+        launched = startHeld(loadedStep, run);
+      }
+      if (!launched.ok()) {
         return launched.withContext(fmt::format("step '{}': ", loadedStep.directory));
       }
     }
@@ -418,9 +431,9 @@ Status Executable::State::runSteps(Run &run) {
   return Status::success();
 }
 
-Status Executable::State::start(const std::vector<BufferRef> &inputs,
-                                const std::vector<BufferRef> &outputs, const HostStepRunner &host,
-                                std::optional<StreamId> stream) {
+Status Executable::State::runAll(const std::vector<BufferRef> &inputs,
+                                 const std::vector<BufferRef> &outputs, const HostStepRunner &host,
+                                 std::optional<StreamId> stream) {
   SPYRE_RETURN_IF_ERROR(checkBuffers(*device, "input", inputs, model.inputs));
   SPYRE_RETURN_IF_ERROR(checkBuffers(*device, "output", outputs, model.outputs));
   if (!host && hasCpuSteps) {
@@ -474,12 +487,12 @@ Status Executable::run(const std::vector<BufferRef> &inputs, const std::vector<B
   if (!state->hasCpuSteps) {
     lock.lock();
   }
-  return state->start(inputs, outputs, host, std::nullopt);
+  return state->runAll(inputs, outputs, host, std::nullopt);
 }
 
 Status Executable::submit(StreamId stream, const std::vector<BufferRef> &inputs,
                           const std::vector<BufferRef> &outputs, const HostStepRunner &host) {
-  return state->start(inputs, outputs, host, stream);
+  return state->runAll(inputs, outputs, host, stream);
 }
 
 void Executable::evict() {

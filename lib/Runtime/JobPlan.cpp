@@ -270,6 +270,7 @@ Expected<BoundLaunch> JobPlan::bind(const std::vector<BufferRef> &arguments, con
 
 Status BoundLaunch::run() const {
   Device &device = plan->program->device();
+  const Device::LaunchTurn turn(device);
   std::lock_guard<std::mutex> lock(plan->running);
   if (correction) {
     SPYRE_RETURN_IF_ERROR(device.copyToDevice(plan->program,
@@ -283,6 +284,14 @@ Status BoundLaunch::run() const {
         device.launchBound(plan->program, job.offset, job.bytes, segments, flags));
     log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", plan->name, job.offset,
         job.bytes);
+  }
+  return Status::success();
+}
+
+Status BoundLaunch::runTogether(const std::vector<BoundLaunch> &launches) {
+  const Device::LaunchTurn turn(launches.front().plan->program->device());
+  for (const BoundLaunch &launch : launches) {
+    SPYRE_RETURN_IF_ERROR(launch.run());
   }
   return Status::success();
 }

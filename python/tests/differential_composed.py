@@ -5,7 +5,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from differential import ALL, FLOATS, NUMBERS, WORDS
+from differential import ALL, BOOL, FLOATS, NUMBERS, WORDS
 from differential_ops import (
     SPECS,  # noqa: F401 - the tests take it from here
     _APART,
@@ -19,6 +19,7 @@ from differential_ops import (
     full,
     full_and,
     linear,
+    moved,
     numbers,
     product,
 )
@@ -175,6 +176,16 @@ def _sums(x, i, y):
     return x.abs().scatter_add(0, i, y.abs()).double()
 
 
+# Factors of the largest magnitude 2, so that products of few stay exact.
+add(
+    "aten.scatter_reduce.two",
+    lambda x, i, y: x.scatter_reduce(0, i, y, "prod"),
+    lambda d, s: [d.integers(s, -2, 3, d.dtype), d.integers(s, 0, s[0]), d.integers(s, 1, 3, d.dtype)],
+    dtypes=NUMBERS,
+    rule="exact",
+    accepts=full_and(1, 16),
+    label="prod",
+)
 for _name in ("sum", "amax", "amin", "mean"):
     add(
         "aten.scatter_reduce.two",
@@ -191,5 +202,113 @@ product(
     lambda d, s: [d.integers((s[-2], s[-1]), -9, 10, d.dtype), d.integers((s[-1], 37), -9, 10, d.dtype)],
     accepts=full_and(2, 1 << 14),
     dtypes=WORDS,
+    label="integers",
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# Powers of integers, parts with gaps, diagonals
+
+add(
+    "aten.pow.Tensor_Tensor",
+    torch.pow,
+    lambda d, s: [d.integers(s, -7, 8, d.dtype), d.integers(s, -3, 10, d.dtype)],
+    dtypes=WORDS,
+    rule="exact",
+    label="integers",
+)
+for _base in (2, -3):
+    add(
+        "aten.pow.Scalar",
+        lambda x, b=_base: torch.pow(b, x),
+        lambda d, s: [d.integers(s, -2, 19, d.dtype)],
+        dtypes=WORDS,
+        rule="exact",
+        label=str(_base),
+    )
+
+
+def _every(step):
+    return lambda x, y: torch.slice_scatter(x, y, 0, 1, x.shape[0], step)
+
+
+for _step in (2, 3):
+    moved(
+        "aten.slice_scatter.default",
+        _every(_step),
+        lambda d, s, n=_step: [d.numbers(s), d.numbers((len(range(1, s[0], n)), *s[1:]))],
+        lambda s: full(s) and len(s) >= 1 and s[0] > 1,
+        label=f"every {_step}",
+    )
+for _offset in (0, 1, -1):
+    moved(
+        "aten.diagonal_scatter.default",
+        lambda x, y, o=_offset: torch.diagonal_scatter(x, y, o, -2, -1),
+        lambda d, s, o=_offset: [d.numbers(s), d.numbers(torch.empty(s, device="meta").diagonal(o, -2, -1).shape)],
+        lambda s: full(s) and len(s) >= 2 and min(s[-2:]) > 1,
+        label=str(_offset),
+    )
+add(
+    "aten.masked_scatter_backward.default",
+    lambda g, m: torch.ops.aten.masked_scatter_backward(g, m, g.shape),
+    lambda d, s: [d.numbers(s), d.numbers(s, dtype=BOOL)],
+    rule="exact",
+    accepts=_SMALL,
+)
+for _overload, _value in (("int_Scalar", lambda x: 2), ("int_Tensor", lambda x: x.new_ones(()))):
+    moved(
+        f"aten.index_fill.{_overload}",
+        lambda x, i, v=_value: x.index_fill(0, i, v(x)),
+        lambda d, s: [d.numbers(s), d.integers((3,), -s[0], s[0])],
+        full_and(1, 1 << 14),
+    )
+add(
+    "aten.hardshrink_backward.default",
+    lambda g, x: torch.ops.aten.hardshrink_backward(g, x, 0.5),
+    numbers(2),
+    rule="exact",
+)
+add(
+    "aten.softshrink_backward.default",
+    lambda g, x: torch.ops.aten.softshrink_backward(g, x, 0.5),
+    numbers(2),
+    rule="exact",
+)
+
+# --------------------------------------------------------------------------------------------------
+# Functions of fractions, asked of integers and truth values
+
+for _name in ("ceil", "floor", "round", "trunc", "isnan"):
+    add(f"aten.{_name}.default", getattr(torch, _name), numbers(), dtypes=WORDS, rule="exact", label="integers")
+for _name in ("sign", "sgn", "signbit", "isnan"):
+    add(f"aten.{_name}.default", getattr(torch, _name), numbers(), dtypes=(BOOL,), rule="exact", label="truths")
+for _name in ("amax", "amin", "max", "min"):
+    _call = getattr(torch, _name)
+    add(f"aten.{_name}.default", _call, numbers(), dtypes=(BOOL,), rule="exact", accepts=full, label="truths")
+for _name in ("fmax", "fmin"):
+    _call = getattr(torch, _name)
+    add(f"aten.{_name}.default", _call, numbers(2), dtypes=(*WORDS, BOOL), rule="exact", label="integers")
+add(
+    "aten.nansum.default",
+    lambda x: torch.nansum(x, -1),
+    numbers(),
+    dtypes=WORDS,
+    rule="exact",
+    accepts=at_least(1),
+    label="integers",
+)
+add(
+    "aten.pow.Tensor_Scalar",
+    lambda x: torch.pow(x, 1.5),
+    lambda d, s: [d.integers(s, 0, 2 if d.dtype == BOOL else 9, d.dtype)],
+    dtypes=(*WORDS, BOOL),
+    label="of integers",
+)
+add(
+    "aten.logit.default",
+    lambda x: torch.logit(x, 0.25),
+    lambda d, s: [d.integers(s, 0, 2, d.dtype)],
+    dtypes=WORDS,
+    rule=lambda x: torch.ones_like(x, dtype=torch.float64),
     label="integers",
 )

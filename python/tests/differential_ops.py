@@ -559,7 +559,6 @@ product(
     lambda d, s: [d.numbers((2, 5, 11, 9)), d.numbers((7, 5, 3, 3)), d.numbers((7,))],
     between=lambda x, w, b: [F.conv2d(x, w, stride=2, padding=1)],
     accepts=lambda s: s == (2, 3, 4, 5),
-    dtypes=HALVES,
 )
 
 # --------------------------------------------------------------------------------------------------

@@ -96,6 +96,24 @@ MODELS = {
 }
 
 
+# Mixtures of experts: which rows go to which expert is data.
+EXPERTS = dict(**SIZES, num_key_value_heads=2)
+MODELS["mixtral"] = (model("MixtralForCausalLM", "MixtralConfig", **EXPERTS, num_local_experts=4), text)
+MODELS["granite moe"] = (
+    model(
+        *("GraniteMoeForCausalLM", "GraniteMoeConfig"), **EXPERTS, num_local_experts=4, num_experts_per_tok=2
+    ),
+    text,
+)
+# Windows so short that rows of padding see nothing.
+MODELS["mistral"] = (model("MistralForCausalLM", "MistralConfig", **EXPERTS, sliding_window=4), text)
+MODELS["xlnet"] = (
+    model("XLNetModel", "XLNetConfig", vocab_size=WORDS, d_model=64, n_layer=2, n_head=4, d_inner=96),
+    text,
+)
+MODELS["nystromformer"] = (model("NystromformerModel", "NystromformerConfig", **SIZES), text)
+
+
 def main_result(results):
     return results.logits if hasattr(results, "logits") else results.last_hidden_state
 

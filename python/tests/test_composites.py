@@ -481,3 +481,57 @@ def test_tokens_per_expert_are_counted(compiled, on_device):
         result = run(chosen.to("spyre"))
     assert result.dtype == torch.int32
     assert torch.equal(result.cpu(), torch.bincount(chosen, minlength=7)[:6].int())
+
+
+@pytest.mark.parametrize("size", [2, 7, 63])
+def test_layer_norm_of_few_elements_that_are_nearly_equal(size, on_device):
+    """The mean of their squares is the square of their mean but for a few bits."""
+    generator = torch.Generator().manual_seed(size)
+    steps = torch.randint(-1, 2, (50, size), generator=generator) / 256
+    x = (steps + torch.randint(1, 3, (50, 1), generator=generator)).half()
+    norm = lambda t: torch.nn.functional.layer_norm(t, (size,))  # noqa: E731
+    with on_device():
+        got = torch.compile(norm, backend="spyre")(x.to("spyre"))
+    assert relative_error(got.float().cpu().numpy(), norm(x.double()).numpy()) <= tolerance("chain", torch.float16, 4)
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled", "trained"])
+@pytest.mark.parametrize("kind", ["bool", "-inf", "finfo.min"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_rows_of_which_a_mask_leaves_nothing(dtype, kind, mode, on_device):
+    """Attention gives 0 there, as on the CPU; the least number is a number, so its rows are means. That of bf16 is -inf on
+    the device, which has fewer exponents."""
+    generator = torch.Generator().manual_seed(0)
+    q = (torch.randn(1, 2, 5, 64, generator=generator) * 0.5).to(dtype)
+    allowed = torch.ones(5, 5).tril().bool()
+    allowed[2] = False
+    mask = allowed
+    if kind != "bool":
+        least = -torch.inf if kind == "-inf" else torch.finfo(dtype).min
+        mask = torch.zeros(5, 5, dtype=dtype).masked_fill(~allowed, least)
+    call = lambda q, m: F.scaled_dot_product_attention(q, q, q, m)  # noqa: E731
+    run = torch.compile(call, backend="spyre") if mode == "compiled" else call
+    given, given_mask = q.to("spyre").requires_grad_(mode == "trained"), mask.to("spyre")
+    with on_device():
+        got = run(given, given_mask).detach().float().cpu()
+    expected = call(q.double(), mask if kind == "bool" else mask.double())
+    is_number = kind == "finfo.min" and dtype != torch.bfloat16
+    expected[:, :, 2] = q.double().mean(2) if is_number else 0
+    assert is_number or (got[:, :, 2] == 0).all()
+    assert relative_error(got.numpy(), expected.numpy()) <= tolerance("chain", dtype, 8)
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_products_of_groups_of_rows(mode, on_device):
+    """One group is empty, rows behind the last belong to none."""
+    generator, dtype = torch.Generator().manual_seed(0), torch.bfloat16
+    x, w = (torch.randn(shape, generator=generator).to(dtype) for shape in ((16, 32), (4, 32, 24)))
+    ends = torch.tensor([3, 3, 11, 14], dtype=torch.int32)
+    call = torch.ops.aten._grouped_mm.default
+    run = torch.compile(call, backend="spyre") if mode == "compiled" else call
+    with on_device():
+        got = run(x.to("spyre"), w.to("spyre"), ends.to("spyre")).float().cpu()
+    groups = [0] * 3 + [2] * 8 + [3] * 3
+    expected = torch.stack([row.double() @ w[g].double() for row, g in zip(x, groups)])
+    assert relative_error(got[:14].numpy(), expected.numpy()) <= tolerance("matmul", dtype, 32)
+    assert (got[14:] == 0).all()

@@ -17,6 +17,9 @@ FIELDS = {  # field: default, environment variable, text there, value then
     "lx_boundary_clones": (False, "LX_BOUNDARY_CLONES", "1", True),
     "dxp_lx_frac_avail": (0.2, "DXP_LX_FRAC_AVAIL", "0.5", 0.5),
     "layout_solver": ("exact", None, None, None),
+    "lx_budget_bytes": (0, None, None, None),
+    "lx_pins": ({}, None, None, None),
+    "lx_forbidden": ([], None, None, None),
     "sencores": (32, "SENCORES", "8", 8),
     "hbm_planning": (True, "SPYRE_INDUCTOR_MEMORY_PLAN", "no", False),
     "chunk_large_tensors": (False, "CHUNK_LARGE_TENSORS", "1", True),
@@ -56,6 +59,9 @@ READ = {
     "co_optimizing_lx_planning",
     "allow_all_ops_in_lx_planning",
     "layout_solver",
+    "lx_budget_bytes",
+    "lx_pins",
+    "lx_forbidden",
     "dxp_lx_frac_avail",
 }
 
@@ -194,7 +200,56 @@ def test_fields_without_effect_say_so_once(name):
             torch.compile(lambda t: t.exp())(x)
 
 
-@pytest.mark.parametrize("name, value", [("planner", "x"), ("layout_solver", "x"), ("sencores", 0)])
+def test_a_chosen_solver_is_honoured():
+    """The default is the planner's own; whoever writes "exact" gets it, with the documented planner, too."""
+    with config.patch(planner="compat"):
+        assert settings.eager().lx_solver == ""
+        with config.patch(layout_solver="exact"):
+            assert settings.eager().lx_solver == "exact"
+        assert settings.eager().lx_solver == "", "a patch that ended is no choice"
+        assert not settings.eager().lx_all_ops
+    assert config.layout_solver == "exact" and settings.eager().lx_solver == ""
+
+
+@pytest.mark.parametrize("planner", ["best", "compat"])
+def test_the_solver_that_runs_is_the_chosen_one(planner):
+    x = torch.ones(128, 256).half().to("spyre")
+    for solver in ("exact", "greedy", "firstfit"):
+        torch._dynamo.reset()
+        with config.patch(planner=planner, layout_solver=solver), torch.no_grad():
+            plan = torch_spyre.explain(lambda t: t.exp().abs().sum(0), x).scratchpads
+        total = [e for e in plan if e["subject"] == "all"]
+        assert total and f"solver {solver}," in total[0]["detail"]
+
+
+def test_the_documented_planner_keeps_the_documented_results_only():
+    x = torch.ones(128, 256).half().to("spyre")
+
+    def neg_stays(**patch):
+        torch._dynamo.reset()
+        with config.patch(planner="compat", sencores=1, **patch), torch.no_grad():
+            plan = torch_spyre.explain(lambda t: (-t).abs().sum(0), x).scratchpads
+        entries = [e for e in plan if e["subject"] == "t0"]
+        assert len(entries) == 1
+        return entries[0]
+
+    barred = neg_stays()
+    assert not barred["taken"] and barred["reason"] == "op-not-allowed", barred
+    assert neg_stays(allow_all_ops_in_lx_planning=True)["taken"]
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("planner", "x"),
+        ("layout_solver", "x"),
+        ("sencores", 0),
+        ("lx_budget_bytes", -1),
+        ("lx_pins", {"t0": "here"}),
+        ("lx_pins", ["t0"]),
+        ("lx_forbidden", "t0"),
+    ],
+)
 def test_impossible_values_are_refused(name, value):
     x = torch.ones(4, 64).half().to("spyre")
     with config.patch({name: value}), torch.no_grad():

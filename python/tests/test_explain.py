@@ -38,6 +38,77 @@ def test_a_restickify_is_shown_with_both_sides_bytes_and_line(on_device):
     assert report.total["moved_bytes"] == entry["numbers"]["bytes"]
 
 
+def residents(function, *inputs, **patch):
+    """Entries about the scratchpads by buffer; the numbers of a graph's buffers are the planner's."""
+    from torch_spyre._inductor import config
+
+    torch._dynamo.reset()
+    with config.patch(**patch), torch.no_grad():
+        report = torch_spyre.explain(function, *inputs)
+    return {entry["subject"]: entry for entry in report.scratchpads}, report
+
+
+def test_what_stays_in_the_scratchpads_and_what_would(on_device):
+    (x,) = tensors((512, 1024))
+
+    def function(x):
+        return torch.softmax(x, 0)
+
+    with on_device():
+        entries, report = residents(function, x, sencores=1)
+        assert entries["all"]["numbers"]["gap"] == 0
+        assert any(e["taken"] and e["reason"] == "input-clone" for e in entries.values())
+        # A place for one matrix and a half: something is left out, and says beside what.
+        entries, small = residents(function, x, sencores=1, lx_budget_bytes=64 * 1024)
+        text = str(small)
+    assert torch.equal(small.result.cpu(), report.result.cpu())
+    absent = [e for e in entries.values() if not e["taken"]]
+    assert any(e["reason"] == "too-large" for e in absent)
+    for entry in absent:
+        assert ";" in entry["detail"], entry
+        assert entry["detail"] in text
+    large = next(e for e in absent if e["reason"] == "too-large")
+    assert "1048576 bytes on each core, 65536 are there" in large["detail"]
+    assert "divided over 16 cores or more" in large["detail"]
+
+
+def test_competitors_are_named(on_device):
+    (x,) = tensors((256, 512))
+
+    def function(x):
+        a, b = x.exp(), x.neg()
+        return (a + b) * b + a
+
+    with on_device():
+        entries, _ = residents(function, x, sencores=1, lx_budget_bytes=256 * 512 * 2)
+    crowded = [e for e in entries.values() if e["reason"] == "no-room"]
+    assert crowded, entries
+    for entry in crowded:
+        assert "does not fit beside 't" in entry["detail"] and "would do" in entry["detail"], entry
+
+
+def test_what_if_a_buffer_had_its_place_or_none(on_device):
+    (x,) = tensors((256, 512))
+
+    def function(x):
+        return x.exp().abs().neg()
+
+    with on_device():
+        entries, report = residents(function, x, sencores=1, lx_pins={"t0": 4096})
+        assert "at 4096," in entries["t0"]["detail"]
+        entries, other = residents(function, x, sencores=1, lx_forbidden=["t0"])
+        assert not entries["t0"]["taken"] and "take that wish back" in entries["t0"]["detail"]
+    assert torch.equal(report.result.cpu(), other.result.cpu())
+
+
+def test_pins_that_overlap_name_both_buffers():
+    (x,) = tensors((256, 512))
+    with pytest.raises(Exception, match=r"SPYRE-E3120: pinned buffers 't0' \(bytes 0 to \d+.*'t1' \(bytes 128"):
+        residents(lambda x: x.exp().abs().neg(), x, sencores=1, lx_pins={"t0": 0, "t1": 128})
+    with pytest.raises(Exception, match="SPYRE-E3100"):
+        residents(lambda x: x.exp().abs().neg(), x, sencores=1, lx_pins={"nobody": 0})
+
+
 def test_the_layout_it_proposes_saves_the_copy(on_device):
     x, y = tensors((128, 256), (256, 128))
     function = lambda x, y: x + y.t()  # noqa: E731

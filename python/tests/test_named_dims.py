@@ -76,7 +76,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_hints_name_declared_dimensions():
-    declare(m=8)
+    declare(m=8, n=64)
     seen = []
 
     def keep(graph):
@@ -90,7 +90,8 @@ def test_hints_name_declared_dimensions():
             return x + 1
 
     with enable_spyre_context(passes=[CustomPostPasses([keep])]):
-        torch.compile(function, backend="spyre")(whole(8, 64).to("spyre"))
+        x = named.name_tensor_dims(whole(8, 64).to("spyre"), ["m", "n"])
+        torch.compile(function, backend="spyre")(x)
     assert {"m": 4} in [hint.get("work_div") for hints in seen for hint in hints]
     for bad, error in (
         ({"work_div": {"q": 2}}, KeyError),
@@ -266,8 +267,8 @@ def test_hints_no_planner_reads_are_told_once_each():
     from torch_spyre._inductor import hints
 
     hints._warned.clear()
-    declare(m=8)
-    x = whole(8, 64).to("spyre")
+    declare(m=8, n=64)
+    x = named.name_tensor_dims(whole(8, 64).to("spyre"), ["m", "n"])
 
     def function(x):
         with spyre_hint(unroll=3, work_div={"m": 2}):
@@ -281,17 +282,67 @@ def test_hints_no_planner_reads_are_told_once_each():
         torch.compile(function, backend="spyre")(x)
 
 
-def test_entries_nobody_follows_are_told():
+def test_entries_nobody_follows_are_errors():
     declare(tokens=64, hidden=256, heads=8)
     x = named.name_tensor_dims(whole(64, 256).to("spyre"), ["tokens", "hidden"])
 
-    def function(x):
+    def divided(x):
         with spyre_hint(work_div={"tokens": 4, "heads": 2}):
             return x.exp() + 1
 
-    with pytest.warns(UserWarning, match="test_named_dims.py:.*: work_div of 'heads': no operation"):
+    def tiled(x):
+        with spyre_hint(num_tiles_per_dim={"heads": 2}):
+            return x.exp() + 1
+
+    other = whole(4, 64).to("spyre")
+
+    def elsewhere(x):
+        with spyre_hint(work_div={"tokens": 4}):
+            y = x.exp()
+        with spyre_hint(work_div={"tokens": 4}):
+            return y, other * 3
+
+    for function, kind, name in (
+        (divided, "work_div", "heads"),
+        (tiled, "tiles", "heads"),
+        (elsewhere, "work_div", "tokens"),
+    ):
+        with pytest.raises(Exception, match=rf"SPYRE-E3143: test_named_dims.py:\d+: {kind} .* '{name}'"):
+            torch.compile(function, backend="spyre")(x)
+    with pytest.raises(Exception, match="they have hidden, tokens"):
+        torch.compile(divided, backend="spyre")(x)
+
+
+def test_hints_around_nothing_are_told():
+    """A scope all of whose calls vanish has nothing to divide; that is no error."""
+    declare(tokens=64, hidden=256)
+    x = named.name_tensor_dims(whole(64, 256).to("spyre"), ["tokens", "hidden"])
+
+    def function(x):
+        with spyre_hint(num_tiles_per_dim={"tokens": 2}):
+            y = x.t()
+        return y.exp()
+
+    with pytest.warns(UserWarning, match="the hint tiles tokens=2 has no effect: .*permute|transpose|\\.t\\."):
         torch.compile(function, backend="spyre")(x)
-    assert hinted() == [("exp", "c0 4 as hinted"), ("add", "c0 4 as hinted")]
+
+
+def test_backward_passes_have_no_hints(on_device):
+    declare(tokens=64, hidden=256)
+
+    def function(x):
+        with spyre_hint(work_div={"tokens": 4}):
+            return x.exp() * x
+
+    x = whole(64, 256) / 256
+    with on_device():
+        leaf = named.name_tensor_dims(x.to("spyre").requires_grad_(), ["tokens", "hidden"])
+        result = torch.compile(function, backend="spyre")(leaf)
+        result.sum().backward()
+    host = x.float().requires_grad_()
+    function(host).sum().backward()
+    error = (leaf.grad.cpu().float() - host.grad).abs().max() / host.grad.abs().max()
+    assert error <= tolerance("chain", torch.float16, 4), float(error)
 
 
 def test_parts_of_a_flattened_dimension(on_device):

@@ -156,3 +156,16 @@ def test_quotients_by_infinity(on_device):
             results, expected = both(lambda a, b: (a // b, a // bound), x, torch.full_like(x, bound))
         for result, reference in zip(results, expected, strict=True):
             assert torch.equal(result.nan_to_num(nan=99.0), reference.nan_to_num(nan=99.0)), result
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+@pytest.mark.parametrize("bounds", [(-1, 0.25), (-1.5, 2), (0.5, None), (0, 2)])
+@pytest.mark.parametrize("kind", [torch.bool, torch.int64, torch.int32])
+def test_bounds_of_another_type(kind, bounds, how, on_device):
+    """As on the CPU, the result has the type that numbers and elements have together."""
+    x = torch.arange(-5, 6).to(kind)
+    clamp = lambda t: torch.clamp(t, *bounds)  # noqa: E731
+    expected, device = clamp(x), x.to("spyre")
+    with on_device():
+        got = (clamp if how == "eager" else torch.compile(clamp, backend="spyre"))(device)
+    assert got.dtype == expected.dtype and torch.equal(got.cpu(), expected)

@@ -208,6 +208,12 @@ void addLxOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--lx-ops", lx.allowedOps, "Operations whose results may stay (all)")
       ->delimiter(',')
       ->group(group);
+  app.add_flag("--lx-all-ops", lx.allOps,
+               "With --lx-compat: results of all operations may stay, not only of the documented")
+      ->group(group);
+  app.add_option("--lx-passes", lx.passes, "Registered passes that run before and after planning")
+      ->delimiter(',')
+      ->group(group);
   app.add_option("--lx-in-place-ops", lx.inPlaceOps,
                  "Operations that may write over an operand (all element-wise ones)")
       ->delimiter(',')

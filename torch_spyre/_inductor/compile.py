@@ -73,20 +73,22 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
         compiler = functools.partial(_compile_aten, active=active, names=names)
         return aot_autograd(
             fw_compiler=compiler,
-            bw_compiler=compiler,
+            bw_compiler=functools.partial(_compile_aten, active=active, is_backward=True),
             inference_compiler=functools.partial(compiler, shares_results=True),
             decompositions=active.decompositions(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
 
 
-def _compile_aten(gm, example_inputs, active, shares_results=False, names=()):
+def _compile_aten(gm, example_inputs, active, shares_results=False, names=(), is_backward=False):
     """With ``shares_results``, results that are views of others share their memory, as in torch;
     where gradients are computed AOTAutograd sees to that. ``names`` are those of the dimensions of
     the inputs, where the graph has the same ones."""
     from functorch.compile import make_boxed_func
 
     gm = active.run_post_grad(gm)
+    if is_backward:
+        hints.set_aside(gm.graph)
     inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
     for node, text in zip(inputs, names, strict=False) if len(inputs) == len(names) else ():
         node.meta["spyre_dims"] = text
@@ -196,6 +198,7 @@ class _StaticGraph:
             importer = _Importer(gm, active.lowerings(), shares_results)
         importer.run()
         self._hinted = any(hints.text_of(node) for node in gm.graph.nodes)
+        self._graph = gm.graph if self._hinted else None
         # No reference back to this object: the callables live in C++, unseen by the collector.
         nodes = _HostNodes(importer.nodes)
         self._constants = importer.constants
@@ -221,7 +224,8 @@ class _StaticGraph:
             results = self._compiled(self._tensors(args))
             if self._hinted:
                 self._hinted = False
-                hints.warn_unused(_C.last_compile().decisions)
+                hints.warn_idle(self._graph, _C.last_compile().decisions)
+                self._graph = None
         for argument, result in self._copies:
             args[argument].copy_(results[result])
         place = {

@@ -8,6 +8,7 @@ from torch.utils._config_module import install_config_module
 from torch_spyre.environment import flag as _flag
 from torch_spyre.environment import get as _get
 from torch_spyre.environment import number as _number
+from torch_spyre.environment import planners_own as _planners_own
 
 
 lx_planning: bool = _flag("LX_PLANNING", True)
@@ -15,7 +16,10 @@ co_optimizing_lx_planning: bool = _flag("CO_OPTIMIZING_LX_PLANNING", False)
 allow_all_ops_in_lx_planning: bool = False
 lx_boundary_clones: bool = _flag("LX_BOUNDARY_CLONES", False)
 dxp_lx_frac_avail: float = _number("DXP_LX_FRAC_AVAIL", 0.2, 0.0, 1.0)
-layout_solver: str = "exact"
+layout_solver: str = _planners_own("exact")  # greedy with a compat planner
+lx_budget_bytes: int = 0  # what if a core had only this much LX to plan; 0: all of the planner's
+lx_pins: dict = {}  # what if: buffer to address; names are those of torch_spyre.explain
+lx_forbidden: list = []  # what if: buffers that are not to stay in LX
 enable_fusion: bool = _flag("SPYRE_INDUCTOR_ENABLE_FUSION", True)
 sencores: int = _number("SENCORES", 32, 1, 32)
 hbm_planning: bool = _flag("SPYRE_INDUCTOR_MEMORY_PLAN", True)

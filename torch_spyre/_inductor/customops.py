@@ -9,11 +9,52 @@ from torch_spyre.ops import convolution, sorting
 _library = torch.library.Library("spyre", "FRAGMENT")
 
 
+_host_kernels = {}
+
+_DIFFERENTIABLE = (
+    "batched_matmul clamp convolution cummax cummin gelu layer_norm restickify rms_norm silu softplus topkvalue unfold"
+).split()
+
+
 def _define(schema, kernel):
     name = schema.split("(")[0]
+    _host_kernels[name] = kernel
     _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, kernel, "CPU")
     torch.library.register_fake(f"spyre::{name}", _fake(kernel), lib=_library)
+
+
+def _differentiable(name, kernel):
+    """The gradient is that of the CPU kernel, which is made of torch's operations."""
+
+    def keep(ctx, inputs, output):
+        ctx.given = [None if isinstance(v, torch.Tensor) else v for v in inputs]
+        ctx.places = [i for i, v in enumerate(inputs) if isinstance(v, torch.Tensor)]
+        ctx.save_for_backward(*(inputs[i] for i in ctx.places))
+        if isinstance(output, tuple):
+            ctx.mark_non_differentiable(*(t for t in output if not t.is_floating_point()))
+
+    def backward(ctx, *grads):
+        wanted = [i for i in ctx.places if ctx.needs_input_grad[i]]
+        with torch.enable_grad():
+            args = list(ctx.given)
+            for i, tensor in zip(ctx.places, ctx.saved_tensors):
+                args[i] = tensor.detach().requires_grad_(i in wanted)
+            results = kernel(*args)
+            results = results if isinstance(results, tuple) else (results,)
+            pairs = [(r, g) for r, g in zip(results, grads) if r.requires_grad and g is not None]
+            found = torch.autograd.grad(
+                [result for result, _ in pairs],
+                [args[i] for i in wanted],
+                [grad for _, grad in pairs],
+                allow_unused=True,
+            )
+        gradients = [None] * len(args)
+        for i, gradient in zip(wanted, found):
+            gradients[i] = gradient
+        return tuple(gradients)
+
+    torch.library.register_autograd(f"spyre::{name}", backward, setup_context=keep, lib=_library)
 
 
 def _fake(kernel):
@@ -168,6 +209,9 @@ _define("floormod(Tensor x, Tensor y) -> Tensor", lambda x, y: torch.remainder(x
 _define("truncmod(Tensor x, Tensor y) -> Tensor", lambda x, y: torch.fmod(x, y))
 _define("quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _quantize)
 _define("dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _dequantize)
+
+for _name in _DIFFERENTIABLE:
+    _differentiable(_name, _host_kernels[_name])
 
 # Two numbers per row in one element of the device; only all three mean something elsewhere.
 _define_for_device(

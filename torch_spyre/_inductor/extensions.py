@@ -62,7 +62,7 @@ class Extensions:
         from torch_spyre._inductor import customops, decompositions, model_decompositions, patches
 
         table = {**patches.spyre_decompositions(), **customops.decompositions()}
-        table.update(model_decompositions.of_inductor())
+        table.update(model_decompositions.of_others())
         if hasattr(self._table, "items"):
             core = core_aten_decompositions()
             # A caller that hands torch's own table on has not chosen its entries.

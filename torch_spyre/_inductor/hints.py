@@ -4,14 +4,17 @@ location of each node."""
 
 import itertools
 import warnings
+import weakref
 
 import torch
 
 _PREFIX = "_hint_"
+_ASIDE = "spyre_hints_aside"
 _TILES = ("num_tiles_per_dim", "tiles", "slices")
 _READ = {"work_div": dict, "named_dims": (list, tuple), **dict.fromkeys(_TILES, dict)}
 _numbers = itertools.count()
 _warned = set()
+_places = weakref.WeakKeyDictionary()
 
 
 @torch._dynamo.assume_constant_result
@@ -36,36 +39,67 @@ def spyre_hint(**hint):
     return annotate({f"{_PREFIX}{_next_number()}": hint})
 
 
-def get_op_hints(node):
-    """Hints of a node of an FX graph, outermost first."""
-    custom = node.meta.get("custom") or {}
-    numbers = sorted(int(key[len(_PREFIX) :]) for key in custom if key.startswith(_PREFIX))
-    return [custom[f"{_PREFIX}{number}"] for number in numbers]
-
-
 def _counts(hint, key):
     counts = hint.get(key)
     return counts if isinstance(counts, dict) else {}
 
 
+def _numbered_hints(node):
+    """Number and hint of each scope around a node, outermost first."""
+    custom = node.meta.get("custom") or {}
+    numbers = sorted(int(key[len(_PREFIX) :]) for key in custom if key.startswith(_PREFIX))
+    return [(number, custom[f"{_PREFIX}{number}"]) for number in numbers]
+
+
+def get_op_hints(node):
+    """Hints of a node of an FX graph, outermost first."""
+    return [hint for _, hint in _numbered_hints(node)]
+
+
+def _scopes(graph):
+    """Places of scopes in the order of their numbers: the same graph always has the same text."""
+    if graph not in _places:
+        numbers = {number for node in graph.nodes for number, _ in _numbered_hints(node)}
+        _places[graph] = {number: place for place, number in enumerate(sorted(numbers))}
+    return _places[graph]
+
+
+def _entries(node, keys):
+    """Count and scope by dimension, outermost scope first; of several the innermost."""
+    entries = {}
+    for number, hint in _numbered_hints(node):
+        for key in keys:
+            for name, count in _counts(hint, key).items():
+                entries.pop(name, None)
+                entries[name] = (count, _scopes(node.graph)[number])
+    return entries
+
+
 def text_of(node):
-    """What the compiler reads of a node's hints: "|work_div=tokens:4|tiles=rows:2". Of entries for
-    the same dimension the innermost counts."""
+    """What the compiler reads of a node's hints, with the scope of each: "|work_div=tokens:4@0|tiles=
+    rows:2@1". Of entries for the same dimension the innermost counts. Backward passes have none: hints
+    speak of the calls that the user wrote."""
     from torch_spyre._inductor import config
 
-    work, tiles = {}, {}
-    for hint in get_op_hints(node):
-        if not config.ignore_work_division_hints:
-            work.update(_counts(hint, "work_div"))
-        for key in _TILES:
-            tiles.update(_counts(hint, key))
+    if node.meta.get(_ASIDE):
+        return ""
+    kinds = {"tiles": _TILES}
+    if not config.ignore_work_division_hints:
+        kinds = {"work_div": ("work_div",), **kinds}
     text = ""
-    for kind, entries in (("work_div", work), ("tiles", tiles)):
+    for kind, keys in kinds.items():
+        entries = _entries(node, keys)
         if entries:
-            counts = ",".join(f"{name}:{count}" for name, count in entries.items())
+            counts = ",".join(f"{name}:{count}@{scope}" for name, (count, scope) in entries.items())
             text += f"|{kind}={counts}"
     names = names_text(node)
     return f"{text}|named_dims={names}" if names else text
+
+
+def set_aside(graph):
+    """The compiler reads no hints of this graph."""
+    for node in graph.nodes:
+        node.meta[_ASIDE] = True
 
 
 def names_text(node):
@@ -108,8 +142,18 @@ def warn_if_any(graph):
                 )
 
 
-def warn_unused(decisions):
-    """Of entries that no operation of a compiled graph follows."""
-    for entry in decisions:
-        if entry["reason"] == "hint-unused":
-            warnings.warn(f"{entry['location']}: {entry['detail']}", stacklevel=2)
+def warn_idle(graph, decisions):
+    """Of entries that no call asked the device to follow: views, calls that run on the CPU."""
+    followed = {entry["detail"].split(":")[0] for entry in decisions if entry["reason"] == "hint-followed"}
+    told = set(followed)
+    for node in graph.nodes:
+        for kind, keys in (("work_div", ("work_div",)), ("tiles", _TILES)):
+            for name, (count, _) in _entries(node, keys).items():
+                text = f"{kind} {name}={count}"
+                if text not in told:
+                    told.add(text)
+                    warnings.warn(
+                        f"the hint {text} has no effect: {node.target} under it computes nothing on "
+                        "the device",
+                        stacklevel=2,
+                    )

@@ -55,8 +55,8 @@ def _bitwise(of_truth, operation):
     """Truth values are numbers on the device, which have no bits."""
 
     def decomposed(x, y):
-        if all(isinstance(v, torch.Tensor) and v.dtype == torch.bool for v in (x, y)):
-            return of_truth(x, y) if of_truth else NotImplemented
+        if all(v.dtype == torch.bool if isinstance(v, torch.Tensor) else type(v) is bool for v in (x, y)):
+            return of_truth(*_alike(x, y)) if of_truth else NotImplemented
         if not is_integer(x, y) or (_is_plain(x) and _is_plain(y) and x.dtype == y.dtype):
             return NotImplemented
         return operation(*_alike(x, y))
@@ -78,7 +78,14 @@ def _bitwise_not(x):
 
 def _clamp(x, min=None, max=None):
     bounds = [b for b in (min, max) if b is not None]
-    if not _is_plain(x) or not all(isinstance(b, int) for b in bounds):
+    if x.dtype not in {*INTEGERS, torch.bool}:
+        return NotImplemented
+    kind = x.dtype
+    for bound in bounds:
+        kind = torch.promote_types(kind, torch.result_type(x, bound))
+    if kind != x.dtype:
+        return torch.clamp(x.to(kind), min, max)
+    if not _is_plain(x):
         return NotImplemented
     x = x if min is None else torch.maximum(*_alike(x, min))
     return x if max is None else torch.minimum(*_alike(x, max))

@@ -11,11 +11,13 @@ import torch
 from torch_spyre.ops import (
     convolution,
     functions,
+    groups,
     index_writes,
     pooling,
     powers,
     products,
     recurrent,
+    region_writes,
     scans,
     sorting,
 )
@@ -29,6 +31,13 @@ def _elu(x, alpha=1, scale=1, input_scale=1):
     wide = x.float()
     below = functions.expm1(torch.clamp(wide * input_scale, max=0)) * (alpha * scale)
     return torch.where(wide > 0, wide * scale, below).to(x.dtype)
+
+
+def _shrunk_backward(grad, x, bound):
+    """Of hardshrink and softshrink, which are 0 up to the bound."""
+    if not functions.is_float(grad, x):
+        return NotImplemented
+    return torch.where(torch.abs(x) > bound, grad, torch.where(x != x, grad, 0.0))
 
 
 def _fma(a, b, c):
@@ -227,6 +236,7 @@ _OF_TORCH = (
     aten._native_batch_norm_legit_functional.default,
     aten._batch_norm_with_update_functional.default,
     aten.native_group_norm.default,
+    aten.batch_norm_backward.default,
 )
 
 
@@ -237,6 +247,7 @@ def decompositions():
     table = {op: decomposition_table[op] for op in _OF_TORCH if op in decomposition_table}
     table.update(
         {
+            aten._grouped_mm.default: groups.grouped_mm,
             aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool2d,
             aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool2d_backward,
             aten.adaptive_max_pool2d.default: pooling.adaptive_max_pool2d,
@@ -252,12 +263,17 @@ def decompositions():
             aten.cummin.default: sorting.cummin,
             aten.cumprod.default: scans.cumprod,
             aten.cumsum.default: scans.cumsum,
+            aten.diagonal_scatter.default: region_writes.diagonal_scatter,
             aten.elu.default: _elu,
             aten.histc.default: _histc,
+            aten.hardshrink_backward.default: _shrunk_backward,
+            aten.index_fill.int_Scalar: index_writes.index_fill,
+            aten.index_fill.int_Tensor: index_writes.index_fill,
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
             aten.linalg_vector_norm.default: _vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
+            aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
             aten.max_pool2d_with_indices.default: pooling.max_pool(2),
             aten.max_pool2d_with_indices_backward.default: pooling.max_pool_backward(2),
             aten.max_pool3d_with_indices.default: pooling.max_pool(3),
@@ -270,6 +286,7 @@ def decompositions():
             aten.scatter.value: index_writes.scatter,
             aten.scatter_add.default: index_writes.scatter_add,
             aten.scatter_reduce.two: index_writes.scatter_reduce,
+            aten.softshrink_backward.default: _shrunk_backward,
             aten.sort.default: sorting.sort,
             aten.sort.stable: sorting.sort_stable,
             aten.tril.default: scans.tril,
@@ -287,7 +304,10 @@ def decompositions():
     return table
 
 
-def of_inductor():
-    """Operations that Inductor defines when it is imported; no graph has them before."""
-    fma = getattr(torch.ops.prims, "fma", None)
-    return {} if fma is None else {fma.default: _fma}
+def of_others():
+    """Operations that Inductor and transformers define when they are imported; no graph has them before."""
+    found = {
+        getattr(torch.ops.prims, "fma", None): _fma,
+        getattr(torch.ops.transformers, "grouped_mm_fallback", None): groups.grouped_mm,
+    }
+    return {packet.default: function for packet, function in found.items() if packet is not None}

@@ -9,7 +9,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions, index_writes, powers, sorting
+from torch_spyre.ops import functions, index_writes, powers, region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
@@ -165,6 +165,31 @@ def _addmv(x, matrix, vector, *, beta=1, alpha=1):
     if beta == 0:
         return product
     return product + (x if beta == 1 else x * beta)
+
+
+#: Below so many elements a norm is likely to meet ones that are all nearly equal.
+_FEW_NORMED = 64
+
+
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """With its statistics, in fp32: the backward pass wants them."""
+    wide = x.float()
+    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
+    mean = torch.mean(wide, dims, keepdim=True)
+    rest = wide - mean
+    scale = torch.rsqrt(torch.mean(rest * rest, dims, keepdim=True) + eps)
+    result = rest * scale
+    result = result if weight is None else result * weight
+    result = result if bias is None else result + bias
+    return result.to(x.dtype), mean, scale
+
+
+def _small_layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """The device's mean of squares is rounded before the square of the mean is taken from it: of few elements that are
+    nearly equal the difference may be less than nothing."""
+    if not _is_float(x) or math.prod(normalized_shape) >= _FEW_NORMED:
+        return NotImplemented
+    return layer_norm(x, normalized_shape, weight, bias, eps)
 
 
 def _isnan(x):
@@ -343,9 +368,11 @@ def decompositions():
         aten.minimum.default: _logical(torch.logical_and, _not_covered),
         aten.mul.Scalar: _logical(torch.logical_and, _not_covered),
         aten.mul.Tensor: _logical(torch.logical_and, _not_covered),
+        aten.native_layer_norm.default: _small_layer_norm,
         aten.ne.Tensor: _of_truth(torch.ne),
         aten.pow.Tensor_Scalar: powers.tensor_scalar,
         aten.round.default: _round,
+        aten.slice_scatter.default: region_writes.slice_scatter,
         aten.sum.default: _summed_up(torch.sum),
         aten.sum.dim_IntList: _summed(torch.sum),
         aten.topk.default: sorting.topk,

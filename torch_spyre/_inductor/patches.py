@@ -11,7 +11,7 @@ def spyre_decompositions():
     """torch's core decompositions without the operations the compiler has itself."""
     from torch_spyre._inductor import model_decompositions
 
-    return {**_known_decompositions(), **model_decompositions.of_inductor()}
+    return {**_known_decompositions(), **model_decompositions.of_others()}
 
 
 @functools.cache
@@ -20,15 +20,16 @@ def _known_decompositions():
 
     from torch_spyre import _C
     from torch_spyre._inductor import integer_decompositions, model_decompositions
-    from torch_spyre._inductor import number_decompositions
+    from torch_spyre._inductor import number_decompositions, whole_decompositions
 
     own = set(_C.supported_operations())
     table = {**core_aten_decompositions(), **model_decompositions.decompositions()}
     kept = {op: fn for op, fn in table.items() if str(op) not in own}
     # Of some operations the compiler has only a part; these entries cover the rest.
     kept.update(number_decompositions.decompositions())
-    for op, fn in integer_decompositions.decompositions().items():
-        kept[op] = _either(fn, kept[op]) if op in kept else fn
+    for module in (integer_decompositions, whole_decompositions):
+        for op, fn in module.decompositions().items():
+            kept[op] = _either(fn, kept[op]) if op in kept else fn
     return kept
 
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import warnings
 
-from torch_spyre import _C
+from torch_spyre import _C, environment
 from torch_spyre._inductor import config
 
 
@@ -29,8 +29,6 @@ NOT_READ = {
     "max_buckets": "every geometry has a program of its own",
     "min_default_granularity": "every geometry has a program of its own",
 }
-#: Operations whose results the documented planner keeps in LX.
-COMPAT_LX_OPS = ["max", "sum", "exp", "sub", "mul", "mean", "add", "rsqrt"]
 _CHOICES = {
     "layout_solver": ("exact", "greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat"),
     "planner": ("best", "compat", "compat-s1"),
@@ -59,11 +57,33 @@ def _check():
             )
     if not 1 <= config.sencores <= 32:
         raise ValueError(f"SPYRE-E6508: config.sencores is {config.sencores}; give 1 to 32")
+    _check_wishes()
     for name, instead in NOT_READ.items():
         value = getattr(config, name)
         if name not in _warned and value != config._config[name].default:
             _warned.add(name)
             warnings.warn(f"config.{name} = {value!r} has no effect: {instead}", stacklevel=3)
+
+
+def _check_wishes():
+    """Of what-if questions about the scratchpads."""
+
+    def is_number(value):
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 46
+
+    def refuse(name, advice):
+        raise ValueError(f"SPYRE-E6508: config.{name} is {getattr(config, name)!r}; give {advice}")
+
+    if not is_number(config.lx_budget_bytes):
+        refuse("lx_budget_bytes", "a number of bytes, 0 for all that planners have")
+    pins = config.lx_pins
+    if not isinstance(pins, dict) or not all(
+        isinstance(name, str) and is_number(address) for name, address in pins.items()
+    ):
+        refuse("lx_pins", "a dict of buffer names and addresses in LX")
+    names = config.lx_forbidden
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        refuse("lx_forbidden", "a list of buffer names")
 
 
 def eager():
@@ -82,12 +102,12 @@ def eager():
     settings.lx_planning = config.lx_planning
     settings.lx_compat = compat
     settings.lx_move_splits = config.co_optimizing_lx_planning
-    # The default is that of the planner: exact, or greedy for the documented one.
-    default = config.layout_solver == config._config["layout_solver"].default
-    settings.lx_solver = "" if default else config.layout_solver
+    # What nobody chose is the planner's own: exact, or greedy for the documented one.
+    chosen = not isinstance(config.layout_solver, environment.PlannersOwn)
+    settings.lx_solver = config.layout_solver if chosen else ""
     settings.lx_back_end_share = config.dxp_lx_frac_avail
-    if compat and not config.allow_all_ops_in_lx_planning:
-        settings.lx_allowed_ops = COMPAT_LX_OPS
+    settings.lx_all_ops = config.allow_all_ops_in_lx_planning
+    settings.lx_budget_bytes = config.lx_budget_bytes
     settings.planner = config.planner
     settings.explain_division = _explains
     settings.cache_directory = cache_directory()
@@ -98,6 +118,9 @@ def eager():
 def current(extensions=None):
     """The settings of a graph as they are now; a compilation keeps those it began with."""
     settings = eager()
+    # Wishes name buffers of a graph; single operations have others of the same names.
+    settings.lx_pins = dict(config.lx_pins)
+    settings.lx_forbidden = list(config.lx_forbidden)
     pipelines = dict(config.pass_pipelines)
     plugins = list(config.pass_plugins)
     if extensions is not None:

@@ -124,7 +124,10 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.lx.coOptimize = settings.lxMoveSplits;
   options.lx.solver = settings.lxSolver;
   options.lx.backEndShare = settings.lxBackEndShare;
-  options.lx.allowedOps = settings.lxAllowedOps;
+  options.lx.allOps = settings.lxAllOps;
+  options.lx.budgetBytes = settings.lxBudgetBytes;
+  options.lx.pins = settings.lxPins;
+  options.lx.forbidden = settings.lxForbidden;
   options.passPlugins = settings.passPlugins;
   options.userPasses = settings.userPasses;
   options.cacheDirectory = settings.cacheDirectory;

@@ -42,7 +42,10 @@ struct CompileSettings {
   bool lxPlanning = true, lxCompat = false, lxMoveSplits = false;
   std::string lxSolver = {};
   double lxBackEndShare = 0.2;
-  std::vector<std::string> lxAllowedOps = {};
+  bool lxAllOps = false;
+  int64_t lxBudgetBytes = 0;
+  std::map<std::string, int64_t> lxPins = {};
+  std::vector<std::string> lxForbidden = {};
   std::string cacheDirectory = {};
   uint64_t cacheLimitBytes = capi::kDefaultCacheLimitBytes;
   std::vector<std::string> passPlugins = {};

@@ -1,4 +1,4 @@
-"""Tensors of numbers in order, made on the device: ones are added up. What the device has no format
+"""Tensors of numbers in order, and of ones on a diagonal, made on the device: ones are added up. What the device has no format
 for, or no integers in (far beyond 2^24 elements), torch makes on the CPU."""
 
 import torch
@@ -35,4 +35,24 @@ def _arange_out(start, end, step=1, *, out):
     return out.copy_(numbers if start == 0 else numbers + start)
 
 
+def _eye_out(n, m=None, *, out):
+    """One where the number of the row is that of the column."""
+    m = n if m is None else m
+    meta = torch.eye(n, m, dtype=out.dtype, device="meta")  # refuses what torch refuses
+    if out.shape != meta.shape:
+        out.resize_(meta.shape)
+    if out.dtype not in {*_FLOATS, *_WORDS, torch.bool} or not out.numel():
+        return out.copy_(torch.eye(n, m, dtype=out.dtype))
+    rows = torch.arange(n, device=out.device).unsqueeze(1)
+    return out.copy_(rows == torch.arange(m, device=out.device))
+
+
+def _zeros(size, *, dtype=None, layout=None, device=None, pin_memory=None):
+    """Gradients that are nothing: torch's have no memory, which a device cannot copy."""
+    return torch.zeros(size, dtype=dtype, layout=layout, device=device)
+
+
+_library.impl("_efficientzerotensor", _zeros, "PrivateUse1")
+_library.impl("eye.out", _eye_out, "PrivateUse1")
+_library.impl("eye.m_out", _eye_out, "PrivateUse1")
 _library.impl("arange.start_out", _arange_out, "PrivateUse1")

@@ -230,6 +230,22 @@ def _extreme_elements(reduce, lowest):
     return combine
 
 
+def index_fill(x, dim, index, value):
+    """One number, or a tensor of one, at the places of a dimension that the numbers name."""
+    if x.dtype not in _TYPES or x.dim() == 0 or not _is_index(index) or x.numel() == 0 or index.numel() == 0:
+        return NotImplemented
+    dim %= x.dim()
+    size = x.shape[dim]
+    if size * index.numel() > MOST_COMPARED:
+        return NotImplemented
+    away = torch.amin(_distance(_checked(index.reshape(-1), size, True), size), 1)
+    shape = [1] * x.dim()
+    shape[dim] = size
+    if not isinstance(value, torch.Tensor):
+        value = torch.full((), value, dtype=x.dtype, device=x.device)
+    return _chosen((away == 0).reshape(shape), value.to(x.dtype), x)
+
+
 def _is_written(is_named):
     return torch.sum(is_named.to(torch.float32), 1) > 0
 
@@ -252,6 +268,17 @@ def _sum_elements(region, index, source, include_self):
     return _add_elements(torch.where(_is_written(is_named), zero, region), index, source)
 
 
+def _product_elements(region, index, source, include_self):
+    """In fp32, rounded once; integers wrap."""
+    wide = torch.float32 if region.dtype in _FLOATS else region.dtype
+    is_named = _distance(index, region.shape[0]) == 0
+    one = torch.ones((), dtype=wide, device=region.device)
+    factors = torch.where(is_named, source.to(wide).unsqueeze(0), one)
+    own = region.to(wide)
+    own = own if include_self else torch.where(_is_written(is_named), one, own)
+    return (own * torch.prod(factors, 1, dtype=wide)).to(region.dtype)
+
+
 def _lowest(dtype):
     return -math.inf if dtype.is_floating_point else -(2**31)
 
@@ -263,6 +290,7 @@ def _highest(dtype):
 _REDUCTIONS = {
     "sum": _sum_elements,
     "mean": _mean_elements,
+    "prod": _product_elements,
     "amax": _extreme_elements(torch.amax, _lowest),
     "amin": _extreme_elements(torch.amin, _highest),
 }
@@ -309,3 +337,18 @@ def masked_scatter(x, mask, source):
     taken = torch.clamp(order, 0, source.numel() - 1)
     chosen = torch.index_select(source.reshape(-1), 0, taken).reshape(x.shape)
     return _chosen(mask, chosen, x)
+
+
+def masked_scatter_backward(grad, mask, sizes):
+    """The gradient of the source: its element n was taken where the mask has n places before, and is true."""
+    count = math.prod(sizes)
+    mask, grad = torch.broadcast_tensors(mask, grad)
+    if grad.dtype not in _FLOATS or not 0 < count * grad.numel() <= MOST_COMPARED:
+        return NotImplemented
+    order = torch.cumsum(mask.reshape(-1), 0)
+    # So many places come before the one that has n + 1 of them up to itself.
+    missing = torch.clamp_min(_numbers(count, grad)[:, None] + 1 - order, 0)
+    place = torch.sum(torch.clamp_max(missing, 1), 1)
+    taken = torch.index_select(grad.reshape(-1), 0, torch.clamp_max(place, grad.numel() - 1))
+    zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
+    return torch.where(place < grad.numel(), taken, zero).reshape(sizes)

@@ -1,6 +1,6 @@
 """Kernels of layers that torch hands to a device as a whole and has no way around.
 
-Convolutions of fp16 and bf16 are one program each, made of what ops/convolution says; others run on
+Convolutions are one program each, made of what ops/convolution says; others run on
 the CPU, which is said like any other fallback. Batch norm is composed of operations
 the device has: its schema does not say that it writes the running statistics, so nothing but a
 kernel of its own keeps them.
@@ -10,7 +10,7 @@ import functools
 
 import torch
 
-from torch_spyre.ops import convolution, fallbacks
+from torch_spyre.ops import convolution, fallbacks, index_writes
 
 aten = torch.ops.aten
 
@@ -28,8 +28,23 @@ def _convolve_backward(grad, x, weight, *shape):
     return _on_cpu("convolution_backward")(grad, x, weight, *shape)
 
 
+def _masked_scatter_backward(grad, mask, sizes):
+    result = index_writes.masked_scatter_backward(grad, mask, sizes)
+    if result is NotImplemented:
+        return _on_cpu("masked_scatter_backward")(grad, mask, sizes)
+    return result
+
+
+def _prod(x, *, dtype=None):
+    """Along one dimension, which has a gradient that looks for no zeros."""
+    return torch.prod(x.reshape(-1), 0, dtype=dtype)
+
+
 @functools.cache
 def _on_cpu(name):
+    if name == "masked_scatter_backward":
+        op = aten.masked_scatter_backward.default
+        return fallbacks.kernel_for(op, op)
     function = {
         "convolution": aten.convolution.default,
         "convolution_backward": convolution.told_bias_sizes(aten.convolution_backward.default),
@@ -39,7 +54,8 @@ def _on_cpu(name):
 
 
 def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """The normalised tensor, and mean and reciprocal deviation of the batch in training."""
+    """The normalised tensor, and the mean and reciprocal deviation it was made with: torch's are of no elements outside of
+    training, where nobody reads them, but a program of the backward pass takes no such tensors."""
     dims = [0, *range(2, x.dim())]
     shape = [1, -1] + [1] * (x.dim() - 2)
     wide = x.float()
@@ -60,8 +76,7 @@ def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, e
     out = rest * scale.reshape(shape)
     out = out if weight is None else out * weight.reshape(shape)
     out = out if bias is None else out + bias.reshape(shape)
-    saved = (mean, scale) if training else (wide.new_empty(0), wide.new_empty(0))
-    return out.to(x.dtype), *saved
+    return out.to(x.dtype), mean, scale
 
 
 _kernels = None
@@ -77,5 +92,8 @@ def install():
     # Torch would fill two tensors from a helper that has no functional form.
     for name in ("cummax", "cummin"):
         _kernels.impl(name, getattr(torch.ops.spyre, name).default, "PrivateUse1")
+    # Torch's would select by a mask, and look for zeros: sizes that depend on values.
+    _kernels.impl("masked_scatter_backward", _masked_scatter_backward, "PrivateUse1")
+    _kernels.impl("prod", _prod, "AutogradPrivateUse1")
     _kernels.impl("convolution_overrideable", _convolve, "PrivateUse1")
     _kernels.impl("convolution_backward_overrideable", _convolve_backward, "PrivateUse1")

@@ -1,12 +1,14 @@
 """Powers with exponents that are tensors or fractions, from operations the device has.
 
-A power is exp(b * log(a)) in fp32 with the roundings of logarithm and product made up for, rounded once.
+A power is exp(b * log(a)) in fp32 with the roundings of logarithm and product made up for, rounded once. Powers of
+integers are products of squares, one for each bit of the exponent, and wrap.
 """
 
 import math
 
 import torch
 
+from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.ops import functions
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -53,8 +55,46 @@ def _whole_power(x, exponent):
     return torch.where(is_mended, mended, plain)
 
 
+# Bits of an exponent that is not negative.
+_EXPONENT_BITS = 31
+
+
+def _low_word(number):
+    """The low 32 bits, with their sign."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def _integer_power(base, exponent):
+    """Of integers of 32 bits: the factor of a bit is the square, or 1. The base may be a number."""
+    result, square = torch.ones_like(exponent), base
+    for bit in range(_EXPONENT_BITS):
+        if isinstance(square, int) and square == 1:
+            break
+        is_set = torch.bitwise_and(torch.bitwise_right_shift(exponent, bit), 1)
+        result = result * (is_set * (square - 1) + 1)
+        square = _low_word(square * square) if isinstance(square, int) else square * square
+    return _of_negative_exponent(base, exponent, result)
+
+
+def _of_negative_exponent(base, exponent, result):
+    """The reciprocal, cut: of 1 and -1 themselves, of others nothing."""
+    if not isinstance(base, torch.Tensor):
+        base = torch.full_like(exponent, base)
+    is_negative = torch.bitwise_and(torch.bitwise_right_shift(exponent, _EXPONENT_BITS), 1)
+    is_unit = 1 - torch.clamp_max(torch.abs(torch.abs(base) - 1), 1)
+    sign = 1 - torch.bitwise_and(exponent, 1) * (1 - base)
+    return result * (1 - is_negative) + is_negative * is_unit * sign
+
+
+def _are_integers(*values):
+    return all(v.dtype in {*INTEGERS, torch.bool} for v in values if isinstance(v, torch.Tensor))
+
+
 def tensor_tensor(base, exponent):
     kind = torch.result_type(base, exponent)
+    if kind in INTEGERS and _are_integers(base, exponent):
+        base, exponent = torch.broadcast_tensors(base.to(kind), exponent.to(kind))
+        return _integer_power(base, exponent)
     known = {*functions.FLOATS, *functions.WHOLE}
     if kind not in functions.FLOATS or not {base.dtype, exponent.dtype} <= known:
         return NotImplemented
@@ -77,6 +117,8 @@ def tensor_scalar(base, exponent):
 
 def scalar(base, exponent):
     kind = torch.result_type(base, exponent)
+    if kind in INTEGERS and _are_integers(exponent):
+        return _integer_power(_low_word(int(base)), exponent.to(kind))
     if kind not in functions.FLOATS or isinstance(base, complex):
         return NotImplemented
     wide = exponent.float()

@@ -49,11 +49,12 @@ def _module_of(function):
 def formula_rows():
     """Operations our decompositions take apart, by name; of some the compiler has a row for a part."""
     from torch_spyre._inductor import customops, expansion, integer_decompositions
-    from torch_spyre._inductor import model_decompositions, number_decompositions
+    from torch_spyre._inductor import model_decompositions, number_decompositions, whole_decompositions
 
     tables = (
         number_decompositions.decompositions(),
         integer_decompositions.decompositions(),
+        whole_decompositions.decompositions(),
         model_decompositions.decompositions(),
         customops.decompositions(),
         expansion.RULES,

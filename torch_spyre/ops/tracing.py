@@ -27,19 +27,6 @@ PREFERRED = (
 )
 
 
-def _layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """With its statistics, in fp32: the backward pass wants them."""
-    wide = x.float()
-    dims = list(range(x.dim() - len(normalized_shape), x.dim()))
-    mean = torch.mean(wide, dims, keepdim=True)
-    rest = wide - mean
-    scale = torch.rsqrt(torch.mean(rest * rest, dims, keepdim=True) + eps)
-    result = rest * scale
-    result = result if weight is None else result * weight
-    result = result if bias is None else result + bias
-    return result.to(x.dtype), mean, scale
-
-
 def _scaled(operation):
     def decomposed(x, y, *, alpha=1):
         return NotImplemented if alpha == 1 else operation(x, y * alpha)
@@ -78,7 +65,7 @@ def _eager_only():
         aten._index_put_impl.default: lambda x, i, v, accumulate=False, unsafe=False: (
             index_writes.index_put(x, i, v, accumulate)
         ),
-        aten.native_layer_norm.default: _layer_norm,
+        aten.native_layer_norm.default: number_decompositions.layer_norm,
         aten.add.Tensor: _first(numbers[aten.add.Tensor], _scaled(torch.add)),
         aten.sub.Tensor: _first(number_decompositions.subtracted, _scaled(torch.sub)),
         aten.addmv.default: _addmv,

@@ -1,6 +1,7 @@
 //===- DeviceDescTest.cpp - presets and the strict reader of machine files ------------------===//
 #include "spyre/Arch/DeviceDesc.h"
 
+#include "spyre/Arch/LxBudget.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Json.h"
 
@@ -183,6 +184,20 @@ TEST(DeviceDesc, RefusesAbsurdTextBeforeItIsParsed) {
   Status status = DeviceDesc::fromJson(std::string((1 << 20) + 1, '[')).status();
   EXPECT_EQ(status.code(), 9201);
   EXPECT_NE(status.text().find("the limit is 1048576"), std::string::npos) << status.message();
+}
+
+// [spec: scratchpad 1]
+TEST(DeviceDesc, PlannedBytesAreTheDocumentedOnes) {
+  const DeviceDesc device = *DeviceDesc::preset("spyre");
+  EXPECT_EQ(device.lxPlannerBytes, 1'677'721);
+  EXPECT_EQ(plannedLxBytes(device), 1'625'344);
+  EXPECT_EQ(plannedLxBytes(device, 0.0), 2'031'616);
+  EXPECT_EQ(plannedLxBytes(device, 0.1), 1'828'480);
+  EXPECT_EQ(plannedLxBytes(device, 0.5), 1'015'808);
+  EXPECT_EQ(plannedLxBytes(device, 1.0), 0);
+  // The border of a smaller machine is its own.
+  const DeviceDesc tiny = *DeviceDesc::preset("tiny");
+  EXPECT_EQ(plannedLxBytes(tiny), tiny.lxPlannerBytes);
 }
 
 } // namespace

@@ -140,7 +140,7 @@ TEST(Compiler, LongGraphsAreCutIntoBundles) {
   capi::GraphBuilder builder;
   capi::TensorType type{numerics::HostType::Float16, {4}, {1}};
   auto x = builder.addInput("x", type, 0, *layout::DeviceLayout::makeDefault({4}, type.dtype));
-  for (int i = 0; i < 2049; ++i) {
+  for (int i = 0; i < 8193; ++i) {
     x = builder.addCall("aten.exp.default", {x}, {}, type, "");
   }
   builder.addOutput(x, type);
@@ -148,7 +148,7 @@ TEST(Compiler, LongGraphsAreCutIntoBundles) {
   options.compileTo = "bundle";
   auto result = capi::compileGraph(builder.text(), options);
   ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_TRUE(result->artifacts.count("bundle_0/sdsc_2047.json"));
+  EXPECT_TRUE(result->artifacts.count("bundle_0/sdsc_8191.json"));
   EXPECT_TRUE(result->artifacts.count("bundle_1/sdsc_0.json"));
   EXPECT_FALSE(result->artifacts.count("bundle_1/sdsc_1.json"));
 }

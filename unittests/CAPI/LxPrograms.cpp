@@ -78,6 +78,17 @@ int64_t lxNumber(const capi::CompileResult &compiled, const std::string &subject
              : -1;
 }
 
+std::vector<std::string> placedBuffers(const capi::CompileResult &compiled) {
+  std::vector<std::string> names;
+  const Json decisions = *parseJson(compiled.decisionsJson);
+  for (const Json &entry : decisions) {
+    if (entry["stage"] == "plan-lx" && entry["taken"].get<bool>() && entry["subject"] != "all") {
+      names.push_back(entry["subject"].get<std::string>());
+    }
+  }
+  return names;
+}
+
 std::string lxReason(const capi::CompileResult &compiled, const std::string &subject) {
   const Json entry = lxEntry(compiled, subject);
   return entry.is_object()

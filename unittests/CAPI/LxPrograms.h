@@ -52,5 +52,7 @@ int64_t lxNumber(const capi::CompileResult &compiled, const std::string &subject
                  const std::string &name);
 /// Its reason and detail: "too-large: 4194304 bytes ..."; empty when there is none.
 std::string lxReason(const capi::CompileResult &compiled, const std::string &subject);
+/// Buffers the plan has a place for.
+std::vector<std::string> placedBuffers(const capi::CompileResult &compiled);
 
 } // namespace spyre::testing

@@ -213,14 +213,25 @@ Graph randomGraph(Random &random, const RandomGraphOptions &options) {
   return Steps(random, options).run();
 }
 
-std::string graphText(const Graph &graph) {
+/// "|d64:64,d3:3": dimensions of equal size have one name.
+static std::string namesOfSizes(const std::vector<int64_t> &shape) {
+  std::vector<std::string> names;
+  for (int64_t size : shape) {
+    names.push_back(fmt::format("d{}:{}", size, size));
+  }
+  return names.empty() ? "" : fmt::format("|{}", fmt::join(names, ","));
+}
+
+std::string graphText(const Graph &graph, const std::vector<std::string> &hints) {
   capi::GraphBuilder builder;
   std::vector<capi::ValueId> ids;
   std::vector<capi::TensorType> types;
   for (const HostTensor &input : graph.inputs) {
     types.push_back({input.dtype, input.shape, rowMajorStrides(input.shape)});
     auto layout = layout::DeviceLayout::makeDefault(types.back().size, types.back().dtype);
-    ids.push_back(builder.addInput("in" + std::to_string(ids.size()), types.back(), 0, *layout));
+    const std::string names = hints.empty() ? "" : namesOfSizes(input.shape);
+    ids.push_back(
+        builder.addInput("in" + std::to_string(ids.size()) + names, types.back(), 0, *layout));
   }
   for (const Call &call : graph.calls) {
     std::vector<capi::ValueId> operands;
@@ -228,7 +239,9 @@ std::string graphText(const Graph &graph) {
       operands.push_back(ids[size_t(operand)]);
     }
     types.push_back({call.dtype, call.shape, rowMajorStrides(call.shape)});
-    ids.push_back(builder.addCall(call.target, operands, call.attributes, types.back(), ""));
+    const size_t number = ids.size() - graph.inputs.size();
+    ids.push_back(builder.addCall(call.target, operands, call.attributes, types.back(),
+                                  hints.empty() ? "" : hints[number]));
   }
   for (int64_t output : graph.outputs) {
     builder.addOutput(ids[size_t(output)], types[size_t(output)]);

@@ -27,7 +27,8 @@ HostTensor randomTensor(Random &random, const std::vector<int64_t> &shape, numer
 bool isInteger(numerics::HostType dtype);
 bool isViewCall(const std::string &target);
 
-/// The graph as graph IR text, inputs in default layouts.
-std::string graphText(const Graph &graph);
+/// The graph as graph IR text, inputs in default layouts. With \p hints, a location per call,
+/// inputs have names of dimensions: those of size 64 are d64.
+std::string graphText(const Graph &graph, const std::vector<std::string> &hints = {});
 
 } // namespace spyre::testing

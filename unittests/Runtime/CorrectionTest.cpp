@@ -5,8 +5,14 @@
 #include "spyre/BackEnd/BackEnd.h"
 #include "spyre/Spec/Bundle.h"
 
+#include "FakeDriver.h"
 #include "Runtime/TestModels.h"
 #include "gtest/gtest.h"
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
 
 using namespace spyre;
 using namespace spyre::runtime;
@@ -181,6 +187,95 @@ TEST_F(CorrectionTest, NonTerminalBundlesKeepLx) {
     if (nonTerminal) {
       EXPECT_EQ(download(y), x);
     }
+  }
+}
+
+// Another thread's launches, after which LX is wiped, do not come between two bundles that hand on
+// data in LX: neither of runs without a stream nor of runs on one.
+TEST_F(CorrectionTest, NonTerminalBundlesAreNotSeparatedByOtherThreads) {
+  DriverOptions options;
+  options.sharedCard = true;
+  options.wipeSeed = 3;
+  open(options);
+  addSymbolic("bundle_0", {operation("neg", {in(0), lx(false)})}, /*nonTerminal=*/true);
+  addSymbolic("bundle_1", {operation("neg", {lx(true), out(0)})});
+  addSymbolic("other", {operation("neg", {in(0), out(1)})});
+  spec::Model model = modelOf(1), other = modelOf(1);
+  model.steps = {spec::BundleStep{"bundle_0", false, {"x0"}, true},
+                 spec::BundleStep{"bundle_1", false, {"y"}}};
+  other.steps = {spec::BundleStep{"other", false, {"x0", "y"}}};
+  auto kept = load(model), contender = load(other);
+  ASSERT_TRUE(kept.ok() && contender.ok()) << kept.status().message();
+  const std::vector<uint16_t> x = testValues(1);
+  const BufferRef input = upload(x), own = upload(x), otherOutput = *device->allocate(512);
+  std::atomic<bool> isDone{false};
+  std::atomic<int> rounds{0};
+  std::thread thread([&] {
+    while (!isDone) {
+      const Status status = (*contender)->run({own}, {otherOutput});
+      ASSERT_TRUE(status.ok()) << status.message();
+      ++rounds;
+    }
+  });
+  Status status = Status::success();
+  constexpr StreamId stream = kFirstLowStream;
+  for (int i = 0; status.ok() && (i < 200 || rounds < 50); ++i) {
+    BufferRef y = *device->allocate(512);
+    if (i % 2 == 0) {
+      status = (*kept)->run({input}, {y});
+    } else {
+      status = (*kept)->submit(stream, {input}, {y});
+      status = status.ok() ? device->streams().synchronize(stream) : status;
+    }
+    if (status.ok()) {
+      ASSERT_EQ(download(y), x) << i;
+    }
+  }
+  isDone = true;
+  thread.join();
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+// The same in slow motion: the other launch asks while the first of the two runs, and comes third.
+TEST_F(CorrectionTest, ALaunchThatAsksInBetweenComesBehind) {
+  for (const std::optional<StreamId> stream : {std::optional<StreamId>(), {kFirstLowStream}}) {
+    FakeState state;
+    device = makeDevice(state);
+    desc = device->desc();
+    addSymbolic("bundle_0", {operation("neg", {in(0), lx(false)})}, /*nonTerminal=*/true);
+    addSymbolic("bundle_1", {operation("neg", {lx(true), out(0)})});
+    addSymbolic("other", {operation("neg", {in(0), out(1)})});
+    spec::Model model = modelOf(1), other = modelOf(1);
+    model.steps = {spec::BundleStep{"bundle_0", false, {"x0"}, true},
+                   spec::BundleStep{"bundle_1", false, {"y"}}};
+    other.steps = {spec::BundleStep{"other", false, {"x0", "y"}}};
+    auto kept = load(model), contender = load(other);
+    ASSERT_TRUE(kept.ok() && contender.ok()) << kept.status().message();
+    const BufferRef x = *device->allocate(512), y = *device->allocate(512);
+    std::thread thread;
+    state.onLaunch = [&] {
+      if (state.launches.size() == 1) {
+        thread = std::thread([&] { EXPECT_TRUE((*contender)->run({x}, {y}).ok()); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    };
+    if (stream) {
+      EXPECT_TRUE((*kept)->submit(*stream, {x}, {y}).ok());
+      EXPECT_TRUE(device->streams().synchronize(*stream).ok());
+    } else {
+      EXPECT_TRUE((*kept)->run({x}, {y}).ok());
+    }
+    thread.join();
+    const std::vector<uint32_t> flags = {kNonTerminalLaunch, 0, 0};
+    EXPECT_EQ(state.launchFlags, flags);
+    ASSERT_EQ(state.launches.size(), 3u);
+
+    size_t bound = 0;
+    for (const SegmentBinding &segment : state.launches[1]) {
+      bound += segment.bytes > 0 ? 1 : 0;
+    }
+    EXPECT_EQ(bound, 2u) << "one tensor and the program: the second of the two bundles";
+    device = nullptr;
   }
 }
 

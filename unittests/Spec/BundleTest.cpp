@@ -268,8 +268,8 @@ TEST(Bundle, ValuesOfALoopEndWithIt) {
 
 TEST(Bundle, ArgumentNames) {
   EXPECT_EQ(valueOf(parseBundleArgument("pool")), kPoolArgument);
-  EXPECT_EQ(valueOf(parseBundleArgument("arg_255")), 255);
-  for (const char *name : {"", "arg_", "arg_256", "arg_01", "arg_-1", "arg_1x", "out"}) {
+  EXPECT_EQ(valueOf(parseBundleArgument("arg_16383")), 16383);
+  for (const char *name : {"", "arg_", "arg_16384", "arg_01", "arg_-1", "arg_1x", "out"}) {
     EXPECT_ERROR(parseBundleArgument(name).status(), 5004, "no argument of a bundle");
   }
 }
@@ -297,8 +297,8 @@ TEST(Bundle, GeneratesTheSymbolicMode) {
   }
   EXPECT_EQ(writeBundleMlir(contents.bundle), files.at("bundle.mlir"));
   OpSpec unnamed = exampleA();
-  unnamed.args[0].argIndex = 256;
-  EXPECT_ERROR(generateBundle({unnamed}, {.symbolicArguments = true}).status(), 5001, "256");
+  unnamed.args[0].argIndex = kMaxBundleArgument + 1;
+  EXPECT_ERROR(generateBundle({unnamed}, {.symbolicArguments = true}).status(), 5001, "16384");
 }
 
 TEST(Bundle, GeneratesAndReadsBackAKernel) {

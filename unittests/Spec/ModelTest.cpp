@@ -77,8 +77,8 @@ TEST(Model, VerifierChecksEveryRule) {
       {"plain directory name",
        [](Model &m) { std::get<BundleStep>(m.steps[0]).directory = "../x"; }},
       {"pool_bytes is 0", [](Model &m) { m.poolBytes = 0; }},
-      {"at most 256",
-       [](Model &m) { std::get<BundleStep>(m.steps[0]).arguments.assign(257, "arg0"); }},
+      {"at most 16384",
+       [](Model &m) { std::get<BundleStep>(m.steps[0]).arguments.assign(16385, "arg0"); }},
       {"no buffer 'nobody'",
        [](Model &m) { std::get<BundleStep>(m.steps[0]).arguments[0] = "nobody"; }},
   };

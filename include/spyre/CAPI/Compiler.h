@@ -47,11 +47,12 @@ public:
   ValueId addInput(const std::string &name, const TensorType &type, int64_t storageOffset,
                    const layout::DeviceLayout &layout);
   /// \p location is "file.py:12" (base name only) or empty; behind bars it may carry hints by names
-  /// of dimensions: "file.py:12|work_div=tokens:4,hidden:2|tiles=rows:2", and names of the result's
-  /// dimensions, as those of an input: "|named_dims=tokens:2048,hidden:64". One result; one of
-  /// several is the attribute "result". A \p node from 0 on says that the caller can run the call
-  /// itself: if the device cannot, it becomes a CPU step of the model with this number. Calls that
-  /// are results of the same node share it.
+  /// of dimensions, from the outermost scope to the innermost, with the number of the scope they
+  /// stand in: "file.py:12|work_div=tokens:4@0,hidden:2@0|tiles=rows:2@1", and names of the
+  /// result's dimensions, as those of an input: "|named_dims=tokens:2048,hidden:64". One result;
+  /// one of several is the attribute "result". A \p node from 0 on says that the caller can run the
+  /// call itself: if the device cannot, it becomes a CPU step of the model with this number. Calls
+  /// that are results of the same node share it.
   ValueId addCall(const std::string &target, const std::vector<ValueId> &operands,
                   const std::vector<std::pair<std::string, Attribute>> &attributes,
                   const TensorType &result, const std::string &location, int64_t node = -1);

@@ -182,6 +182,18 @@ public:
   Status launchBound(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
                      std::vector<SegmentBinding> segments, uint32_t flags = 0);
 
+  /// While it lives, launches of other threads wait: for those that hand on data in LX.
+  class LaunchTurn {
+  public:
+    explicit LaunchTurn(Device &device);
+    ~LaunchTurn();
+    LaunchTurn(const LaunchTurn &) = delete;
+    LaunchTurn &operator=(const LaunchTurn &) = delete;
+
+  private:
+    Device &device;
+  };
+
   DeviceCounters counters() const;
   void resetCounters();
 

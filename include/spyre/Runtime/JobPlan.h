@@ -34,6 +34,8 @@ class BoundLaunch {
 public:
   /// Corrects the program and runs its jobs. Errors: whatever the device reports.
   Status run() const;
+  /// One behind the other, with no launch of another thread in between. All are of one device.
+  static Status runTogether(const std::vector<BoundLaunch> &launches);
 
 private:
   friend class JobPlan;

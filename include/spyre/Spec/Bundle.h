@@ -29,7 +29,7 @@ Expected<int64_t> parseBundleArgument(const std::string &name);
 /// cannot become a program without end.
 constexpr size_t kMaxBundleExecutes = 16384;
 constexpr size_t kMaxBundleLoops = 16;
-constexpr int64_t kMaxBundleArgument = 255;
+constexpr int64_t kMaxBundleArgument = 16383;
 
 struct AddressExpr {
   struct Stride {

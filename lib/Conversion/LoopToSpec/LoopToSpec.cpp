@@ -2,6 +2,7 @@
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
 
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/IR/Owners.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Spec/Bundle.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace spyre {
 namespace {
@@ -21,8 +23,8 @@ using loop::ComputeOp;
 
 /// Collects operations of one bundle and gives each call tensor its segment.
 class Emitter {
-  /// Far below what the readers of OpSpecs and bundles take.
-  static constexpr int64_t kMaxBundleOperations = 2048;
+  /// The words of so many OpSpecs are what their reader takes; no layer of a model is near it.
+  static constexpr int64_t kMaxBundleOperations = 8192;
 
 public:
   Emitter(mlir::func::FuncOp main, const arch::DeviceDesc &device, const EmitSpecsOptions &options)
@@ -108,59 +110,152 @@ private:
   }
 
   int64_t firstSegment() const { return model.poolBytes > 0 ? 1 : 0; }
-  /// One data segment stays free; a pool takes another. Symbols need no segment.
   size_t tensorLimit() const {
-    return options.symbolicArguments ? size_t(spec::kMaxBundleArgument + 1)
-                                     : size_t(device.segments - 1 - 1 - firstSegment());
+    return size_t(bundleTensors(device, options.symbolicArguments, firstSegment() > 0));
   }
 
-  /// Call tensors of \p op that the open bundle does not have yet.
-  std::vector<std::string> newTensors(ComputeOp op) {
+  /// Call tensors of \p ops that the open bundle does not have yet.
+  std::vector<std::string> newTensors(llvm::ArrayRef<ComputeOp> ops) {
     std::vector<std::string> names;
-    for (unsigned i = 0; i < loop::operandCount(op); ++i) {
-      BufferOp buffer = loop::operandBuffer(op, i);
-      std::string name = buffer.getName().str();
-      bool known = loop::isPooled(buffer) || loop::lxAddressOf(buffer) ||
-                   std::count(arguments.begin(), arguments.end(), name) ||
-                   std::count(names.begin(), names.end(), name);
-      if (!known) {
-        names.push_back(name);
+    for (ComputeOp op : ops) {
+      for (unsigned i = 0; i < loop::operandCount(op); ++i) {
+        BufferOp buffer = loop::operandBuffer(op, i);
+        std::string name = buffer.getName().str();
+        bool known = loop::isPooled(buffer) || loop::lxAddressOf(buffer) ||
+                     std::count(arguments.begin(), arguments.end(), name) ||
+                     std::count(names.begin(), names.end(), name);
+        if (!known) {
+          names.push_back(name);
+        }
       }
     }
     return names;
   }
 
-  Status addOp(ComputeOp op) {
-    std::vector<std::string> added = newTensors(op);
+  /// The operation, or all of the nest that begins with it.
+  llvm::SmallVector<ComputeOp> runFrom(ComputeOp op) {
+    llvm::SmallVector<ComputeOp> run{op};
+    const loop::Levels levels = loop::levelsOf(op);
+    for (size_t next = size_t(position) + 1; !levels.empty() && next < program.operations.size();
+         ++next) {
+      auto other = llvm::dyn_cast<ComputeOp>(program.operations[next]);
+      if (!other || loop::sharedLevels(levels, loop::levelsOf(other)) == 0) {
+        break;
+      }
+      run.push_back(other);
+    }
+    return run;
+  }
+
+  static int64_t iterationsOf(ComputeOp op) {
     int64_t iterations = 1;
     for (int64_t count : loop::tilesOf(op)) {
       iterations *= count;
     }
+    for (const loop::Level &level : loop::levelsOf(op)) {
+      iterations *= level.var < 0 ? level.count : 1;
+    }
+    return iterations;
+  }
+
+  /// Makes room for all that must be in one bundle with \p op.
+  Status openBundle(ComputeOp op) {
+    const llvm::SmallVector<ComputeOp> run = runFrom(op);
+    std::vector<std::string> added = newTensors(run);
+    int64_t iterations = 0;
+    for (ComputeOp each : run) {
+      iterations += iterationsOf(each);
+    }
     const bool isFull = (operations > 0 && operations + iterations > kMaxBundleOperations) ||
                         (!arguments.empty() && arguments.size() + added.size() > tensorLimit());
     if (isFull) {
+      noteLimit();
       closeBundle();
-      added = newTensors(op);
+      added = newTensors(run);
+    }
+    if (run.size() > 1 && arguments.size() + added.size() > tensorLimit()) {
+      return error<3141>("the {} operations of one loop use {} tensors, a bundle takes {}; use "
+                         "symbolic addresses, or fewer operations in the loop",
+                         run.size(), arguments.size() + added.size(), tensorLimit());
     }
     arguments.insert(arguments.end(), added.begin(), added.end());
+    operations += iterations;
+    return Status::success();
+  }
+
+  Status addOp(ComputeOp op) {
+    const loop::Levels levels = loop::levelsOf(op);
+    const bool isInside = loop::sharedLevels(levels, path) > 0;
+    if (!isInside) {
+      SPYRE_RETURN_IF_ERROR(openBundle(op));
+    }
     SPYRE_RETURN_IF_ERROR(checkOwners(op));
     spec::OpSpec opSpec = takeSpec();
     if (Status status = spec::verifyOpSpec(opSpec); !status.ok()) {
       return status.withContext("after planning: ");
     }
-    operations += iterations;
-    kernel.push_back(inLoops(op, std::move(opSpec)));
+    return insert(op, levels, inOwnLoops(op, std::move(opSpec)));
+  }
+
+  /// Puts \p node into the loops around its operation: those that are open as far as they are the
+  /// same, then new ones.
+  Status insert(ComputeOp op, const loop::Levels &levels, spec::SpecNode node) {
+    const size_t shared = loop::sharedLevels(levels, path);
+    spec::Kernel *body = &kernel;
+    for (size_t level = 0; level < levels.size(); ++level) {
+      if (level >= shared) {
+        if (!begun.insert(levels[level].loop).second) {
+          return error<3141>("'{}': loop {} goes on behind operations that are not in it; keep its "
+                             "operations together",
+                             op.getCallee().str(), levels[level].loop);
+        }
+        body->push_back(spec::SpecNode::loop(levels[level].count, {}, {}));
+      }
+      spec::SpecNode &loop = body->back();
+      if (loop.count != levels[level].count) {
+        return error<3141>("'{}': loop {} counts to {} for it and to {} for others; give all of "
+                           "them the same count",
+                           op.getCallee().str(), levels[level].loop, levels[level].count,
+                           loop.count);
+      }
+      if (levels[level].var >= 0) {
+        const std::string name = symbolOf(op, unsigned(levels[level].var));
+        if (!std::count(loop.tiledSymbols.begin(), loop.tiledSymbols.end(), name)) {
+          loop.tiledSymbols.push_back(name);
+        }
+      }
+      body = &loop.body;
+    }
+    body->push_back(std::move(node));
+    path = levels;
     return Status::success();
   }
 
-  /// One loop per tiled variable, the first outermost.
-  static spec::SpecNode inLoops(ComputeOp op, spec::OpSpec opSpec) {
-    const std::vector<int64_t> tiles = loop::tilesOf(op);
+  /// With symbolic addresses only CPU steps end bundles; where that cannot be, it is said.
+  void noteLimit() const {
+    if (options.symbolicArguments && options.trace) {
+      options.trace->record(
+          "bundles", fmt::format("bundle_{}", bundles),
+          Decision::no(
+              "bundle-limit",
+              "it ends after {} operations with {} tensors, though no CPU step follows: at "
+              "most {} and {} are read; fewer operations between CPU steps would do",
+              operations, arguments.size(), kMaxBundleOperations, tensorLimit()));
+    }
+  }
+
+  /// One loop per variable that runs in more tiles than the loops around make, the first outermost.
+  static spec::SpecNode inOwnLoops(ComputeOp op, spec::OpSpec opSpec) {
+    std::vector<int64_t> tiles = loop::tilesOf(op);
+    for (const loop::Level &level : loop::levelsOf(op)) {
+      if (level.var >= 0) {
+        tiles[size_t(level.var)] /= level.count;
+      }
+    }
     spec::SpecNode node = spec::SpecNode::of(std::move(opSpec));
     for (size_t v = tiles.size(); v-- > 0;) {
       if (tiles[v] > 1) {
-        const std::string name = llvm::cast<mlir::StringAttr>(op.getVars()[v]).str();
-        node = spec::SpecNode::loop(tiles[v], {name}, {std::move(node)});
+        node = spec::SpecNode::loop(tiles[v], {symbolOf(op, unsigned(v))}, {std::move(node)});
       }
     }
     return node;
@@ -265,6 +360,7 @@ private:
     }
     model.steps.push_back(spec::BundleStep{directory, model.poolBytes > 0, arguments, leavesData});
     kernel.clear();
+    path.clear();
     operations = 0;
     arguments.clear();
   }
@@ -279,6 +375,9 @@ private:
   int64_t operations = 0;
   std::vector<std::string> arguments;
   int64_t bundles = 0;
+  /// Loops that are open, and all that ever were.
+  loop::Levels path;
+  std::set<int64_t> begun;
   LxProgram program;
   size_t nextSpec = 0;
   /// Of the operation at hand.
@@ -289,6 +388,11 @@ private:
 };
 
 } // namespace
+
+int64_t bundleTensors(const arch::DeviceDesc &device, bool symbolicArguments, bool hasPool) {
+  return symbolicArguments ? int64_t(spec::kMaxBundleArgument) + 1
+                           : int64_t(device.segments) - 1 - 1 - (hasPool ? 1 : 0);
+}
 
 Expected<Artifacts> emitSpecs(mlir::ModuleOp module, const arch::DeviceDesc &device,
                               const EmitSpecsOptions &options) {

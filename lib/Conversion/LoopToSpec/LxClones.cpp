@@ -92,26 +92,29 @@ static ComputeOp copyLike(mlir::OpBuilder &builder, ComputeOp like, unsigned ope
   return copy;
 }
 
-BufferOp cloneInput(mlir::func::FuncOp main, BufferOp input, mlir::Operation *before) {
-  BufferOp temp = tempLike(main, input);
-  ComputeOp first;
-  unsigned operand = 0;
-  for (ComputeOp op : main.getOps<ComputeOp>()) {
-    for (unsigned i = 0; i < op.getInputs().size(); ++i) {
-      if (loop::operandBuffer(op, i) != input) {
-        continue;
-      }
-      if (!first) {
-        first = op;
-        operand = i;
-      }
-      op->setOperand(i, temp.getResult());
-    }
+BufferOp cloneForReaders(mlir::func::FuncOp main, BufferOp source, mlir::Operation *before,
+                         const std::vector<LxRead> &readers) {
+  BufferOp temp = tempLike(main, source);
+  for (const LxRead &read : readers) {
+    mlir::Operation *op = read.op;
+    op->setOperand(read.operand, temp.getResult());
   }
   mlir::OpBuilder builder(before);
-  copyLike(builder, first, operand, input, temp,
-           fmt::format("'{}' is read more than once", input.getName().str()));
+  copyLike(builder, readers.front().op, readers.front().operand, source, temp,
+           fmt::format("'{}' is read more than once", source.getName().str()));
   return temp;
+}
+
+BufferOp cloneInput(mlir::func::FuncOp main, BufferOp input, mlir::Operation *before) {
+  std::vector<LxRead> readers;
+  for (ComputeOp op : main.getOps<ComputeOp>()) {
+    for (unsigned i = 0; i < op.getInputs().size(); ++i) {
+      if (loop::operandBuffer(op, i) == input) {
+        readers.push_back({op, i});
+      }
+    }
+  }
+  return cloneForReaders(main, input, before, readers);
 }
 
 BufferOp cloneOutput(mlir::func::FuncOp main, BufferOp output) {

@@ -16,6 +16,16 @@ bool isLxClone(loop::ComputeOp op);
 /// A temp with the contents of \p input, copied before \p before; all operations read it instead.
 loop::BufferOp cloneInput(mlir::func::FuncOp main, loop::BufferOp input, mlir::Operation *before);
 
+/// One read of an operation.
+struct LxRead {
+  loop::ComputeOp op;
+  unsigned operand = 0;
+};
+/// A temp with the contents of \p source, copied before \p before, which \p readers (at least one)
+/// read instead.
+loop::BufferOp cloneForReaders(mlir::func::FuncOp main, loop::BufferOp source,
+                               mlir::Operation *before, const std::vector<LxRead> &readers);
+
 /// A temp that is written and read instead of \p output, and copied to it behind its writer.
 loop::BufferOp cloneOutput(mlir::func::FuncOp main, loop::BufferOp output);
 

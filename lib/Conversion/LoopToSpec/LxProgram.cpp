@@ -1,6 +1,8 @@
 //===- LxProgram.cpp - see LxProgram.h ------------------------------------------------------===//
 #include "LxProgram.h"
 
+#include "spyre/Dialect/Loop/IR/Nests.h"
+
 #include "llvm/ADT/DenseMap.h"
 
 #include "LxClones.h"
@@ -45,7 +47,10 @@ private:
     tensor.bytes = layout.bytes();
     tensor.isGraphInput = buffer.getKind() == "input" || buffer.getKind() == "constant";
     tensor.isGraphOutput = buffer.getKind() == "output";
-    tensor.barred = buffer.getKind() == "constant" ? "a constant" : "";
+    tensor.barred =
+        buffer.getKind() == "constant"
+            ? "a constant; one stick that each core reads once, nothing would change that"
+            : "";
     const int index = int(made.buffers.size());
     tensorOf[buffer.getResult()] = index;
     if (std::optional<int64_t> address = loop::lxAddressOf(buffer)) {
@@ -63,7 +68,7 @@ private:
     placement::SpecStep step;
     step.op = &spec.spec;
     step.name = isLxClone(op) ? "clone" : spec.spec.op;
-    step.inLoop = !spec.spec.tiledSymbols.empty();
+    step.inLoop = !spec.spec.tiledSymbols.empty() || op->hasAttr(loop::kLoops);
     for (BufferOp buffer : spec.buffers) {
       step.tensors.push_back(tensorOf.at(buffer.getResult()));
     }

@@ -1,6 +1,7 @@
 //===- OpSpecs.cpp - see OpSpecs.h ----------------------------------------------------------===//
 #include "OpSpecs.h"
 
+#include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/IR/Owners.h"
 
 #include "DeviceAccess.h"
@@ -90,12 +91,22 @@ Status nameCopy(ComputeOp op, spec::OpSpec &result, std::vector<UnitSymbol> &uni
 
 } // namespace
 
+std::string symbolOf(ComputeOp op, unsigned var) {
+  std::string name;
+  for (const loop::Level &level : loop::levelsOf(op)) {
+    if (level.var == int64_t(var)) {
+      name += fmt::format("{}{}", name.empty() ? "t" : "_", level.loop);
+    }
+  }
+  return name.empty() ? llvm::cast<mlir::StringAttr>(op.getVars()[var]).str() : name;
+}
+
 Expected<MadeSpec> makeSpec(ComputeOp op) {
   MadeSpec made;
   spec::OpSpec &result = made.spec;
   std::vector<std::string> vars;
-  for (mlir::Attribute name : op.getVars()) {
-    vars.push_back(llvm::cast<mlir::StringAttr>(name).str());
+  for (unsigned v = 0; v < op.getVars().size(); ++v) {
+    vars.push_back(symbolOf(op, v));
   }
   if (!op.getSplits()) {
     return error<1205>("'{}' has no splits; run spyre-loop-work-distribution",
@@ -130,6 +141,7 @@ Expected<MadeSpec> makeSpec(ComputeOp op) {
                                         isIndex ? unitVar(op, i) : stickVar,
                                         chooser ? indexName(op, *chooser) : ""));
     arg.isInput = i + 1 < loop::operandCount(op);
+    arg.perTileFixed = loop::isPerTile(loop::operandBuffer(op, i));
     arg.name = isIndex ? indexName(op, i) : "";
     // Indices come first.
     const auto at = isIndex ? indices++ : int64_t(result.args.size());

@@ -13,6 +13,10 @@ struct MadeSpec {
   std::vector<loop::BufferOp> buffers;
 };
 
+/// What an OpSpec calls a variable. In loops of several operations that is the loops that cut it:
+/// the same name means the same tile there.
+std::string symbolOf(loop::ComputeOp op, unsigned var);
+
 /// Errors: E1203 (an access the device cannot express), E1205 (no splits), and those of layouts.
 Expected<MadeSpec> makeSpec(loop::ComputeOp op);
 

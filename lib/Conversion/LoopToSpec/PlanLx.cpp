@@ -51,9 +51,9 @@ public:
     if (options.device && options.lx.divideTogether && !options.lx.compat && options.cores > 1) {
       SPYRE_RETURN_IF_ERROR(divideTogether());
     }
-    const placement::OpList list = placement::listOf(program.program, options.kFastCores);
+    SPYRE_ASSIGN_OR_RETURN(const placement::OpList list, listAfterPasses());
     SPYRE_ASSIGN_OR_RETURN(
-        plan, placement::planLx(list, options.lx, int(options.cores), options.capacityBytes));
+        plan, placement::planList(list, options.lx, int(options.cores), options.capacityBytes));
     if (options.problem) {
       *options.problem = placement::writeProblemJson(plan.made.problem);
     }
@@ -174,6 +174,63 @@ private:
       }
     }
     return Status::success();
+  }
+
+  /// The operations as users' passes leave them; copies they ask for are made.
+  Expected<placement::OpList> listAfterPasses() {
+    const placement::OpList list = placement::listOf(program.program, options.kFastCores);
+    if (options.lx.passes.empty()) {
+      return list;
+    }
+    placement::OpList asked = list;
+    SPYRE_RETURN_IF_ERROR(placement::runPassesBefore(options.lx, options.capacityBytes, asked));
+    SPYRE_ASSIGN_OR_RETURN(const std::vector<placement::InsertedCopy> copies,
+                           placement::insertedCopies(list, asked));
+    for (size_t i = 0; i < copies.size(); ++i) {
+      SPYRE_RETURN_IF_ERROR(makeCopy(copies[i], copies[i].position - i, list));
+    }
+    SPYRE_ASSIGN_OR_RETURN(program, lxProgramOf(main));
+    placement::OpList made = placement::listOf(program.program, options.kFastCores);
+    takeWishes(asked, made);
+    return made;
+  }
+
+  /// \p position: of the operation in front of which it runs, among those that were there.
+  Status makeCopy(const placement::InsertedCopy &copy, size_t position,
+                  const placement::OpList &list) {
+    std::vector<LxRead> readers;
+    for (const auto &[op, read] : copy.readers) {
+      if (list.ops[op].opaque || op < position) {
+        return error<3103>("a copy of '{}' cannot be read by operation {} ('{}'), which {}",
+                           list.tensors[size_t(copy.source)].name, op, list.ops[op].name,
+                           op < position ? "runs before it" : "is another program");
+      }
+      readers.push_back({llvm::cast<ComputeOp>(program.operations[op]), unsigned(read)});
+    }
+    if (readers.empty()) {
+      return error<3103>("a copy of '{}' is read by no operation; give it a reader or leave it out",
+                         list.tensors[size_t(copy.source)].name);
+    }
+    cloneForReaders(main, program.buffers[size_t(copy.source)], program.operations[position],
+                    readers);
+    return Status::success();
+  }
+
+  /// What passes said about tensors and operations of \p asked, which \p made has in other places.
+  static void takeWishes(const placement::OpList &asked, placement::OpList &made) {
+    for (size_t i = 0; i < made.ops.size(); ++i) {
+      made.ops[i].transientBytes = asked.ops[i].transientBytes;
+      auto take = [&](const std::vector<int> &from, const std::vector<int> &to) {
+        for (size_t k = 0; k < to.size(); ++k) {
+          const std::string &barred = asked.tensors[size_t(from[k])].barred;
+          if (!barred.empty()) {
+            made.tensors[size_t(to[k])].barred = barred;
+          }
+        }
+      };
+      take(asked.ops[i].reads, made.ops[i].reads);
+      take(asked.ops[i].writes, made.ops[i].writes);
+    }
   }
 
   void commit() {

@@ -48,19 +48,28 @@ int64_t sliceCount(const CoreView &view) {
 Decision mayHold(const OpStep &op, int64_t index, const CoreView &view, bool writes) {
   constexpr const char *kReason = "core-div-mismatch";
   if (op.opaque) {
-    return Decision::no(kReason, "operation {} ('{}') is another program", index, op.name);
+    return Decision::no(kReason,
+                        "operation {} ('{}') is another program; one of the device would do", index,
+                        op.name);
   }
   if (!view.known) {
-    return Decision::no(kReason, "the split of operation {} ('{}') is no split of the tensor",
+    return Decision::no(kReason,
+                        "the split of operation {} ('{}') is no split of the tensor; divide it by "
+                        "whole dimensions of the tensor",
                         index, op.name);
   }
   if (writes && op.splitsReduction) {
-    return Decision::no(kReason, "operation {} ('{}') leaves partial sums on cores", index,
-                        op.name);
+    return Decision::no(kReason,
+                        "operation {} ('{}') leaves partial sums on cores; divide its output "
+                        "instead of what it sums (a hint, --lx-move-splits)",
+                        index, op.name);
   }
   if (!writes && view.cores > 1 && sliceCount(view) != view.cores) {
-    return Decision::no(kReason, "operation {} ('{}') reads it on {} cores, {} slices are there",
-                        index, op.name, view.cores, sliceCount(view));
+    return Decision::no(
+        kReason,
+        "operation {} ('{}') reads it on {} cores, {} slices are there; divide that "
+        "operation by dimensions that the tensor has",
+        index, op.name, view.cores, sliceCount(view));
   }
   return Decision::yes("own-part", "each core has its part");
 }
@@ -84,7 +93,8 @@ Decision divisionsAgree(const OpList &list, int tensor, const std::vector<int64_
   for (const User &user : users) {
     if (user.view != users.front().view) {
       return Decision::no("core-div-mismatch",
-                          "operations {} ('{}') and {} ('{}') divide it differently",
+                          "operations {} ('{}') and {} ('{}') divide it differently; divided alike "
+                          "(a hint for one of them, --lx-move-splits, one core) it could stay",
                           users.front().index, users.front().op->name, user.index, user.op->name);
     }
   }

@@ -143,7 +143,9 @@ private:
       return leaf();
     }
     for (size_t v = 0; v < variants[depth].size(); ++v) {
-      if (result.leaves >= limits.leaves) {
+      ++result.nodes;
+      if (flippable.size() > kCompleteFlips &&
+          (result.leaves >= limits.leaves || result.nodes > limits.nodes)) {
         result.isComplete = false;
         return Status::success();
       }

@@ -71,6 +71,7 @@ void followHints(const Problem &problem, Offsets &offsets, const Overlaps &overl
 
 Expected<Plan> ExactSolver::plan(const Problem &problem, Variant variant) const {
   SPYRE_RETURN_IF_ERROR(validate(problem));
+  SPYRE_RETURN_IF_ERROR(checkPins(problem));
   SPYRE_ASSIGN_OR_RETURN(Overlaps overlaps, Overlaps::of(problem));
   if (variant != Variant::Pick) {
     SPYRE_RETURN_IF_ERROR(refuseForbidden(problem));

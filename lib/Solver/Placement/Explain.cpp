@@ -87,17 +87,22 @@ private:
     const Buffer &buffer = problem.buffers[index];
     if (buffer.forbidden) {
       result.reason = "forbidden";
-      result.text = fmt::format("'{}' may not be placed{}{}", buffer.name,
-                                buffer.forbiddenReason.empty() ? "" : ": ", buffer.forbiddenReason);
+      result.text = fmt::format("'{}' may not be placed: {}", buffer.name,
+                                buffer.forbiddenReason.empty() ? "forbidden; allow it"
+                                                               : buffer.forbiddenReason);
     } else if (buffer.pinned.value_or(0) + buffer.sizeBytes > ceiling[index]) {
       result.reason = "too-large";
-      result.text = fmt::format(
-          "'{}' needs {} bytes{}, {} are there; it needs {} more", buffer.name, buffer.sizeBytes,
-          buffer.pinned ? fmt::format(" at {}", *buffer.pinned) : "", ceiling[index],
-          buffer.pinned.value_or(0) + buffer.sizeBytes - ceiling[index]);
+      result.text =
+          fmt::format("'{}' needs {} bytes{}, {} are there; {} bytes more{} would do", buffer.name,
+                      buffer.sizeBytes, buffer.pinned ? fmt::format(" at {}", *buffer.pinned) : "",
+                      ceiling[index], buffer.pinned.value_or(0) + buffer.sizeBytes - ceiling[index],
+                      buffer.pinned ? ", or a lower address," : "");
     } else if (buffer.worth() == 0) {
       result.reason = "no-value";
-      result.text = fmt::format("'{}' is worth nothing: no traffic would be saved", buffer.name);
+      result.text =
+          fmt::format("'{}' is worth nothing: no traffic would be saved; only a further reader "
+                      "would change that",
+                      buffer.name);
     } else {
       explainCompetition(index, result);
     }
@@ -125,12 +130,7 @@ private:
       answer = packSet(problem, members, problem.capacityBytes, budget);
     }
     if (answer.answer != PackAnswer::Impossible) {
-      result.reason = "no-room";
-      result.text =
-          fmt::format("'{}' was left out by the solver; whether it could be placed beside "
-                      "the others is not known (limits reached or a solver without "
-                      "lookahead)",
-                      buffer.name);
+      explainOversight(index, answer.answer == PackAnswer::Packed, result);
       return;
     }
     if (std::find(answer.culprits.begin(), answer.culprits.end(), index) != answer.culprits.end()) {
@@ -161,6 +161,23 @@ private:
           buffer.name, buffer.sizeBytes, buffer.worth(), names(problem, result.competitors), others,
           peak.bytes, problem.capacityBytes);
     }
+  }
+
+  /// Nothing is known to keep it out: the solver did not look ahead, or the limits are too narrow.
+  void explainOversight(int index, bool hasRoom, Explanation &result) const {
+    const Buffer &buffer = problem.buffers[index];
+    for (size_t i = 0; i < plan.offsets.size(); ++i) {
+      if (plan.offsets[i] && overlapInTime(buffer, problem.buffers[i])) {
+        result.competitors.push_back(int(i));
+      }
+    }
+    result.reason = "no-room";
+    result.text = fmt::format(
+        "'{}' ({} bytes, worth {}) found no place beside {}; {}", buffer.name, buffer.sizeBytes,
+        buffer.worth(), names(problem, result.competitors),
+        hasRoom ? "at other addresses all of them fit: the exact solver finds these"
+                : "whether all of them fit at other addresses is not known within the limits; "
+                  "without one of them there would be room");
   }
 
   const Problem &problem;

@@ -1,18 +1,13 @@
 //===- LxPlan.cpp - rules, solver and check of one scratchpad plan ----------------------------===//
 #include "spyre/Solver/Placement/LxPlan.h"
 
-#include "spyre/Base/Math.h"
-
 #include <algorithm>
-#include <mutex>
 
 namespace spyre::solver::placement {
 
 namespace {
 
 constexpr int64_t kStickBytes = 128;
-/// Part of LX that holds programs: 64 KiB of 2 MiB.
-constexpr int64_t kProgramShare = 32;
 
 Status applyWishes(const LxOptions &options, Problem &problem) {
   auto find = [&](const std::string &name) {
@@ -33,10 +28,11 @@ Status applyWishes(const LxOptions &options, Problem &problem) {
     }
     if (!found->forbidden) {
       found->forbidden = true;
-      found->forbiddenReason = "asked-for: it is not to stay";
+      found->forbiddenReason = "asked-for: it is not to stay; take that wish back";
     }
   }
-  return validate(problem);
+  SPYRE_RETURN_IF_ERROR(validate(problem));
+  return checkPins(problem);
 }
 
 /// Whether nothing could be placed at all: most single operations.
@@ -47,15 +43,19 @@ bool hasCandidate(const Problem &problem) {
 
 } // namespace
 
-int64_t plannedLxBytes(int64_t lxBytes, int64_t stickBytes, double backEndShare) {
-  const auto bytes = int64_t(double(lxBytes - lxBytes / kProgramShare) * (1 - backEndShare));
-  return std::clamp<int64_t>(roundUp(bytes, stickBytes), 0, lxBytes);
+const std::vector<std::string> &documentedLxOps() {
+  // amax is max here.
+  static const std::vector<std::string> names = {"max", "sum",  "exp", "sub",
+                                                 "mul", "mean", "add", "rsqrt"};
+  return names;
 }
 
 PlacementRules rulesOf(const LxOptions &options, int cores) {
   PlacementRules rules;
-  rules.allowedOps.insert(options.allowedOps.begin(), options.allowedOps.end());
-  if (!options.allowedOps.empty()) {
+  const bool isDocumented = options.compat && options.allowedOps.empty() && !options.allOps;
+  const std::vector<std::string> &allowed = isDocumented ? documentedLxOps() : options.allowedOps;
+  rules.allowedOps.insert(allowed.begin(), allowed.end());
+  if (!allowed.empty()) {
     rules.allowedOps.insert("clone"); // the copies themselves are ours
   }
   rules.inPlaceOps.clear();
@@ -70,67 +70,19 @@ PlacementRules rulesOf(const LxOptions &options, int cores) {
   return rules;
 }
 
-namespace {
-
-using PassRef = std::shared_ptr<const ScratchpadOptimizationPass>;
-
-struct PassRegistry {
-  std::mutex mutex;
-  std::map<std::string, PassRef, std::less<>> passes;
-};
-PassRegistry &registry() {
-  static PassRegistry instance;
-  return instance;
-}
-
-Expected<PassRef> findPass(const std::string &name) {
-  std::lock_guard<std::mutex> lock(registry().mutex);
-  auto found = registry().passes.find(name);
-  if (found != registry().passes.end()) {
-    return found->second;
-  }
-  std::vector<std::string> names;
-  for (const auto &[known, pass] : registry().passes) {
-    names.push_back(known);
-  }
-  return error<3103>("'{}' is no registered scratchpad pass; known are: {}", name,
-                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
-}
-
-Status runPasses(const LxOptions &options, int64_t capacityBytes, OpList &list) {
-  for (const std::string &name : options.passes) {
-    SPYRE_ASSIGN_OR_RETURN(PassRef pass, findPass(name));
-    const size_t tensors = list.tensors.size(), ops = list.ops.size();
-    SPYRE_RETURN_IF_ERROR(pass->run(list, capacityBytes));
-    if (list.tensors.size() != tensors || list.ops.size() != ops) {
-      return error<3103>(
-          "scratchpad pass '{}' made {} tensors and {} operations of {} and {}; in a "
-          "compilation it may only bar tensors and reserve bytes",
-          name, list.tensors.size(), list.ops.size(), tensors, ops);
-    }
-  }
-  return Status::success();
-}
-
-} // namespace
-
-Status registerScratchpadPass(std::shared_ptr<const ScratchpadOptimizationPass> pass) {
-  std::lock_guard<std::mutex> lock(registry().mutex);
-  const std::string name(pass->name());
-  return registry().passes.emplace(name, std::move(pass)).second
-             ? Status::success()
-             : error<3103>("a scratchpad pass '{}' is registered already", name);
-}
-
-Expected<LxPlan> planLx(const OpList &given, const LxOptions &options, int cores,
+Expected<LxPlan> planLx(const OpList &list, const LxOptions &options, int cores,
                         int64_t capacityBytes) {
-  LxPlan result;
-  OpList changed;
-  if (!options.passes.empty()) {
-    changed = given;
-    SPYRE_RETURN_IF_ERROR(runPasses(options, capacityBytes, changed));
+  if (options.passes.empty()) {
+    return planList(list, options, cores, capacityBytes);
   }
-  const OpList &list = options.passes.empty() ? given : changed;
+  OpList changed = list;
+  SPYRE_RETURN_IF_ERROR(runPassesBefore(options, capacityBytes, changed));
+  return planList(changed, options, cores, capacityBytes);
+}
+
+Expected<LxPlan> planList(const OpList &list, const LxOptions &options, int cores,
+                          int64_t capacityBytes) {
+  LxPlan result;
   const PlacementRules rules = rulesOf(options, cores);
   SPYRE_ASSIGN_OR_RETURN(result.made, makeProblem(list, rules, capacityBytes, kStickBytes));
   SPYRE_RETURN_IF_ERROR(applyWishes(options, result.made.problem));
@@ -145,6 +97,7 @@ Expected<LxPlan> planLx(const OpList &given, const LxOptions &options, int cores
     result.plan.complete = true;
     result.plan.certificate.proof = Proof::AllPlaced;
   }
+  SPYRE_RETURN_IF_ERROR(runPassesAfter(options, list, rules, result.made, result.plan));
   result.trafficBefore = memoryTraffic(list, result.made, Offsets(problem.buffers.size()));
   result.trafficAfter = memoryTraffic(list, result.made, result.plan.offsets);
   return result;

@@ -1,6 +1,8 @@
 //===- OpList.cpp - lifetimes, who may stay, and what it is worth -----------------------------===//
 #include "spyre/Solver/Placement/OpList.h"
 
+#include "spyre/Base/Math.h"
+
 #include <algorithm>
 
 namespace spyre::solver::placement {
@@ -34,33 +36,47 @@ Decision mayStay(const OpList &list, const Web &web, const PlacementRules &rules
     const OpStep &writer = list.ops[web.uses.front()];
     if (writer.opaque || writer.mutates) {
       return Decision::no("op-not-allowed", "'{}' {}", writer.name,
-                          writer.opaque ? "is another program" : "writes into another tensor");
+                          writer.opaque
+                              ? "is another program; an operation of the device could leave it"
+                              : "writes into another tensor; a tensor of its own could stay");
     }
     if (!rules.allowedOps.empty() && !rules.allowedOps.contains(writer.name)) {
-      return Decision::no("op-not-allowed", "results of '{}' do not stay on the core", writer.name);
+      return Decision::no("op-not-allowed",
+                          "results of '{}' do not stay on the core; name it among the operations "
+                          "that may (--lx-ops), or allow all (--lx-all-ops)",
+                          writer.name);
     }
   }
   for (int64_t use : web.uses) {
     if (list.ops[use].mutates && contains(list.ops[use].writes, web.tensor) &&
         use != web.uses.front()) {
-      return Decision::no("mutation-target", "'{}' writes into it", list.ops[use].name);
+      return Decision::no("mutation-target", "'{}' writes into it; a result of its own could stay",
+                          list.ops[use].name);
     }
   }
   if (const int64_t at = opaque[size_t(web.uses.front())]; at <= web.uses.back()) {
-    return Decision::no("opaque-in-lifetime", "'{}' (operation {}) may use any address",
+    return Decision::no("opaque-in-lifetime",
+                        "'{}' (operation {}) may use any address; it could stay if that ran on the "
+                        "device, before its first or after its last use",
                         list.ops[size_t(at)].name, at);
   }
   if (web.firstUseIsRead && !rules.inputClones) {
-    return Decision::no("graph-input", "graph inputs are not copied");
+    return Decision::no("graph-input",
+                        "graph inputs are not copied; allow it (no --no-lx-input-clones; the "
+                        "documented planner copies what is read twice, divided alike, and fits)");
   }
   if (web.firstUseIsRead && web.reads() < 2) {
-    return Decision::no("read-once", "a copy would cost the one read it saves");
+    return Decision::no("read-once",
+                        "a copy would cost the one read it saves; only a second reader would "
+                        "change that");
   }
   if (tensor.isGraphOutput && !rules.outputClones) {
-    return Decision::no("graph-output", "graph outputs are not copied");
+    return Decision::no("graph-output",
+                        "graph outputs are not copied; allow it (no --no-lx-output-clones; the "
+                        "documented planner never does)");
   }
   if (!web.firstUseIsRead && web.reads() < 1) {
-    return Decision::no("no-consumer", "no operation reads it");
+    return Decision::no("no-consumer", "no operation reads it; only a reader would change that");
   }
   if (rules.cores > 1) {
     if (Decision agree = divisionsAgree(list, web.tensor, web.uses); !agree) {
@@ -68,8 +84,12 @@ Decision mayStay(const OpList &list, const Web &web, const PlacementRules &rules
     }
   }
   if (tensor.coreBytes > capacityBytes) {
-    return Decision::no("too-large", "{} bytes on each core, {} are there", tensor.coreBytes,
-                        capacityBytes);
+    return Decision::no("too-large",
+                        "{} bytes on each core, {} are there; divided over {} cores or more, or "
+                        "with {} bytes more (DXP_LX_FRAC_AVAIL), it would fit",
+                        tensor.coreBytes, capacityBytes,
+                        ceilDiv(tensor.totalBytes, std::max<int64_t>(capacityBytes, 1)),
+                        tensor.coreBytes - capacityBytes);
   }
   return Decision::yes("candidate", "{} reads, {} bytes on each core", web.reads(),
                        tensor.coreBytes);

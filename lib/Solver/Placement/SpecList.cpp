@@ -215,16 +215,21 @@ bool isAligned(const TensorArg &input, const TensorArg &output) {
 /// Why \p arg of \p op cannot lie in LX, or nothing.
 std::string_view barOf(const OpSpec &op, const TensorArg &arg, bool inLoop) {
   if (arg.isIndex() || arg.indirectCoordinate()) {
-    return "index tensor or indirectly accessed";
+    return "index tensor or indirectly accessed; rows chosen by indices come from memory, nothing "
+           "would change that";
   }
   if (spec::isWindowOp(op.op)) {
-    return "read or written through a window";
+    return "read or written through a window; windows come from memory, nothing would change that";
   }
   if (std::any_of(op.iterationSpace.begin(), op.iterationSpace.end(),
                   [](const IterationDim &dim) { return dim.uneven; })) {
-    return "divided in slices of two sizes";
+    return "divided in slices of two sizes; a number of cores that divides it evenly would do";
   }
-  return inLoop ? "tiled (advancing)" : "";
+  // Scratch of one tile is made and used up in every iteration: its life is that of one.
+  return inLoop && !arg.perTileFixed
+             ? "tiled (advancing); an operation that needs no tiles would do: more cores, a "
+               "smaller shape"
+             : "";
 }
 
 class ListMaker {
@@ -248,8 +253,10 @@ public:
     setCoreBytes(list);
     for (size_t i = 0; i < writers.size(); ++i) {
       if (writers[i] > (list.tensors[i].isGraphInput ? 0 : 1)) {
-        bar(int(i), list.tensors[i].isGraphInput ? "a graph input that is written"
-                                                 : "written by several operations");
+        bar(int(i), list.tensors[i].isGraphInput
+                        ? "a graph input that is written; a tensor of its own for the result would "
+                          "do"
+                        : "written by several operations; one that writes all of it would do");
       }
     }
     return std::move(list);
@@ -288,7 +295,7 @@ private:
 
   void addAccess(int tensor, const CoreView &view) {
     if (!view.known) {
-      bar(tensor, "partial/offset read or write");
+      bar(tensor, "partial/offset read or write; read all of it, or compute the part apart");
     }
   }
 

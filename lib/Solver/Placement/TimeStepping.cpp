@@ -24,8 +24,13 @@ std::vector<int64_t> ceilings(const Problem &problem) {
   return result;
 }
 
+static bool isParent(int index, const Buffer &child) {
+  return std::find(child.parents.begin(), child.parents.end(), index) != child.parents.end();
+}
+
 Expected<Offsets> startDocumented(const Problem &problem, Variant variant) {
   SPYRE_RETURN_IF_ERROR(validate(problem));
+  SPYRE_RETURN_IF_ERROR(checkPins(problem));
   if (variant == Variant::Min) {
     return error<3046>("only the exact solver looks for the least height; use --solver exact");
   }
@@ -39,7 +44,10 @@ Expected<Offsets> startDocumented(const Problem &problem, Variant variant) {
     }
     const bool free = std::none_of(pinned.begin(), pinned.end(), [&](int other) {
       const Buffer &placed = problem.buffers[other];
-      return overlapInTime(buffer, placed) && *placed.pinned < *buffer.pinned + buffer.sizeBytes &&
+      const bool isPair =
+          placed.pinned == buffer.pinned && (isParent(other, buffer) || isParent(int(i), placed));
+      return !isPair && overlapInTime(buffer, placed) &&
+             *placed.pinned < *buffer.pinned + buffer.sizeBytes &&
              *buffer.pinned < *placed.pinned + placed.sizeBytes;
     });
     if (free) {

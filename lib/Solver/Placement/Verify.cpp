@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace spyre::solver::placement {
@@ -84,7 +85,8 @@ Status clash(const Problem &problem, const Rectangle &a, const Rectangle &b) {
                      b.low, b.high, std::max(a.lower, b.lower));
 }
 
-Status sweep(const Problem &problem, std::vector<Rectangle> &rectangles) {
+/// Two that share a byte at a tick, or none.
+std::optional<std::pair<Rectangle, Rectangle>> firstClash(std::vector<Rectangle> &rectangles) {
   std::sort(rectangles.begin(), rectangles.end(), [](const Rectangle &a, const Rectangle &b) {
     return std::tie(a.lower, a.low, a.buffer) < std::tie(b.lower, b.low, b.buffer);
   });
@@ -98,15 +100,15 @@ Status sweep(const Problem &problem, std::vector<Rectangle> &rectangles) {
     }
     auto next = alive.lower_bound(rectangle.low);
     if (next != alive.end() && next->second->low < rectangle.high) {
-      return clash(problem, *next->second, rectangle);
+      return std::pair(*next->second, rectangle);
     }
     if (next != alive.begin() && std::prev(next)->second->high > rectangle.low) {
-      return clash(problem, *std::prev(next)->second, rectangle);
+      return std::pair(*std::prev(next)->second, rectangle);
     }
     alive.emplace(rectangle.low, &rectangle);
     leaving.emplace(rectangle.upper, &rectangle);
   }
-  return Status::success();
+  return std::nullopt;
 }
 
 Status checkTransients(const Problem &problem, const std::vector<Rectangle> &rectangles) {
@@ -129,7 +131,46 @@ Status checkTransients(const Problem &problem, const std::vector<Rectangle> &rec
   return Status::success();
 }
 
+/// Does the child share the place of a parent that has no other heir yet?
+bool takesPinnedPlace(const Problem &problem, int child, std::vector<char> &handedOver) {
+  const Buffer &buffer = problem.buffers[child];
+  for (int parent : buffer.parents) {
+    const Buffer &from = problem.buffers[parent];
+    if (!from.forbidden && from.pinned == buffer.pinned && !handedOver[parent]) {
+      handedOver[parent] = 1;
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string describePin(const Problem &problem, const Rectangle &pin) {
+  const Buffer &buffer = problem.buffers[pin.buffer];
+  return fmt::format("'{}' (bytes {} to {}, ticks {} to {})", buffer.name.substr(0, 60), pin.low,
+                     pin.high - 1, buffer.lower, buffer.upper - 1);
+}
+
 } // namespace
+
+Status checkPins(const Problem &problem) {
+  std::vector<Rectangle> rectangles;
+  std::vector<char> handedOver(problem.buffers.size(), 0);
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    const Buffer &buffer = problem.buffers[i];
+    if (buffer.pinned && !buffer.forbidden) {
+      const int64_t shared = takesPinnedPlace(problem, int(i), handedOver) ? 1 : 0;
+      addRectangles(problem, int(i), *buffer.pinned, buffer.lower + shared, rectangles);
+    }
+  }
+  const auto two = firstClash(rectangles);
+  if (!two) {
+    return Status::success();
+  }
+  return error<3120>("pinned buffers {} and {} share bytes at tick {}; move one of the pins, or "
+                     "let one of the buffers be free or forbidden",
+                     describePin(problem, two->first), describePin(problem, two->second),
+                     std::max(two->first.lower, two->second.lower));
+}
 
 Status verifyPlan(const Problem &problem, const Offsets &offsets, Variant variant) {
   SPYRE_RETURN_IF_ERROR(validate(problem));
@@ -151,7 +192,9 @@ Status verifyPlan(const Problem &problem, const Offsets &offsets, Variant varian
     addRectangles(problem, int(i), *offsets[i], problem.buffers[i].lower + (parent >= 0 ? 1 : 0),
                   rectangles);
   }
-  SPYRE_RETURN_IF_ERROR(sweep(problem, rectangles));
+  if (const auto two = firstClash(rectangles)) {
+    return clash(problem, two->first, two->second);
+  }
   return checkTransients(problem, rectangles);
 }
 

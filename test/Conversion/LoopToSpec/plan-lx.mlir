@@ -21,6 +21,8 @@
 // SMALL: t0: too-large: 7040 bytes on each core, 1024 are there
 // RUN: not %bin/spyre-compile %S/../../Inputs/matmul-exp-sum.mlir --lx-planning --no-cache --lx-budget-bytes 99999999 -o %t.dir5 2>&1 | FileCheck %s --check-prefix=BUDGET
 // BUDGET: SPYRE-E3102
+// RUN: not %bin/spyre-compile %S/../../Inputs/matmul-exp-sum.mlir --cores 4 --lx-planning --no-cache --lx-pin t0=0 --lx-pin t1=128 -o %t.dir9 2>&1 | FileCheck %s --check-prefix=PINS
+// PINS: SPYRE-E3120: pinned buffers 't0' (bytes 0 to 7039, ticks 2 to 3) and 't1' (bytes 128 to 7167, ticks 3 to 4) share bytes at tick 3
 // RUN: not %bin/spyre-compile %S/../../Inputs/matmul-exp-sum.mlir --lx-planning --no-cache --lx-forbid none -o %t.dir6 2>&1 | FileCheck %s --check-prefix=NOBUFFER
 // NOBUFFER: SPYRE-E3100
 // RUN: not %bin/spyre-compile %S/../../Inputs/matmul-exp-sum.mlir --lx-planning --no-cache --lx-solver none -o %t.dir7 2>&1 | FileCheck %s --check-prefix=NOSOLVER

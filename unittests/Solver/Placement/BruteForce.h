@@ -197,6 +197,20 @@ struct Features {
        transients = false, alignment = false;
 };
 
+/// Pins that no two buffers can have at once are faults of the input: later ones are taken back.
+inline void dropClashingPins(Problem &problem) {
+  std::vector<std::optional<int64_t>> pins;
+  for (Buffer &buffer : problem.buffers) {
+    pins.push_back(std::exchange(buffer.pinned, std::nullopt));
+  }
+  for (size_t i = 0; i < pins.size(); ++i) {
+    problem.buffers[i].pinned = pins[i];
+    if (!checkPins(problem).ok()) {
+      problem.buffers[i].pinned = std::nullopt;
+    }
+  }
+}
+
 inline Problem randomProblem(Random &random, const Features &features) {
   Problem problem;
   problem.capacityBytes = features.capacity;
@@ -249,6 +263,7 @@ inline Problem randomProblem(Random &random, const Features &features) {
       }
     }
   }
+  dropClashingPins(problem);
   return problem;
 }
 

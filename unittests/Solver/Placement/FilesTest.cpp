@@ -63,6 +63,53 @@ TEST(PlacementCsv, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(parseCsv("id,lower,upper,size,gaps\na,0,3,1,2-9\n", 100).status().code(), 3042);
 }
 
+Problem twoPins(int64_t second, int64_t from) {
+  auto problem =
+      parseCsv("id,lower,upper,size,offset\na,0,4,256,0\nb,3,6,256,0\nc,0,9,64,\n", 1024);
+  EXPECT_TRUE(problem.ok()) << problem.status().message();
+  problem->buffers[1].pinned = second;
+  problem->buffers[1].lower = from;
+  return *problem;
+}
+
+TEST(Pins, NoPlanKeepsTwoThatShareAByte) {
+  const Problem clash = twoPins(128, 3);
+  const Status status = checkPins(clash);
+  ASSERT_EQ(status.code(), 3120);
+  for (const char *part : {"'a' (bytes 0 to 255, ticks 0 to 3)",
+                           "'b' (bytes 128 to 383, ticks 3 to 5)", "at tick 3", "move one"}) {
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  }
+  for (const char *name : {"exact", "greedy", "firstfit", "bestfit", "simulated_annealing"}) {
+    for (Variant variant : {Variant::Fit, Variant::Min, Variant::Pick}) {
+      EXPECT_EQ((*createSolver(name))->plan(clash, variant).status().code(), 3120) << name;
+    }
+  }
+  // One of them out of the way: in time, in address, by its own wish.
+  EXPECT_TRUE(checkPins(twoPins(128, 4)).ok());
+  EXPECT_TRUE(checkPins(twoPins(256, 3)).ok());
+  Problem forbidden = clash;
+  forbidden.buffers[0].forbidden = true;
+  EXPECT_TRUE(checkPins(forbidden).ok());
+}
+
+TEST(Pins, APlaceMayBeHandedOverOnce) {
+  Problem problem = twoPins(0, 3);
+  EXPECT_EQ(checkPins(problem).code(), 3120);
+  problem.buffers[1].parents = {0};
+  EXPECT_TRUE(checkPins(problem).ok());
+  for (const char *name : {"exact", "greedy", "firstfit", "bestfit"}) {
+    auto plan = (*createSolver(name))->plan(problem, Variant::Pick);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->offsets[0], 0) << name;
+    EXPECT_EQ(plan->offsets[1], 0) << name;
+    EXPECT_TRUE(verifyPlan(problem, plan->offsets, Variant::Pick).ok()) << name;
+  }
+  problem.buffers.push_back(problem.buffers[1]);
+  problem.buffers.back().name = "second";
+  EXPECT_EQ(checkPins(problem).code(), 3120);
+}
+
 TEST(PlacementFiles, RandomProblemsSurviveBothForms) {
   Random random(21);
   const test::Features features{.buffers = 9,
@@ -179,6 +226,45 @@ TEST(PlacementExplanation, NamesCompetitorsAndNumbers) {
   EXPECT_EQ(why[3].reason, "too-large");
   EXPECT_NE(why[3].text.find("11"), std::string::npos);
   EXPECT_EQ(why[4].reason, "no-value");
+}
+
+/// Whatever keeps a buffer out, the words end with what would let it in.
+TEST(PlacementExplanation, SaysWhatWouldHelp) {
+  Problem problem;
+  problem.capacityBytes = 10;
+  problem.buffers = {box("kept", 6, 0, 4), box("beside", 6, 2, 6), box("large", 11, 0, 1),
+                     box("free", 1, 8, 9), box("barred", 1, 8, 9), box("asked", 1, 8, 9),
+                     box("high", 4, 8, 9)};
+  problem.buffers[0].value = 100;
+  problem.buffers[3].value = 0;
+  problem.buffers[4].forbidden = problem.buffers[5].forbidden = true;
+  problem.buffers[5].forbiddenReason = "asked-for: it is not to stay; take that wish back";
+  problem.buffers[6].pinned = 8;
+  const auto why = explainPlan(problem, pick(problem));
+  const std::pair<size_t, const char *> helps[] = {
+      {1, "2 bytes more, or one of them left out, would do"},
+      {2, "1 bytes more would do"},
+      {3, "only a further reader would change that"},
+      {4, "allow it"},
+      {5, "take that wish back"},
+      {6, "2 bytes more, or a lower address, would do"}};
+  for (const auto &[index, help] : helps) {
+    EXPECT_FALSE(why[index].placed);
+    EXPECT_NE(why[index].text.find(help), std::string::npos) << why[index].text;
+  }
+}
+
+/// [spec: scratchpad 7.1] Greedy has no place for C beside B, though there is one.
+TEST(PlacementExplanation, NamesTheSolverThatWouldFindAPlace) {
+  Problem problem;
+  problem.capacityBytes = 3;
+  problem.buffers = {box("A", 1, 0, 3), box("B", 1, 1, 5), box("C", 2, 3, 5)};
+  auto plan = (*createSolver("greedy"))->plan(problem, Variant::Pick);
+  ASSERT_TRUE(plan.ok() && !plan->offsets[2]);
+  const Explanation why = explainPlan(problem, *plan)[2];
+  EXPECT_EQ(why.competitors, std::vector<int>{1});
+  EXPECT_NE(why.text.find("beside 'B'"), std::string::npos) << why.text;
+  EXPECT_NE(why.text.find("the exact solver finds these"), std::string::npos) << why.text;
 }
 
 TEST(PlacementExplanation, AConflictIsSaidInWords) {

@@ -101,6 +101,10 @@ TEST(LxPlans, WishesAreKeptOrRefused) {
   options.forbidden.clear();
   options.pins = {{"none", 0}};
   EXPECT_EQ(planLx(chain.maker.list(), options, 4, kCapacity).status().code(), 3100);
+  options.pins = {{"a", 0}, {"b", 128}};
+  const Status clash = planLx(chain.maker.list(), options, 4, kCapacity).status();
+  EXPECT_EQ(clash.code(), 3120);
+  EXPECT_NE(clash.message().find("'a'"), std::string::npos) << clash.message();
   options.pins.clear();
   options.solver = "none";
   EXPECT_EQ(planLx(chain.maker.list(), options, 4, kCapacity).status().code(), 3045);
@@ -122,16 +126,122 @@ public:
   }
 };
 
-class AddsATensor : public ScratchpadOptimizationPass {
+/// After planning: the first sticks stay free, everything moves up.
+class LeaveLowSticks : public ScratchpadOptimizationPass {
 public:
-  std::string_view name() const override { return "adds-a-tensor"; }
-  Status run(OpList &list, int64_t /*capacityBytes*/) const override {
-    list.tensors.push_back(list.tensors.front());
+  std::string_view name() const override { return "leave-low-sticks"; }
+  Status runAfter(const OpList & /*list*/, const OpListProblem & /*made*/,
+                  Offsets &offsets) const override {
+    for (std::optional<int64_t> &offset : offsets) {
+      offset = offset ? std::optional(*offset + 512) : std::nullopt;
+    }
+    return Status::success();
+  }
+};
+
+/// After planning: what saves least goes back to memory.
+class EvictTheLeast : public ScratchpadOptimizationPass {
+public:
+  std::string_view name() const override { return "evict-the-least"; }
+  Status runAfter(const OpList & /*list*/, const OpListProblem &made,
+                  Offsets &offsets) const override {
+    int least = -1;
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      const auto worth = [&](int buffer) { return made.problem.buffers[size_t(buffer)].worth(); };
+      least = offsets[i] && (least < 0 || worth(int(i)) < worth(least)) ? int(i) : least;
+    }
+    if (least >= 0) {
+      offsets[size_t(least)] = std::nullopt;
+    }
+    return Status::success();
+  }
+};
+
+/// After planning, and wrong: all at one address.
+class AllAtZero : public ScratchpadOptimizationPass {
+public:
+  std::string_view name() const override { return "all-at-zero"; }
+  Status runAfter(const OpList & /*list*/, const OpListProblem & /*made*/,
+                  Offsets &offsets) const override {
+    std::fill(offsets.begin(), offsets.end(), std::optional<int64_t>(0));
     return Status::success();
   }
 };
 
 } // namespace
+
+TEST(LxPlans, AUsersPassRunsAfterPlanning) {
+  const Chain chain;
+  LxOptions options;
+  const Expected<LxPlan> without = planLx(chain.maker.list(), options, 4, kCapacity);
+  ASSERT_TRUE(registerScratchpadPass(std::make_shared<LeaveLowSticks>()).ok());
+  ASSERT_TRUE(registerScratchpadPass(std::make_shared<EvictTheLeast>()).ok());
+  ASSERT_TRUE(registerScratchpadPass(std::make_shared<AllAtZero>()).ok());
+  options.passes = {"leave-low-sticks"};
+  const Expected<LxPlan> moved = planLx(chain.maker.list(), options, 4, kCapacity);
+  ASSERT_TRUE(without.ok() && moved.ok()) << moved.status().message();
+  for (size_t i = 0; i < moved->plan.offsets.size(); ++i) {
+    ASSERT_EQ(moved->plan.offsets[i].has_value(), without->plan.offsets[i].has_value());
+    if (moved->plan.offsets[i]) {
+      EXPECT_EQ(*moved->plan.offsets[i], *without->plan.offsets[i] + 512);
+    }
+  }
+  EXPECT_EQ(moved->trafficAfter, without->trafficAfter);
+  EXPECT_EQ(moved->plan.certificate.gap(), 0);
+  options.passes = {"evict-the-least", "leave-low-sticks"};
+  const Expected<LxPlan> less = planLx(chain.maker.list(), options, 4, kCapacity);
+  ASSERT_TRUE(less.ok()) << less.status().message();
+  EXPECT_GT(less->trafficAfter, without->trafficAfter);
+  EXPECT_EQ(less->plan.certificate.value, valueOf(less->made.problem, less->plan.offsets));
+  EXPECT_GT(less->plan.certificate.gap(), 0);
+  EXPECT_EQ(less->plan.certificate.proof, Proof::None);
+  // What a pass leaves is a plan like any other.
+  options.passes = {"all-at-zero"};
+  const Status wrong = planLx(chain.maker.list(), options, 4, kCapacity).status();
+  EXPECT_EQ(wrong.code(), 3044) << wrong.message();
+  EXPECT_NE(wrong.message().find("all-at-zero"), std::string::npos) << wrong.message();
+}
+
+TEST(LxPlans, CopiesThatAPassInsertedAreFound) {
+  ProgramMaker maker;
+  const int x = maker.tensor("x", kBytes, true), a = maker.tensor("a"),
+            y = maker.tensor("y", kBytes, false, true);
+  maker.pointwise("exp", {x}, a, {4, 1});
+  maker.pointwise("add", {a, x}, y, {4, 1});
+  const OpList before = maker.list();
+  OpList after = before;
+  ASSERT_TRUE(createCloneInputsPass()->run(after, kCapacity).ok());
+  const auto copies = insertedCopies(before, after);
+  ASSERT_TRUE(copies.ok()) << copies.status().message();
+  ASSERT_EQ(copies->size(), 1u);
+  EXPECT_EQ((*copies)[0].source, x);
+  EXPECT_EQ((*copies)[0].position, 0u);
+  const std::vector<std::pair<size_t, size_t>> readers = {{0, 0}, {1, 1}};
+  EXPECT_EQ((*copies)[0].readers, readers);
+  // Anything else is the compiler's.
+  OpList renamed = before, shorter = before, unused = before;
+  renamed.ops[0].name = "abs";
+  shorter.ops.pop_back();
+  unused.tensors.push_back(unused.tensors.front());
+  for (const OpList &changed : {renamed, shorter, unused}) {
+    EXPECT_EQ(insertedCopies(before, changed).status().code(), 3103);
+  }
+}
+
+TEST(LxPlans, TheDocumentedPlannerHasItsListOfOperations) {
+  const Chain chain; // exp, abs, neg
+  LxOptions options;
+  options.compat = true;
+  const Expected<LxPlan> documented = planLx(chain.maker.list(), options, 4, kCapacity);
+  ASSERT_TRUE(documented.ok());
+  EXPECT_TRUE(documented->plan.offsets[0].has_value()) << "exp is on the list";
+  EXPECT_FALSE(documented->plan.offsets[1].has_value()) << "abs is not";
+  EXPECT_EQ(documented->made.decisions[1].reason(), "op-not-allowed");
+  options.allOps = true;
+  const Expected<LxPlan> all = planLx(chain.maker.list(), options, 4, kCapacity);
+  ASSERT_TRUE(all.ok());
+  EXPECT_TRUE(all->plan.offsets[1].has_value());
+}
 
 TEST(LxPlans, AUsersPassRunsBeforePlanning) {
   const Chain chain;
@@ -144,9 +254,48 @@ TEST(LxPlans, AUsersPassRunsBeforePlanning) {
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_FALSE(plan->plan.offsets[0].has_value());
   EXPECT_TRUE(plan->plan.offsets[1].has_value());
-  ASSERT_TRUE(registerScratchpadPass(std::make_shared<AddsATensor>()).ok());
-  options.passes = {"adds-a-tensor"};
-  EXPECT_EQ(planLx(chain.maker.list(), options, 4, kCapacity).status().code(), 3103);
+}
+
+// Of any program: the exact plan, which may copy inputs and outputs or not, moves no more than the
+// documented one, whatever solver makes that.
+TEST(LxPlans, BestIsNeverWorseThanTheDocumentedPlan) {
+  Random random(17);
+  int better = 0;
+  for (int round = 0; round < 300; ++round) {
+    ProgramMaker maker;
+    std::vector<int> tensors;
+    for (int i = 0; i < 2; ++i) {
+      tensors.push_back(maker.tensor(fmt::format("x{}", i), kBytes, true));
+    }
+    const int ops = int(random.between(3, 10));
+    for (int i = 0; i < ops; ++i) {
+      const bool isOutput = i + 1 == ops || random.below(4) == 0;
+      std::vector<int> inputs = {tensors[random.below(tensors.size())],
+                                 tensors[random.below(tensors.size())]};
+      tensors.push_back(maker.tensor(fmt::format("t{}", i), kBytes, false, isOutput));
+      maker.pointwise("add", inputs, tensors.back(),
+                      random.below(4) == 0 ? Splits{1, 4} : Splits{4, 1});
+    }
+    const OpList list = maker.list();
+    OpList copied = list;
+    const int64_t capacity = kBytes / 4 * random.between(1, 4);
+    ASSERT_TRUE(createCloneInputsPass()->run(copied, capacity).ok());
+    const Expected<LxPlan> best = planLx(list, {}, 4, capacity);
+    ASSERT_TRUE(best.ok()) << best.status().message();
+    EXPECT_EQ(best->plan.certificate.gap(), 0) << round;
+    for (const char *solver : {"greedy", "firstfit", "bestfit"}) {
+      LxOptions documented;
+      documented.compat = documented.allOps = true;
+      documented.solver = solver;
+      for (const OpList *one : std::initializer_list<const OpList *>{&list, &copied}) {
+        const Expected<LxPlan> plan = planLx(*one, documented, 4, capacity);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        EXPECT_LE(best->trafficAfter, plan->trafficAfter) << round << " " << solver;
+        better += best->trafficAfter < plan->trafficAfter ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(better, 100);
 }
 
 // exp divides rows, abs columns: only one of them moved lets a stay.
@@ -228,14 +377,61 @@ TEST(DimFlips, StopsAtItsLimit) {
   const Expected<FlipResult> flipped = flipDims(maker.program, {}, 4, kCapacity, true, limits);
   ASSERT_TRUE(flipped.ok());
   EXPECT_FALSE(flipped->isComplete);
+  EXPECT_EQ(flipped->leaves, 3);
   EXPECT_LE(flipped->bytesAfter, flipped->bytesBefore);
+  limits = {};
+  limits.nodes = 20;
+  const Expected<FlipResult> few = flipDims(maker.program, {}, 4, kCapacity, true, limits);
+  ASSERT_TRUE(few.ok());
+  EXPECT_FALSE(few->isComplete);
 }
 
-TEST(LxPlans, PlannedBytesAreTheDocumentedOnes) {
-  EXPECT_EQ(plannedLxBytes(2 << 20, 128, 0.0), 2'031'616);
-  EXPECT_EQ(plannedLxBytes(2 << 20, 128, 0.1), 1'828'480);
-  EXPECT_EQ(plannedLxBytes(2 << 20, 128, 0.2), 1'625'344);
-  EXPECT_EQ(plannedLxBytes(2 << 20, 128, 0.5), 1'015'808);
+// However many operations there are: 4,096 plans at most.
+TEST(DimFlips, StopsAtItsOwnLimit) {
+  ProgramMaker maker;
+  std::vector<int> tensors = {maker.tensor("x", kBytes, true)};
+  for (int i = 0; i < 40; ++i) {
+    tensors.push_back(maker.tensor(fmt::format("t{}", i), kBytes, false, true));
+    // Each reads all before it in pairs: nothing agrees, and nothing is decided early.
+    maker.pointwise("add", {tensors[size_t(i)], tensors[size_t(i) / 2]}, tensors.back(),
+                    i % 2 == 0 ? Splits{4, 1} : Splits{1, 4});
+  }
+  LxOptions options;
+  options.solver = "greedy";
+  const Expected<FlipResult> flipped = flipDims(maker.program, options, 4, kBytes, true);
+  ASSERT_TRUE(flipped.ok());
+  EXPECT_EQ(flipped->flippable, 40);
+  EXPECT_FALSE(flipped->isComplete);
+  EXPECT_LE(flipped->leaves, 4'096);
+  EXPECT_LE(flipped->nodes, (1 << 20) + 100);
+  EXPECT_LT(flipped->bytesAfter, flipped->bytesBefore);
+}
+
+TEST(DimFlips, SixVariantsAtMost) {
+  OpSpec op;
+  op.op = "exp";
+  TensorArg arg;
+  for (int d = 0; d < 8; ++d) {
+    const std::string symbol = fmt::format("d{}", d);
+    op.iterationSpace.push_back({symbol, 4, d == 2 ? 4 : 1});
+    arg.deviceSize.push_back(4);
+    arg.deviceCoordinates.push_back(Coordinate::var(symbol));
+  }
+  arg.deviceSize.push_back(64);
+  arg.deviceCoordinates.push_back(Coordinate::constant(0));
+  op.args.assign(2, arg);
+  const std::vector<CoreSplits> variants = flipVariants(op);
+  ASSERT_EQ(variants.size(), 6u);
+  for (size_t i = 0; i < variants.size(); ++i) {
+    // Its own, then the factor on the first others.
+    const size_t moved = i == 0 ? 2 : i <= 2 ? i - 1 : i;
+    for (size_t d = 0; d < 8; ++d) {
+      EXPECT_EQ(variants[i][d], d == moved ? 4 : 1) << i << " " << d;
+    }
+  }
+  // Two splits are left as they are.
+  op.iterationSpace[0].cores = 2;
+  EXPECT_EQ(flipVariants(op).size(), 1u);
 }
 
 TEST(ResidentCheck, TakesWhatHolds) {

@@ -5,6 +5,8 @@
 
 #include "gtest/gtest.h"
 
+#include <map>
+
 namespace spyre::solver::placement {
 namespace {
 
@@ -141,6 +143,64 @@ TEST(OpLists, TooLargeNamesBothSizes) {
   EXPECT_EQ(made->decisions[0].reason(), "too-large");
   EXPECT_NE(made->problem.buffers[0].forbiddenReason.find("4194304"), std::string::npos);
   EXPECT_NE(made->problem.buffers[0].forbiddenReason.find("1625344"), std::string::npos);
+}
+
+/// Each reason why a tensor does not stay ends with what would change that.
+TEST(OpLists, ReasonsSayWhatWouldHelp) {
+  OpList list;
+  const int x = addTensor(list, "x", 256), once = addTensor(list, "once", 256),
+            barred = addTensor(list, "barred", 256), other = addTensor(list, "other", 256),
+            target = addTensor(list, "target", 256), across = addTensor(list, "across", 256),
+            unread = addTensor(list, "unread", 256), large = addTensor(list, "large", 8192),
+            notListed = addTensor(list, "notListed", 256), y = addTensor(list, "y", 256);
+  list.tensors[size_t(x)].isGraphInput = list.tensors[size_t(once)].isGraphInput = true;
+  list.tensors[size_t(y)].isGraphOutput = true;
+  list.tensors[size_t(barred)].barred = "partial/offset read or write; read all of it";
+  list.tensors[size_t(large)].totalBytes = 16384;
+  addOp(list, "exp", {x, once}, barred, true);
+  addOp(list, "exp", {x, barred}, across, true);
+  addOp(list, "host", {barred}, other, false);
+  list.ops.back().opaque = true;
+  addOp(list, "exp", {across, other}, target, true);
+  addOp(list, "exp", {target}, target, true);
+  list.ops.back().mutates = true;
+  addOp(list, "exp", {target}, unread, true);
+  addOp(list, "exp", {target}, large, true);
+  addOp(list, "neg", {large}, notListed, true);
+  addOp(list, "exp", {notListed}, y, true);
+  addOp(list, "exp", {y}, unread, true);
+  PlacementRules rules;
+  rules.allowedOps = {"exp"};
+  const auto decisionsWith = [&](bool clones) {
+    rules.inputClones = clones;
+    auto made = makeProblem(list, rules, 4096, 128);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    std::map<std::string, Decision> found;
+    for (size_t i = 0; i < made->webs.size(); ++i) {
+      found.emplace(list.tensors[size_t(made->webs[i].tensor)].name, made->decisions[i]);
+    }
+    return found;
+  };
+  const auto without = decisionsWith(false), with = decisionsWith(true);
+  const std::tuple<const char *, const char *, const char *> expected[] = {
+      {"barred", "barred", "read all of it"},
+      {"other", "op-not-allowed", "an operation of the device could leave it"},
+      {"across", "opaque-in-lifetime", "if that ran on the device, before its first or after"},
+      {"target", "mutation-target", "a result of its own could stay"},
+      {"unread", "no-consumer", "only a reader would change that"},
+      {"large", "too-large", "divided over 4 cores or more, or with 4096 bytes more"},
+      {"notListed", "op-not-allowed", "--lx-all-ops"},
+      {"y", "graph-output", "no --no-lx-output-clones"},
+      {"x", "graph-input", "no --no-lx-input-clones"},
+  };
+  for (const auto &[name, reason, help] : expected) {
+    const Decision &decision = without.at(name);
+    EXPECT_FALSE(bool(decision)) << name;
+    EXPECT_EQ(decision.reason(), reason) << name;
+    EXPECT_NE(decision.detail().find(help), std::string::npos) << decision.detail();
+  }
+  EXPECT_EQ(with.at("once").reason(), "read-once");
+  EXPECT_NE(with.at("once").detail().find("only a second reader"), std::string::npos);
 }
 
 TEST(OpLists, NothingLivesAcrossAnotherProgram) {

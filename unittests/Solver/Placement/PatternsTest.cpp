@@ -3,6 +3,7 @@
 // [spec: scratchpad 7] Costs of all documented solvers, their expected failures included, and of
 // the exact one with and without lives of their own for tensors that are loaded again.
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Solver/Placement/MemoryPlanSolver.h"
 #include "spyre/Solver/Placement/OpList.h"
 
@@ -13,7 +14,8 @@
 namespace spyre::solver::placement {
 namespace {
 
-constexpr int64_t kLimit = 1677721;
+/// The planner's part of the documented machine: 1,677,721.
+const int64_t kLimit = arch::DeviceDesc::preset("spyre")->lxPlannerBytes;
 
 int64_t down(int64_t bytes) { return bytes / 128 * 128; }
 
@@ -205,6 +207,8 @@ OpList mixtureOfExperts() {
   return b.list;
 }
 
+TEST(Patterns, CapacityIsTheMachines) { EXPECT_EQ(kLimit, 1'677'721); }
+
 struct Costs {
   int64_t allMemory, greedy, firstFit, bestFit, exactUnsplit, exactSplit;
 };
@@ -278,12 +282,15 @@ TEST(Patterns, CostsOfAllSolvers) {
   }
 }
 
-/// Annealing passes where first-fit does.
-TEST(Patterns, AnnealingPassesTheFive) {
+/// Annealing passes where first-fit does, and fails where a tensor is loaded again.
+TEST(Patterns, AnnealingPassesTheFiveAndFailsTheTwo) {
   for (const Pattern &pattern : kPatterns) {
     SCOPED_TRACE(pattern.name);
+    const int64_t cost = costOf(pattern.make(), "simulated_annealing", false);
     if (pattern.costs.exactSplit == pattern.costs.exactUnsplit) {
-      EXPECT_EQ(costOf(pattern.make(), "simulated_annealing", false), pattern.costs.exactSplit);
+      EXPECT_EQ(cost, pattern.costs.exactSplit);
+    } else {
+      EXPECT_GT(cost, pattern.costs.exactSplit);
     }
   }
 }
@@ -327,6 +334,7 @@ TEST(Patterns, AddressesOfDownwardStaircase) {
                                                {"B4", 197376},
                                                {"A5", 0},
                                                {"B5", 98688}}));
+  EXPECT_EQ(addressesOf(list, "firstfit"), addressesOf(list, "bestfit"));
 }
 
 TEST(Patterns, AddressesOfGroupedAttention) {
@@ -349,22 +357,147 @@ TEST(Patterns, AddressesOfGroupedAttention) {
                                                 {"scores", 842112},
                                                 {"V", 0},
                                                 {"output", 52224}}));
+  EXPECT_EQ(addressesOf(list, "bestfit"), addressesOf(list, "firstfit"));
+}
+
+/// Without in-place pairs each documented solver spills the numerators, though all would fit.
+TEST(Patterns, GroupedAttentionNeedsItsPairs) {
+  const OpList list = groupedAttention();
+  PlacementRules rules;
+  rules.splitWebs = false;
+  rules.pointwiseInPlace = false;
+  auto made = makeProblem(list, rules, kLimit, 128);
+  ASSERT_TRUE(made.ok());
+  for (const char *name : {"greedy", "firstfit", "bestfit"}) {
+    auto plan = (*createSolver(name))->plan(made->problem, Variant::Pick);
+    ASSERT_TRUE(plan.ok());
+    for (size_t i = 0; i < plan->offsets.size(); ++i) {
+      const Buffer &buffer = made->problem.buffers[i];
+      EXPECT_EQ(plan->offsets[i].has_value(), !buffer.forbidden && buffer.name != "numerators")
+          << name << " " << buffer.name;
+    }
+  }
+  auto exact = (*createSolver("exact"))->plan(made->problem, Variant::Pick);
+  ASSERT_TRUE(exact.ok());
+  EXPECT_EQ(memoryTraffic(list, *made, exact->offsets), 1775616) << "the reference packs all";
+}
+
+TEST(Patterns, AddressesOfStaircase) {
+  const OpList list = staircase();
+  EXPECT_EQ(addressesOf(list, "greedy"), (Map{{"A1", 0},
+                                              {"B1", 47872},
+                                              {"A2", 95744},
+                                              {"B2", 191488},
+                                              {"A3", 287232},
+                                              {"B3", 430848},
+                                              {"A4", 574464},
+                                              {"B4", 765952},
+                                              {"A5", 957440},
+                                              {"B5", 1196800},
+                                              {"A6", -1},
+                                              {"B6", -1},
+                                              {"A7", -1},
+                                              {"B7", -1}}));
+  EXPECT_EQ(addressesOf(list, "firstfit"), (Map{{"A1", 0},
+                                                {"B1", 1627648},
+                                                {"A2", 0},
+                                                {"B2", 1531904},
+                                                {"A3", 0},
+                                                {"B3", 1388288},
+                                                {"A4", 0},
+                                                {"B4", 1196800},
+                                                {"A5", 0},
+                                                {"B5", 957440},
+                                                {"A6", 0},
+                                                {"B6", 670208},
+                                                {"A7", 0},
+                                                {"B7", 335104}}));
+  EXPECT_EQ(addressesOf(list, "bestfit"), addressesOf(list, "firstfit"));
+}
+
+TEST(Patterns, AddressesOfSimpleEviction) {
+  const OpList list = simpleEviction();
+  EXPECT_EQ(addressesOf(list, "greedy"), (Map{{"A", 0}, {"B", -1}}));
+  EXPECT_EQ(addressesOf(list, "firstfit"), (Map{{"A", -1}, {"B", 0}}));
+  EXPECT_EQ(addressesOf(list, "bestfit"), addressesOf(list, "firstfit"));
+}
+
+TEST(Patterns, AddressesOfEvictionReallocation) {
+  const OpList list = evictionReallocation();
+  EXPECT_EQ(addressesOf(list, "greedy"),
+            (Map{{"A0", 0}, {"A1", 559232}, {"A2", 1118464}, {"B", -1}}));
+  EXPECT_EQ(addressesOf(list, "firstfit"),
+            (Map{{"A0", 1118464}, {"A1", -1}, {"A2", -1}, {"B", 0}}));
+  EXPECT_EQ(addressesOf(list, "bestfit"), addressesOf(list, "firstfit"));
 }
 
 TEST(Patterns, AddressesOfMixtureOfExperts) {
   const OpList list = mixtureOfExperts();
-  const Map greedy = addressesOf(list, "greedy"), fit = addressesOf(list, "firstfit");
-  EXPECT_EQ(greedy.at("tok_per_expert"), 403712);
-  EXPECT_EQ(greedy.at("gate_2"), 948992);
-  EXPECT_EQ(greedy.at("out_2"), 769792);
-  EXPECT_EQ(greedy.at("down_4"), 477440);
-  EXPECT_EQ(fit.at("hidden"), 724480);
-  EXPECT_EQ(fit.at("selector"), 3840);
-  EXPECT_EQ(fit.at("weights"), 1117696);
-  EXPECT_EQ(fit.at("tok_per_expert"), 716800);
-  EXPECT_EQ(fit.at("out_2"), 537600);
-  EXPECT_EQ(fit.at("down_4"), 0);
-  EXPECT_EQ(fit, addressesOf(list, "bestfit"));
+  EXPECT_EQ(addressesOf(list, "greedy"), (Map{{"hidden", 0},
+                                              {"selector", 393216},
+                                              {"qualities", 398336},
+                                              {"top_k_idx", 402176},
+                                              {"masked_qualities", 398336},
+                                              {"weights", 398336},
+                                              {"tok_per_expert", 403712},
+                                              {"selected_tokens_0", 411392},
+                                              {"up_0", 616192},
+                                              {"gate_0", 718592},
+                                              {"out_0", 616192},
+                                              {"down_0", 718592},
+                                              {"selected_tokens_1", 411392},
+                                              {"up_1", 564992},
+                                              {"gate_1", 641792},
+                                              {"out_1", 564992},
+                                              {"down_1", 641792},
+                                              {"selected_tokens_2", 411392},
+                                              {"up_2", 769792},
+                                              {"gate_2", 948992},
+                                              {"out_2", 769792},
+                                              {"down_2", 948992},
+                                              {"selected_tokens_3", 411392},
+                                              {"up_3", 436992},
+                                              {"gate_3", 449792},
+                                              {"out_3", 436992},
+                                              {"down_3", 449792},
+                                              {"selected_tokens_4", 411392},
+                                              {"up_4", 455424},
+                                              {"gate_4", 477440},
+                                              {"out_4", 455424},
+                                              {"down_4", 477440}}));
+  EXPECT_EQ(addressesOf(list, "firstfit"), (Map{{"hidden", 724480},
+                                                {"selector", 3840},
+                                                {"qualities", 0},
+                                                {"top_k_idx", 3840},
+                                                {"masked_qualities", 0},
+                                                {"weights", 1117696},
+                                                {"tok_per_expert", 716800},
+                                                {"selected_tokens_0", 102400},
+                                                {"up_0", 307200},
+                                                {"gate_0", 0},
+                                                {"out_0", 307200},
+                                                {"down_0", 0},
+                                                {"selected_tokens_1", 76800},
+                                                {"up_1", 230400},
+                                                {"gate_1", 0},
+                                                {"out_1", 230400},
+                                                {"down_1", 0},
+                                                {"selected_tokens_2", 179200},
+                                                {"up_2", 537600},
+                                                {"gate_2", 0},
+                                                {"out_2", 537600},
+                                                {"down_2", 0},
+                                                {"selected_tokens_3", 12800},
+                                                {"up_3", 38400},
+                                                {"gate_3", 0},
+                                                {"out_3", 38400},
+                                                {"down_3", 0},
+                                                {"selected_tokens_4", 22016},
+                                                {"up_4", 66048},
+                                                {"gate_4", 0},
+                                                {"out_4", 66048},
+                                                {"down_4", 0}}));
+  EXPECT_EQ(addressesOf(list, "bestfit"), addressesOf(list, "firstfit"));
 }
 
 TEST(Patterns, LivesOfReloadedTensors) {

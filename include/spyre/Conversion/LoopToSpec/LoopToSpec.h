@@ -3,7 +3,7 @@
 // The end of MLIR: each operation becomes an OpSpec in device coordinates, operations are grouped
 // into bundles, and model.json says how to run them. With baked addresses a bundle has at most six
 // call tensors, five beside a pool: one address segment per tensor. With symbolic ones it ends at a
-// CPU step only.
+// CPU step only, or where its readers take no more (8,192 operations), which the trace then says.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -29,12 +29,18 @@ struct EmitSpecsOptions {
   /// Where to put the tensors that stay in LX over the end of a bundle, by the names the planner
   /// knows them by; or null.
   std::vector<std::string> *acrossBundles = nullptr;
+  DecisionTrace *trace = nullptr;
 };
+
+/// Call tensors of one bundle: with baked addresses a segment each, beside that of a pool and one
+/// that stays free.
+int64_t bundleTensors(const arch::DeviceDesc &device, bool symbolicArguments, bool hasPool);
 
 /// "model.json" and "bundle_<i>/op_spec.txt". Errors: E1202 (not a loop module), E1203 (an access
 /// the device cannot express), E1204 (inputs or outputs are not numbered 0..n-1), E1205 (not
 /// planned: splits or pool offsets are missing), E3101 (addresses in LX that do not fit the
-/// operations), and those of layouts and OpSpecs.
+/// operations), E3141 (loops whose operations are apart, or too many for a bundle), and those of
+/// layouts and OpSpecs.
 Expected<Artifacts> emitSpecs(mlir::ModuleOp module, const arch::DeviceDesc &device,
                               const EmitSpecsOptions &options = {});
 

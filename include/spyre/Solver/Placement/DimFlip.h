@@ -16,14 +16,17 @@ namespace spyre::solver::placement {
 using CoreSplits = std::vector<int64_t>;
 
 constexpr size_t kMaxFlipVariants = 6;
+/// So many operations that can be divided otherwise are searched to the end.
+constexpr size_t kCompleteFlips = 8;
 
 /// The operation's own split first, then the factor of its only split output dimension moved to
 /// each other one that it divides. One entry: nothing can be moved.
 std::vector<CoreSplits> flipVariants(const spec::OpSpec &op);
 
 struct FlipLimits {
-  /// Plans made.
+  /// Of more operations than that: plans made, and choices looked at.
   int64_t leaves = 4'096;
+  int64_t nodes = 1 << 20;
   /// Memory one core may touch of a tensor.
   int64_t spanBytes = int64_t(256) << 20;
 };
@@ -33,7 +36,7 @@ struct FlipResult {
   std::vector<CoreSplits> splits;
   /// Bytes to and from memory before and with the splits.
   int64_t bytesBefore = 0, bytesAfter = 0;
-  int64_t leaves = 0, flippable = 0;
+  int64_t leaves = 0, nodes = 0, flippable = 0;
   /// All combinations were tried or excluded by a bound.
   bool isComplete = true;
 };

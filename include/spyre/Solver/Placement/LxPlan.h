@@ -7,6 +7,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "spyre/Arch/LxBudget.h"
 #include "spyre/Solver/Placement/MemoryPlanSolver.h"
 #include "spyre/Solver/Placement/OpList.h"
 
@@ -23,9 +24,11 @@ struct LxOptions {
   /// Bytes of each core's LX to plan; 0: the machine's part for planners.
   int64_t budgetBytes = 0;
   /// Share of LX the back end keeps for itself.
-  double backEndShare = 0.2;
-  /// Operations whose results may stay; empty: all.
+  double backEndShare = arch::kBackEndLxShare;
+  /// Operations whose results may stay; empty: all, or for compat the documented ones.
   std::vector<std::string> allowedOps;
+  /// Compat without its list of operations.
+  bool allOps = false;
   /// Results may take the place of operands that die; of all element-wise operations if the list is
   /// empty.
   bool inPlace = true;
@@ -39,7 +42,7 @@ struct LxOptions {
   /// Neighbours are divided alike where that is cheaper by the priced time of all operations. Of
   /// divisions that the compiler chose by price.
   bool divideTogether = true;
-  /// Registered passes (registerScratchpadPass) that run before planning.
+  /// Registered passes (registerScratchpadPass) that run before and after planning.
   std::vector<std::string> passes;
   /// Results may stay over the end of a bundle, which is then marked (non_terminal).
   bool acrossBundles = false;
@@ -49,14 +52,29 @@ struct LxOptions {
   bool operator==(const LxOptions &) const = default;
 };
 
-/// Bytes of LX for planned buffers when the back end keeps \p backEndShare of it: what is left of
-/// LX without the part that programs have (1/32), in whole sticks [spec: scratchpad 1].
-int64_t plannedLxBytes(int64_t lxBytes, int64_t stickBytes, double backEndShare);
+/// Operations whose results the documented planner keeps [spec: scratchpad 4.1].
+const std::vector<std::string> &documentedLxOps();
 
 /// Makes a pass known by its name, so that LxOptions::passes can ask for it. In a compilation it
-/// may bar tensors and say what operations need for themselves; new operations are the compiler's.
-/// Error: E3103 (the name is taken).
+/// may bar tensors, say what operations need for themselves and insert copies; other operations are
+/// the compiler's. Error: E3103 (the name is taken).
 Status registerScratchpadPass(std::shared_ptr<const ScratchpadOptimizationPass> pass);
+/// What the passes of \p options do before planning. Errors: E3103 (no such pass), theirs.
+Status runPassesBefore(const LxOptions &options, int64_t capacityBytes, OpList &list);
+/// What they do after it. Errors: theirs, and those of verifyOpListPlan() about what they left.
+Status runPassesAfter(const LxOptions &options, const OpList &list, const PlacementRules &rules,
+                      const OpListProblem &made, Plan &plan);
+
+/// A copy that a pass put into a list: an operation "clone" with a new tensor.
+struct InsertedCopy {
+  int source = 0, copy = 0;
+  /// Of the copy in the changed list.
+  size_t position = 0;
+  /// (operation of the list as it was, number of the read).
+  std::vector<std::pair<size_t, size_t>> readers;
+};
+/// The copies that make \p after of \p before. Error: E3103 (something else changed, too).
+Expected<std::vector<InsertedCopy>> insertedCopies(const OpList &before, const OpList &after);
 
 struct LxPlan {
   OpListProblem made;
@@ -70,9 +88,11 @@ struct LxPlan {
 /// Rules of \p options for a machine with \p cores at work.
 PlacementRules rulesOf(const LxOptions &options, int cores);
 
-/// The list's plan, verified. Errors: E3045 (no such solver), E3100 (a pin or a forbidden buffer
-/// that is none), E3103 (an unknown pass, or one that adds operations), E3049 and those of the
-/// solver.
+/// The list's plan, verified, after the passes' work behind it. Errors: E3045 (no such solver),
+/// E3100 (a pin or a forbidden buffer that is none), E3120, E3049, those of passes and solver.
+Expected<LxPlan> planList(const OpList &list, const LxOptions &options, int cores,
+                          int64_t capacityBytes);
+/// The same, after the passes' work before it.
 Expected<LxPlan> planLx(const OpList &list, const LxOptions &options, int cores,
                         int64_t capacityBytes);
 

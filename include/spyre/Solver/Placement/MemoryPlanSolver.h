@@ -93,7 +93,8 @@ class MemoryPlanSolver {
 public:
   virtual ~MemoryPlanSolver() = default;
   virtual std::string_view name() const = 0;
-  /// Errors: those of validate(); E3046 (the solver cannot answer this variant or size).
+  /// Errors: those of validate() and checkPins(); E3046 (the solver cannot answer this variant or
+  /// size).
   virtual Expected<Plan> plan(const Problem &problem, Variant variant) const = 0;
 };
 

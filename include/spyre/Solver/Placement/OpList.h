@@ -145,13 +145,21 @@ int64_t memoryTraffic(const OpList &list, const OpListProblem &made, const Offse
 Status verifyOpListPlan(const OpList &list, const PlacementRules &rules, const OpListProblem &made,
                         const Offsets &offsets);
 
-/// A step before planning that may change the list of operations
-/// [spec: scratchpad 2, the role ScratchpadOptimizationPass].
+/// A step beside planning [spec: scratchpad 2, the role ScratchpadOptimizationPass]. It does its
+/// work before the plan is made, after, or both.
 class ScratchpadOptimizationPass {
 public:
   virtual ~ScratchpadOptimizationPass() = default;
   virtual std::string_view name() const = 0;
-  virtual Status run(OpList &list, int64_t capacityBytes) const = 0;
+  /// Before: may change the list of operations.
+  virtual Status run(OpList & /*list*/, int64_t /*capacityBytes*/) const {
+    return Status::success();
+  }
+  /// After: may move, take away or add places. What it leaves is verified like any plan.
+  virtual Status runAfter(const OpList & /*list*/, const OpListProblem & /*made*/,
+                          Offsets & /*offsets*/) const {
+    return Status::success();
+  }
 };
 
 /// Graph inputs that the documented pass copies: read more than once, and they fit.

@@ -100,6 +100,10 @@ constexpr int64_t kMaxBuffers = 1 << 20;
 /// Errors: E3040 (a number out of range), E3041 (names), E3042 (gaps), E3043 (in-place parents).
 Status validate(const Problem &problem);
 
+/// Do two pinned buffers claim the same byte at the same tick? An in-place child may have its
+/// parent's place. All solvers ask this first. Error: E3120, which names both.
+Status checkPins(const Problem &problem);
+
 /// Each entry an offset, or none: the buffer stays in memory.
 using Offsets = std::vector<std::optional<int64_t>>;
 

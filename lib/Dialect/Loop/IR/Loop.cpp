@@ -2,6 +2,7 @@
 #include "spyre/Dialect/Loop/IR/Loop.h"
 
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/IR/Owners.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
@@ -405,6 +406,14 @@ static int64_t roomOf(BufferOp buffer, unsigned dim) {
   return room;
 }
 
+static llvm::SmallVector<int64_t> tileExtents(ComputeOp op) {
+  llvm::SmallVector<int64_t> extents(op.getExtents());
+  for (auto [extent, count] : llvm::zip_equal(extents, tilesOf(op))) {
+    extent /= count;
+  }
+  return extents;
+}
+
 mlir::LogicalResult ComputeOp::verify() {
   llvm::ArrayRef<int64_t> extents = getExtents();
   int64_t numVars = extents.size();
@@ -439,12 +448,17 @@ mlir::LogicalResult ComputeOp::verify() {
       return emitOpError("tiles needs one integer per var");
     }
     for (int64_t v = 0; v < numVars; ++v) {
-      if (tiles[v] < 1 || extents[v] % tiles[v] != 0 ||
-          (v >= numVars - reductions && tiles[v] != 1)) {
-        return emitOpError("tiles must divide the extents and be 1 for reduced vars");
+      const bool isPart = v >= numVars - reductions && tiles[v] != 1;
+      if (tiles[v] < 1 || extents[v] % tiles[v] != 0 || (isPart && !(*this)->hasAttr(kLoops))) {
+        return emitOpError("tiles must divide the extents and be 1 for reduced vars outside of "
+                           "loops");
       }
     }
   }
+  if (mlir::failed(verifyLevels(*this))) {
+    return mlir::failure();
+  }
+  const llvm::SmallVector<int64_t> ofTile = tileExtents(*this);
   if (mlir::DictionaryAttr constants = getConstantsAttr()) {
     for (mlir::NamedAttribute constant : constants) {
       if (!llvm::isa<mlir::FloatAttr>(constant.getValue())) {
@@ -474,7 +488,7 @@ mlir::LogicalResult ComputeOp::verify() {
         return emitOpError("map ") << i << ": " << index.status().message();
       }
       int64_t last;
-      if (!maxIndex(*index, extents, last) ||
+      if (!maxIndex(*index, isPerTile(declared) ? ofTile : extents, last) ||
           (last >= type.getDimSize(dim) && last >= roomOf(declared, unsigned(dim)))) {
         return emitOpError("map ")
                << i << " leaves dimension " << dim << " of size " << type.getDimSize(dim);

@@ -3,8 +3,9 @@
 // First fit over live ranges [first writer, last use], counted in operations. Temps that touch in
 // time (one is read where the other is written) do not share space: cores of one phase run at their
 // own pace. A temp that a host step reads or writes is none of the pool's: it has memory of its
-// own.
+// own. What a loop uses and something outside of it as well must last for all its iterations.
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
 #include "LoopPass.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace spyre::loop {
 
@@ -27,14 +29,49 @@ struct Interval {
   int64_t offset = 0;
 };
 
+struct Range {
+  int64_t first = 0, last = 0;
+
+  void add(int64_t step) { add({step, step}); }
+  void add(const Range &other) {
+    first = std::min(first, other.first);
+    last = std::max(last, other.last);
+  }
+  bool contains(const Range &other) const { return first <= other.first && other.last <= last; }
+};
+
+/// Of each loop, its operations.
+std::map<int64_t, Range> loopRanges(mlir::func::FuncOp main) {
+  std::map<int64_t, Range> loops;
+  int64_t step = 0;
+  for (ComputeOp op : main.getOps<ComputeOp>()) {
+    for (const Level &level : levelsOf(op)) {
+      loops.try_emplace(level.loop, Range{step, step}).first->second.add(step);
+    }
+    ++step;
+  }
+  return loops;
+}
+
 Expected<std::vector<Interval>> liveRanges(mlir::func::FuncOp main) {
-  llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> ranges;
+  llvm::DenseMap<mlir::Value, Range> ranges;
   int64_t step = 0;
   for (ComputeOp op : main.getOps<ComputeOp>()) {
     for (mlir::Value operand : op->getOperands()) {
-      ranges.try_emplace(operand, step, step).first->second.second = step;
+      ranges.try_emplace(operand, Range{step, step}).first->second.add(step);
     }
     ++step;
+  }
+  const std::map<int64_t, Range> loops = loopRanges(main);
+  for (ComputeOp op : main.getOps<ComputeOp>()) {
+    for (const Level &level : levelsOf(op)) {
+      const Range &loop = loops.at(level.loop);
+      for (mlir::Value operand : op->getOperands()) {
+        if (Range &range = ranges.find(operand)->second; !loop.contains(range)) {
+          range.add(loop);
+        }
+      }
+    }
   }
   std::vector<Interval> intervals;
   for (BufferOp buffer : main.getOps<BufferOp>()) {
@@ -43,7 +80,7 @@ Expected<std::vector<Interval>> liveRanges(mlir::func::FuncOp main) {
       continue;
     }
     SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, layoutOf(buffer));
-    intervals.push_back({buffer, it->second.first, it->second.second, layout.bytes(), 0});
+    intervals.push_back({buffer, it->second.first, it->second.last, layout.bytes(), 0});
   }
   std::stable_sort(intervals.begin(), intervals.end(),
                    [](const Interval &a, const Interval &b) { return a.first < b.first; });
@@ -108,6 +145,7 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createPadMatmulPass(); });
   mlir::registerPass([] { return createLimitVarsPass(); });
   mlir::registerPass([] { return createAssignHintsPass(); });
+  mlir::registerPass([] { return createFormNestsPass(); });
   mlir::registerPass([] { return createAssignSizesPass(); });
   mlir::registerPass([] { return createSpanReductionPass(); });
   mlir::registerPass([] { return createWorkDistributionPass(); });

@@ -7,10 +7,10 @@
 // RUN: not spyre-opt %s --spyre-loop-assign-hints --spyre-loop-work-distribution=cores=2 2>&1 | FileCheck %s --check-prefix=CORES
 // RUN: sed -e 's/tokens = 4/tokens = 5/' %s | not spyre-opt - --spyre-loop-assign-hints --spyre-loop-work-distribution 2>&1 | FileCheck %s --check-prefix=UNEVEN
 // RUN: sed -e 's/tokens = 4/tokens = 0/' %s | not spyre-opt - --spyre-loop-assign-hints 2>&1 | FileCheck %s --check-prefix=ZERO
-// RUN: sed -e 's/tiles = {hidden = 2/tiles = {hidden = 3/' %s | not spyre-opt - --spyre-loop-assign-hints 2>&1 | FileCheck %s --check-prefix=TILES
+// RUN: sed -e 's/"hidden", 2, 0/"hidden", 3, 0/' %s | not spyre-opt - --spyre-loop-assign-hints 2>&1 | FileCheck %s --check-prefix=TILES
 
 // NAMES: loop.compute "exp" {{.*}}hints = array<i64: 0, 4>
-// NAMES: loop.compute "abs" {{.*}}hints = array<i64: 2, 4>, tiles = array<i64: 2, 1>
+// NAMES: loop.compute "abs" {{.*}}hints = array<i64: 2, 4>, loops = [array<i64: 0, 2, 0>], tiles = array<i64: 2, 1>
 // NAMES: loop.compute "neg"
 // NAMES-NOT: hints
 // CHECK: loop.compute "exp" {{.*}} splits [1, 4]
@@ -25,7 +25,7 @@ func.func @main() {
   %u = loop.buffer "u" "temp" stride [128, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 8192, 1, 128>} : memref<256x128xf16>
   %z = loop.buffer "z" "output" index 0 stride [128, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 8192, 1, 128>} : memref<256x128xf16>
   loop.compute "exp" ins(%x : memref<128x256xf16>) outs(%t : memref<256x128xf16>) vars ["c0", "c1"] extents [256, 128] reductions 0 maps [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>] loc(fused<{work_div = {tokens = 4}}>["model.py":12:0])
-  loop.compute "abs" ins(%t : memref<256x128xf16>) outs(%u : memref<256x128xf16>) vars ["c0", "c1"] extents [256, 128] reductions 0 maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>] loc(fused<{work_div = {tokens = 4, hidden = 2}, tiles = {hidden = 2}}>["model.py":13:0])
+  loop.compute "abs" ins(%t : memref<256x128xf16>) outs(%u : memref<256x128xf16>) vars ["c0", "c1"] extents [256, 128] reductions 0 maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>] loc(fused<{work_div = {tokens = 4, hidden = 2}, tiles = [["hidden", 2, 0]]}>["model.py":13:0])
   loop.compute "neg" ins(%u : memref<256x128xf16>) outs(%z : memref<256x128xf16>) vars ["c0", "c1"] extents [256, 128] reductions 0 maps [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>] loc("model.py":14:0)
   return
 }

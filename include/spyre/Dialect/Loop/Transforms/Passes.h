@@ -44,6 +44,9 @@ struct DivisionSettings {
   bool explain = false;
 };
 std::unique_ptr<mlir::Pass> createAssignHintsPass(DecisionTrace *trace = nullptr);
+/// \p mostTensors: of a bundle, beside the pool.
+std::unique_ptr<mlir::Pass> createFormNestsPass(int64_t mostTensors, DecisionTrace *trace);
+std::unique_ptr<mlir::Pass> createFormNestsPass();
 std::unique_ptr<mlir::Pass> createAssignSizesPass(DecisionTrace *trace = nullptr);
 /// Of the documented modes.
 std::unique_ptr<mlir::Pass> createSpanReductionPass(const DivisionSettings &settings,

@@ -90,8 +90,8 @@ def AssignHintsPass : Pass<"spyre-loop-assign-hints", "::mlir::ModuleOp"> {
   let summary = "Turns hints of users into slices and tiles of variables.";
   let description = [{
     Requires: layouts.
-    Ensures: an operation whose location carries hints has `hints` (slices per variable) and `tiles` for the variables
-    that walk the named dimensions; entries that name none of them are in the trace. Errors: SPYRE-E3066, E3077.
+    Ensures: an operation whose location carries hints has `hints` (slices per variable), and `loops` with `tiles` for the
+    variables that walk the named dimensions, numbered by the scopes of the hints. Errors: SPYRE-E3066, E3077, E3140.
     Idempotent. Deterministic. Linear in operations; nothing is done where there are no hints.
     Example: `work_div = {tokens = 4}` on `x + y` with x of dims [["tokens", 128], ["hidden", 64]]: hints [4, 0].
   }];
@@ -110,6 +110,22 @@ def AssignSizesPass : Pass<"spyre-loop-assign-sizes", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::spyre::loop::LoopDialect"];
   let constructor = "::spyre::loop::createAssignSizesPass()";
+}
+
+def FormNestsPass : Pass<"spyre-loop-form-nests", "::mlir::ModuleOp"> {
+  let summary = "Gives neighbours in the same scopes of hints one nest of loops.";
+  let description = [{
+    Requires: layouts, and `loops` of spyre-loop-assign-hints.
+    Ensures: every loop has a number of its own and a contiguous run of operations; an iteration of it finds all it needs.
+    Temps that one iteration needs of itself alone have the size of a tile and `per_tile`.
+    Idempotent. Deterministic. Quadratic in the operations of a nest; nothing is done where there are no loops.
+    Example: `(x + y) * z` in 4 tiles of rows: one loop with both operations, the sum a quarter of its size.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createFormNestsPass()";
+  let options = [
+    Option<"mostTensors", "most-tensors", "int64_t", "256", "Tensors that a bundle takes beside the pool.">
+  ];
 }
 
 class DivisionPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {

@@ -28,20 +28,26 @@ static Expected<Value> softmax(CallOp call, Calls &calls) {
   return calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, dim));
 }
 
-/// Below this every number is a saturated -inf: beyond fp16, within the device's 16-bit format.
-static constexpr double kMasked = -0x1p32;
+/// Rows of which a mask leaves nothing: their largest element is -inf, which in 16 bits is saturated,
+/// far below every number of fp16.
+static Value isAllMasked(Value largest, Calls &calls) {
+  const double masked =
+      elementOf(largest).isF32() ? -std::numeric_limits<double>::infinity() : -0x1p32;
+  return calls.call("aten.le.Scalar", {largest}, shapeOf(largest), calls.builder.getI1Type(),
+                    {{"other", calls.builder.getF64FloatAttr(masked)}});
+}
 
-/// Rows of which nothing is left give 0. Infinities of masks are saturated on the device, so such a
-/// row is one whose largest element is.
+/// Weights that are 0 in such rows.
+static Value withoutMaskedRows(Value weights, Value largest, Calls &calls) {
+  Value isMasked = calls.expand(isAllMasked(largest, calls), shapeOf(weights));
+  return calls.where(isMasked, calls.fill(weights, 0), weights);
+}
+
 static Expected<Value> safeSoftmax(CallOp call, Calls &calls) {
   SPYRE_ASSIGN_OR_RETURN(Value weights, softmax(call, calls));
   SPYRE_ASSIGN_OR_RETURN(int64_t dim, reducedDim(call, "softmax"));
   Value x = calls.convert(call.getOperand(0), elementOf(call.getResult()));
-  Value largest = calls.reduce("aten.amax.default", x, dim);
-  Value isMasked =
-      calls.call("aten.le.Scalar", {largest}, shapeOf(largest), calls.builder.getI1Type(),
-                 {{"other", calls.builder.getF64FloatAttr(kMasked)}});
-  return calls.where(calls.expand(isMasked, shapeOf(weights)), calls.fill(weights, 0), weights);
+  return withoutMaskedRows(weights, calls.reduce("aten.amax.default", x, dim), calls);
 }
 
 static Expected<Value> logSoftmax(CallOp call, Calls &calls) {
@@ -206,7 +212,8 @@ static Expected<Value> attention(CallOp call, Calls &calls) {
                                rankOf(q) - 1);
   SPYRE_ASSIGN_OR_RETURN(Value scores,
                          calls.matmul(calls.times(q, std::copysign(root, scale)), keys));
-  if (call.getOperands().size() > 3) {
+  const bool hasMask = call.getOperands().size() > 3;
+  if (hasMask) {
     Value mask = call.getOperand(3);
     SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> joint,
                            broadcastShape(shapeOf(mask), shapeOf(scores)));
@@ -216,13 +223,22 @@ static Expected<Value> attention(CallOp call, Calls &calls) {
     }
     scores = elementOf(mask).isInteger(1)
                  ? calls.where(mask, scores,
-                               calls.fill(scores, -double(std::numeric_limits<float>::max())))
+                               calls.fill(scores, -std::numeric_limits<double>::infinity()))
                  : calls.add(scores, calls.convert(mask, elementOf(scores)));
   }
   const int64_t last = rankOf(scores) - 1;
-  Value shifted = calls.sub(scores, calls.reduce("aten.amax.default", scores, last));
-  Value powers = calls.unary("aten.exp.default", shifted);
-  Value weights = calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, last));
+  Value largest = calls.reduce("aten.amax.default", scores, last);
+  Value powers = calls.unary("aten.exp.default", calls.sub(scores, largest));
+  Value sum = calls.reduce("aten.sum.dim_IntList", powers, last);
+  if (hasMask && !elementOf(scores).isF32()) {
+    // Powers are 1 there, and 1 by the largest number is 0: one selection per row, not per weight.
+    sum = calls.where(isAllMasked(largest, calls),
+                      calls.fill(sum, double(std::numeric_limits<float>::max())), sum);
+  }
+  Value weights = calls.div(powers, sum);
+  if (hasMask && elementOf(scores).isF32()) {
+    weights = withoutMaskedRows(weights, largest, calls);
+  }
   return calls.matmul(weights, repeatHeads(calls, v, heads));
 }
 

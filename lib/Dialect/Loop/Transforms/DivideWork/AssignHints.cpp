@@ -4,17 +4,22 @@
 // names with their sizes, one inside the other) and follow the elements: a variable that walks a
 // named dimension has its names, and gives them to the dimensions of the result it walks. Hints
 // stand in the location of an operation, beside the user's line, so that whatever it is rewritten
-// to has them; so do the names of a result that is made of no input. [spec: work-division 20]
+// to has them; so do the names of a result that is made of no input. An entry has the number of its
+// scope, and entries are in the order of the scopes, outermost first: `tiles = [["rows", 4, 0]]`.
+// An entry that no operation in its scope can follow is an error. [spec: work-division 20]
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
 #include "llvm/ADT/DenseMap.h"
 
 #include "../LoopPass.h"
+#include "AddUpTiles.h"
 #include "Divider.h"
 
 #include <limits>
 #include <map>
+#include <set>
 
 namespace spyre::loop {
 
@@ -38,6 +43,43 @@ mlir::DictionaryAttr hintsOf(mlir::Operation *op) {
   auto fused = llvm::dyn_cast<mlir::FusedLoc>(op->getLoc());
   return fused ? llvm::dyn_cast_or_null<mlir::DictionaryAttr>(fused.getMetadata())
                : mlir::DictionaryAttr();
+}
+
+/// Parts of a named dimension that a user asks for.
+struct Entry {
+  llvm::StringRef name;
+  int64_t count = 0;
+  int64_t scope = 0;
+};
+using Entries = std::vector<Entry>;
+
+int64_t integerOf(mlir::Attribute attribute) {
+  auto number = llvm::dyn_cast<mlir::IntegerAttr>(attribute);
+  return number ? number.getInt() : -1;
+}
+
+/// Also of `work_div = {tokens = 4}`, where there is one scope. A count that is none is -1.
+Entries entriesOf(mlir::DictionaryAttr hints, const char *kind) {
+  Entries entries;
+  if (auto counts = hints.getAs<mlir::DictionaryAttr>(kind)) {
+    for (mlir::NamedAttribute entry : counts) {
+      entries.push_back({entry.getName().getValue(), integerOf(entry.getValue()), 0});
+    }
+  }
+  if (auto counts = hints.getAs<mlir::ArrayAttr>(kind)) {
+    for (mlir::Attribute each : counts) {
+      auto entry = llvm::dyn_cast<mlir::ArrayAttr>(each);
+      auto name = entry && entry.size() == 3 ? llvm::dyn_cast<mlir::StringAttr>(entry[0])
+                                             : mlir::StringAttr();
+      entries.push_back(name ? Entry{name.getValue(), integerOf(entry[1]), integerOf(entry[2])}
+                             : Entry{"", -1, -1});
+    }
+  }
+  return entries;
+}
+
+bool hasName(const std::vector<Part> &parts, llvm::StringRef name) {
+  return llvm::any_of(parts, [&](const Part &part) { return part.name == name; });
 }
 
 /// `dims = [["tokens", 2048], ["batch", 2, "rows", 64]]`; anything else names nothing.
@@ -109,18 +151,27 @@ public:
     return Status::success();
   }
 
-  /// Entries that no operation follows.
-  void tellUnused() const {
+  /// No entry is dropped: an operation of its scope follows it, or the program is wrong.
+  Status checkUses() const {
     for (const auto &[entry, use] : uses) {
-      if (trace && !use.isTaken) {
-        trace->record("hints", entry.second,
-                      Decision::no("hint-unused",
-                                   "{} of '{}': no operation below the hint has this "
-                                   "dimension; name a tensor it reads",
-                                   entry.first, entry.second),
-                      {use.location, {}});
+      const auto &[kind, name, scope] = entry;
+      // One part is what a dimension is anyway; of one with one element nothing is left to follow.
+      if (use.followers == 0 && use.count > 1) {
+        return error<3143>(
+            "{}: {} asks for {} parts of '{}', which no operation under the hint has "
+            "(they have {}); name the dimensions of a tensor they read "
+            "(name_tensor_dims), or leave the entry out",
+            use.location, kind, use.count, name,
+            use.names.empty() ? "no names" : fmt::format("{}", fmt::join(use.names, ", ")));
+      }
+      if (trace) {
+        trace->record("hints", name,
+                      Decision::yes("hint-followed", "{} {}={}: {} operations", kind, name,
+                                    use.count, use.followers),
+                      {use.location, {{"scope", scope}}});
       }
     }
+    return Status::success();
   }
 
 private:
@@ -174,49 +225,49 @@ private:
     }
   }
 
-  /// Parts of each variable by the entries of \p kind; 0 where none speaks of it.
-  Expected<std::vector<int64_t>> countsOf(ComputeOp op, const Names &vars,
-                                          mlir::DictionaryAttr hints, const char *kind) {
-    std::vector<int64_t> counts(vars.size(), 0);
-    auto entries = hints.getAs<mlir::DictionaryAttr>(kind);
-    if (!entries) {
-      return counts;
-    }
-    for (mlir::NamedAttribute entry : entries) {
-      auto count = llvm::dyn_cast<mlir::IntegerAttr>(entry.getValue());
-      if (!count || count.getInt() < 1) {
+  /// Entries with a count of 1 or more; notes which of them the operation follows.
+  Expected<Entries> checkedEntries(ComputeOp op, const Names &vars, mlir::DictionaryAttr hints,
+                                   const char *kind) {
+    Entries entries = entriesOf(hints, kind);
+    for (const Entry &entry : entries) {
+      if (entry.count < 1 || entry.scope < 0) {
         return error<3066>("'{}' at {}: the hint for {} must be a positive integer",
-                           op.getCallee().str(), locationText(op.getLoc()), entry.getName().str());
+                           op.getCallee().str(), locationText(op.getLoc()), entry.name.str());
       }
-      const bool found = llvm::any_of(vars, [&](const std::vector<Part> &parts) {
-        return llvm::any_of(
-            parts, [&](const Part &part) { return part.name == entry.getName().getValue(); });
-      });
-      Use &use = uses[{kind, entry.getName().str()}];
-      use.isTaken = use.isTaken || found;
+      const bool found = llvm::any_of(
+          vars, [&](const std::vector<Part> &parts) { return hasName(parts, entry.name); });
+      Use &use = uses[{kind, entry.name.str(), entry.scope}];
+      use.followers += found;
+      use.count = entry.count;
       use.location = use.location.empty() ? locationText(op.getLoc()) : use.location;
+      for (const std::vector<Part> &parts : vars) {
+        for (const Part &part : parts) {
+          if (!part.name.empty()) {
+            use.names.insert(part.name.str());
+          }
+        }
+      }
       if (!found) {
         say(op, Decision::no("hint-elsewhere", "{} {}={}: the operation has no such dimension",
-                             kind, entry.getName().str(), count.getInt()));
+                             kind, entry.name.str(), entry.count));
       }
     }
-    for (size_t v = 0; v < vars.size(); ++v) {
-      SPYRE_ASSIGN_OR_RETURN(counts[v], countOf(op, vars[v], entries, kind));
-    }
-    return counts;
+    return entries;
   }
 
-  /// Of one variable, which may have several names: all entries hold, or none does.
-  Expected<int64_t> countOf(ComputeOp op, const std::vector<Part> &parts,
-                            mlir::DictionaryAttr entries, const char *kind) {
+  /// Of one variable, which may have several names: all entries hold, or none does. 0 where none
+  /// speaks of it.
+  Expected<int64_t> countOf(ComputeOp op, const std::vector<Part> &parts, const Entries &entries,
+                            const char *kind) {
     std::vector<int64_t> counts;
     std::vector<std::string> texts;
     int64_t product = 1;
     bool any = false;
     for (const Part &part : parts) {
-      auto count = entries.getAs<mlir::IntegerAttr>(part.name);
-      counts.push_back(count ? count.getInt() : 1);
-      any = any || count;
+      auto entry =
+          llvm::find_if(entries, [&](const Entry &each) { return each.name == part.name; });
+      counts.push_back(entry != entries.end() ? entry->count : 1);
+      any = any || entry != entries.end();
       texts.push_back(fmt::format("{} of {} {}", counts.back(), part.size, part.name.str()));
       if (__builtin_mul_overflow(product, counts.back(), &product)) {
         product = std::numeric_limits<int64_t>::max();
@@ -232,39 +283,73 @@ private:
   }
 
   Status divide(ComputeOp op, const Names &vars, mlir::DictionaryAttr hints) {
-    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> slices, countsOf(op, vars, hints, kWorkDivision));
+    SPYRE_ASSIGN_OR_RETURN(const Entries entries, checkedEntries(op, vars, hints, kWorkDivision));
+    std::vector<int64_t> slices;
+    for (const std::vector<Part> &parts : vars) {
+      SPYRE_ASSIGN_OR_RETURN(int64_t count, countOf(op, parts, entries, kWorkDivision));
+      slices.push_back(count);
+    }
     if (llvm::any_of(slices, [](int64_t count) { return count > 0; })) {
       op->setAttr(kHints, mlir::DenseI64ArrayAttr::get(op.getContext(), slices));
     }
     return Status::success();
   }
 
+  /// One level per scope, outermost first; a count of 1 is none.
   Status tile(ComputeOp op, const Names &vars, mlir::DictionaryAttr hints) {
-    SPYRE_ASSIGN_OR_RETURN(std::vector<int64_t> tiles, countsOf(op, vars, hints, kTiles));
-    bool any = false;
-    for (unsigned v = 0; v < tiles.size(); ++v) {
-      if (tiles[v] > 0) {
-        SPYRE_RETURN_IF_ERROR(checkTiles(op, v, tiles[v]));
-      }
-      any = any || tiles[v] > 1;
-      tiles[v] = std::max<int64_t>(tiles[v], 1);
+    SPYRE_ASSIGN_OR_RETURN(const Entries entries, checkedEntries(op, vars, hints, kTiles));
+    std::vector<bool> mayTile;
+    for (unsigned v = 0; v < vars.size(); ++v) {
+      SPYRE_ASSIGN_OR_RETURN(int64_t count, countOf(op, vars[v], entries, kTiles));
+      SPYRE_ASSIGN_OR_RETURN(bool may, mayRunInTiles(op, v, count));
+      mayTile.push_back(may);
     }
-    if (any) {
-      op->setAttr(kTiles, mlir::DenseI64ArrayAttr::get(op.getContext(), tiles));
-      say(op, Decision::yes("hint", "runs in [{}] tiles as hinted", fmt::join(tiles, ", ")));
+    Levels levels;
+    for (const Entry &entry : entries) {
+      if (entry.count == 1) {
+        continue;
+      }
+      // Two variables of one dimension: the first. Together they would be the diagonal.
+      auto found = llvm::find_if(
+          vars, [&](const std::vector<Part> &parts) { return hasName(parts, entry.name); });
+      const auto v = found - vars.begin();
+      const bool isTiled = found != vars.end() && mayTile[size_t(v)];
+      levels.push_back({entry.scope, entry.count, isTiled ? v : -1});
+    }
+    if (!entries.empty()) {
+      setLevels(op, levels);
+    }
+    if (op->hasAttr(kTiles)) {
+      say(op, Decision::yes("hint", "runs in [{}] tiles as hinted", fmt::join(tilesOf(op), ", ")));
     }
     return Status::success();
   }
 
-  /// Tiles are equal, of results, and cut no stick.
+  /// What the compiler itself put in stays whole where its sticks lie across.
+  Expected<bool> mayRunInTiles(ComputeOp op, unsigned v, int64_t count) {
+    if (count < 1) {
+      return true;
+    }
+    const Status status = checkTiles(op, v, count);
+    if (status.ok() || !op->hasAttr(kWhy)) {
+      return status.ok() ? Expected<bool>(true) : status;
+    }
+    say(op, Decision::no("stays-whole", "{}", status.text()));
+    return false;
+  }
+
+  /// Tiles are equal and cut no stick; those of a reduction can be added up.
   Status checkTiles(ComputeOp op, unsigned v, int64_t count) {
     const int64_t extent = op.getExtents()[v];
     const auto name = llvm::cast<mlir::StringAttr>(op.getVars()[v]).str();
     const std::string where = locationText(op.getLoc());
-    if (v >= op.getExtents().size() - op.getReductions() || isTopK(op)) {
-      return error<3077>("'{}' at {}: {} is reduced and cannot run in {} tiles; give tiles of a "
-                         "dimension of the result",
-                         op.getCallee().str(), where, name, count);
+    const bool isReduced = v >= op.getExtents().size() - op.getReductions();
+    if (count > 1 && ((isReduced && !combinationOf(op)) || isTopK(op))) {
+      return error<3142>(
+          "'{}' at {}: {} ({} elements) is reduced and cannot run in {} tiles, whose "
+          "results no operation puts together; give tiles of a dimension of the "
+          "result, or 1",
+          op.getCallee().str(), where, name, extent, count);
     }
     int64_t unit = 1;
     for (unsigned i = 0; i < operandCount(op); ++i) {
@@ -281,16 +366,19 @@ private:
     return Status::success();
   }
 
-  /// Whether some operation follows an entry, and the line of the first that was asked.
+  /// What the operations in the scope of an entry say to it.
   struct Use {
-    bool isTaken = false;
+    int64_t followers = 0, count = 0;
+    /// Of the first.
     std::string location;
+    /// That they have.
+    std::set<std::string> names;
   };
 
   DecisionTrace *trace;
   llvm::DenseMap<mlir::Operation *, Names> known;
-  /// By kind and dimension.
-  std::map<std::pair<std::string, std::string>, Use> uses;
+  /// By kind, dimension and scope.
+  std::map<std::tuple<std::string, std::string, int64_t>, Use> uses;
 };
 
 struct AssignHints : LoopPass<impl::AssignHintsPassBase<AssignHints>> {
@@ -306,8 +394,7 @@ struct AssignHints : LoopPass<impl::AssignHintsPassBase<AssignHints>> {
         SPYRE_RETURN_IF_ERROR(at(op, assigner.add(op)));
       }
     }
-    assigner.tellUnused();
-    return Status::success();
+    return assigner.checkUses();
   }
 };
 

@@ -6,6 +6,7 @@
 // division is the one of the largest size, so that programs of all sizes divide alike.
 // [spec: work-division 9]
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Solver/Division/Granularity.h"
 
@@ -157,7 +158,7 @@ struct AssignSizes : LoopPass<impl::AssignSizesPassBase<AssignSizes>> {
     }
     for (ComputeOp op : main.getOps<ComputeOp>()) {
       op->removeAttr(kSizes);
-      if (any && !op->hasAttr(kTiles)) {
+      if (any && !op->hasAttr(kTiles) && !op->hasAttr(kLoops)) {
         assigner.add(op);
       }
     }

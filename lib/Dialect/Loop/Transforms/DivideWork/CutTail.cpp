@@ -1,6 +1,7 @@
 //===- CutTail.cpp - see CutTail.h ----------------------------------------------------------===//
 #include "CutTail.h"
 
+#include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
 
 #include "../Pieces.h"
@@ -82,7 +83,8 @@ std::vector<ComputeOp> cutAt(ComputeOp op, unsigned var, int64_t whole, const Si
 } // namespace
 
 std::vector<ComputeOp> cutTail(ComputeOp op) {
-  if (op.getCallee() != kCopy || op.getIndirect() || op->hasAttr(kTiles) || op->hasAttr(kHints)) {
+  if (op.getCallee() != kCopy || op.getIndirect() || op->hasAttr(kTiles) || op->hasAttr(kLoops) ||
+      op->hasAttr(kHints)) {
     return {};
   }
   const std::optional<Side> from = sideOf(op, 0), to = sideOf(op, 1);

@@ -251,6 +251,7 @@ private:
   Status asDocumented() {
     SPYRE_RETURN_IF_ERROR(division::checkOp(problem.op));
     SPYRE_ASSIGN_OR_RETURN(planned.splits, documentedSplits());
+    sayComputed();
     SPYRE_RETURN_IF_ERROR(dropImpossible());
     const division::CoreOrder order = settings.kFastCores
                                           ? division::documentedOrder(problem.op, planned.splits)
@@ -276,6 +277,22 @@ private:
                       "{} use {} of {} cores", division::describe(problem.op, planned.splits),
                       plan.cores, settings.cores));
     return Status::success();
+  }
+
+  /// What the documents compute is told as they compute it, with the verdict on it, where that is
+  /// not what is emitted.
+  void sayComputed() {
+    const division::Plan plan =
+        division::makePlan(problem.op, planned.splits, division::CoreOrder::FirstFastest);
+    Status verdict = division::verifyPlan(problem.op, settings.device, settings.cores, plan);
+    if (verdict.ok()) {
+      verdict = division::checkRules(problem.op, settings.device, settings.cores, planned.splits);
+    }
+    if (!verdict.ok()) {
+      say(Decision::no("documented-plan-is-illegal", "{} use {} of {} cores: {}",
+                       division::describe(problem.op, planned.splits), plan.cores, settings.cores,
+                       verdict.message()));
+    }
   }
 
   /// The documented passes know of no rule of the machine: what it cannot do stays whole.

@@ -1,0 +1,91 @@
+//===- OwnerCheck.cpp - see OwnerCheck.h ----------------------------------------------------===//
+#include "OwnerCheck.h"
+
+#include "spyre/Dialect/Loop/IR/Owners.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
+#include "spyre/Solver/Division/Verify.h"
+
+#include "mlir/Pass/Pass.h"
+
+namespace spyre::pipelines {
+
+namespace division = solver::division;
+using loop::ComputeOp;
+
+static constexpr const char *kDivides = "spyre-loop-work-distribution";
+
+static std::vector<const void *> keyOf(ComputeOp op) {
+  const loop::OperationKey problem = loop::operationKey(op);
+  std::vector<const void *> key(problem.begin(), problem.end());
+  for (const char *result : {"splits", loop::kOwners, loop::kUneven}) {
+    key.push_back(op->getAttr(result).getAsOpaquePointer());
+  }
+  return key;
+}
+
+/// The plan that the IR tells of.
+static Expected<division::Plan> planOf(ComputeOp op) {
+  auto owners = op->getAttrOfType<mlir::AffineMapAttr>(loop::kOwners);
+  const bool isSound = owners && op.getSplits() && owners.getValue().getNumDims() == 1 &&
+                       owners.getValue().getNumSymbols() == 0 &&
+                       owners.getValue().getNumResults() == op.getExtents().size() &&
+                       op.getSplits()->size() == op.getExtents().size();
+  if (!isSound) {
+    return error<3144>(
+        "'{}' has no owners for its {} variables; divide operations that a pass adds "
+        "or changes, and give each slice a core",
+        loop::subjectOf(op), op.getExtents().size());
+  }
+  division::Plan plan;
+  plan.splits.assign(op.getSplits()->begin(), op.getSplits()->end());
+  plan.uneven = loop::unevenVar(op);
+  for (int64_t split : plan.splits) {
+    if (split < 1 || __builtin_mul_overflow(plan.cores, split, &plan.cores) ||
+        plan.cores > (1 << 16)) {
+      return error<3144>("'{}' is split [{}]; give counts from 1 on, for the cores of the machine",
+                         loop::subjectOf(op), fmt::join(plan.splits, ", "));
+    }
+  }
+  for (int64_t core = 0; core < plan.cores; ++core) {
+    plan.owner.push_back(loop::slicesOf(owners.getValue(), core));
+    for (size_t v = 0; v < plan.splits.size(); ++v) {
+      if (plan.owner.back()[v] < 0 || plan.owner.back()[v] >= plan.splits[v]) {
+        return error<3144>("'{}': core {} owns slice {} of variable {}, which has {}",
+                           loop::subjectOf(op), core, plan.owner.back()[v], v, plan.splits[v]);
+      }
+    }
+  }
+  return plan;
+}
+
+static Status judge(ComputeOp op, const loop::DivisionSettings &settings) {
+  SPYRE_ASSIGN_OR_RETURN(const division::Plan plan, planOf(op));
+  const bool documented = settings.mode != division::Mode::Best;
+  SPYRE_ASSIGN_OR_RETURN(
+      const loop::DivisionProblem problem,
+      loop::divisionProblemOf(op, settings.device, {documented, settings.kFastCores}));
+  return division::verifyPlan(problem.op, settings.device, settings.cores, plan);
+}
+
+void OwnerCheck::runAfterPass(mlir::Pass *pass, mlir::Operation *op) {
+  isDivided = isDivided || pass->getArgument() == kDivides;
+  auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
+  module = module ? module : op->getParentOfType<mlir::ModuleOp>();
+  mlir::func::FuncOp main = module ? loop::findMain(module) : nullptr;
+  if (!isDivided || !verdict.ok() || !main) {
+    return;
+  }
+  for (ComputeOp compute : main.getOps<ComputeOp>()) {
+    std::vector<const void *> key = keyOf(compute);
+    if (known.contains(key)) {
+      continue;
+    }
+    if (Status status = judge(compute, settings); !status.ok()) {
+      verdict = status.withContext(fmt::format("after pass {}: ", pass->getArgument().str()));
+      return;
+    }
+    known.insert(std::move(key));
+  }
+}
+
+} // namespace spyre::pipelines
