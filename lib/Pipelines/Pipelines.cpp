@@ -159,7 +159,7 @@ void registerPasses() {
                                    });
 }
 
-static void addDivision(mlir::OpPassManager &manager, const Options &options) {
+static loop::DivisionSettings divisionSettings(const Options &options) {
   loop::DivisionSettings settings;
   settings.device = options.device;
   settings.cores = options.cores;
@@ -167,10 +167,16 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   settings.kFastCores = options.kFastCores;
   settings.explain = options.explainDivision;
   settings.uneven = options.unevenDivision;
-  // What stays in LX must be owned alike by all operations that use it.
+  // What stays in LX must be owned alike by all operations that use it; spyre-loop-number-cores
+  // asks when that is known.
   settings.fastReductions = !options.lx.enabled;
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
+  return settings;
+}
+
+static void addDivision(mlir::OpPassManager &manager, const Options &options) {
+  const loop::DivisionSettings settings = divisionSettings(options);
   manager.addPass(loop::createAssignHintsPass(options.trace));
   if (settings.mode != solver::division::Mode::Best) {
     manager.addPass(loop::createSpanReductionPass(settings, options.trace));
@@ -213,6 +219,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
       lx.trace = options.trace;
       lx.problem = options.lxProblem;
       manager.addPass(createPlanLxPass(lx));
+      manager.addPass(loop::createNumberCoresPass(divisionSettings(options), options.trace));
     }
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);

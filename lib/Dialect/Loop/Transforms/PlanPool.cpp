@@ -110,6 +110,7 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createAssignHintsPass(); });
   mlir::registerPass([] { return createSpanReductionPass(); });
   mlir::registerPass([] { return createWorkDistributionPass(); });
+  mlir::registerPass([] { return createNumberCoresPass(); });
   mlir::registerPass([] { return createPlanPoolPass(); });
   mlir::registerPass([] { return createExplainPass(204.8, 0); });
 }
