@@ -148,6 +148,42 @@ std::string dimsText(const std::string &dims) {
   return fmt::format("[{}]", fmt::join(lists, ", "));
 }
 
+/// "0:128:1024,1:64:256" -> a list per entry: dimension, least and largest size; what is no list of
+/// three numbers is left out.
+std::string sizesText(const std::string &sizes) {
+  constexpr size_t kNumbers = 3, kMostDigits = 16;
+  std::vector<std::string> lists;
+  std::istringstream stream(sizes);
+  for (std::string entry; std::getline(stream, entry, ',');) {
+    std::vector<std::string> numbers;
+    std::istringstream parts(entry);
+    for (std::string number; std::getline(parts, number, ':');) {
+      const bool isNumber = !number.empty() && number.size() <= kMostDigits &&
+                            number.find_first_not_of("0123456789") == std::string::npos;
+      numbers.push_back(isNumber ? number : "");
+    }
+    if (numbers.size() == kNumbers && std::count(numbers.begin(), numbers.end(), "") == 0) {
+      lists.push_back(fmt::format("array<i64: {}>", fmt::join(numbers, ", ")));
+    }
+  }
+  return fmt::format("[{}]", fmt::join(lists, ", "));
+}
+
+/// "|tokens:2048,hidden:64|sizes=0:128:1024" behind the name of an input, as its attributes.
+std::string inputText(const std::string &known) {
+  constexpr std::string_view kSizes = "sizes=";
+  std::string dims, sizes;
+  std::istringstream stream(known);
+  for (std::string part; std::getline(stream, part, '|');) {
+    if (part.starts_with(kSizes)) {
+      sizes = fmt::format("graph.sizes = {}, ", sizesText(part.substr(kSizes.size())));
+    } else if (!part.empty()) {
+      dims = fmt::format("graph.dims = {}, ", dimsText(part));
+    }
+  }
+  return dims + sizes;
+}
+
 std::string placeText(const std::string &location);
 
 std::string locationText(const std::string &location) {
@@ -200,11 +236,9 @@ ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
       "graph.name = {}, "
       "graph.offset = {} : i64, graph.stride = {}}}",
       state->names.back(), typeText(type),
-      bar == std::string::npos ? ""
-                               : fmt::format("graph.dims = {}, ", dimsText(name.substr(bar + 1))),
-      arrayText(layout.deviceSize), numerics::formatName(layout.format),
-      arrayText(layout.strideMap), quoted(name.substr(0, bar)), storageOffset,
-      arrayText(type.stride)));
+      bar == std::string::npos ? "" : inputText(name.substr(bar + 1)), arrayText(layout.deviceSize),
+      numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name.substr(0, bar)),
+      storageOffset, arrayText(type.stride)));
   return id;
 }
 

@@ -178,6 +178,7 @@ static loop::DivisionSettings divisionSettings(const Options &options) {
 static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   const loop::DivisionSettings settings = divisionSettings(options);
   manager.addPass(loop::createAssignHintsPass(options.trace));
+  manager.addPass(loop::createAssignSizesPass(options.trace));
   if (settings.mode != solver::division::Mode::Best) {
     manager.addPass(loop::createSpanReductionPass(settings, options.trace));
   }

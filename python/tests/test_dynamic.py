@@ -9,6 +9,7 @@ from test_models import WIDTH, Decoder, Llama, half, make
 from tolerances import relative_error, tolerance
 
 import torch_spyre._C as C
+from torch_spyre._inductor import config
 
 GEOMETRIES = [(8, 64, 64), (9, 70, 65), (33, 130, 40)]
 
@@ -168,3 +169,78 @@ def test_constants_of_the_graph():
         close(device, host, batch)
         close(result, host.sum(1) * torch.tensor([0.5, 0.25] * 32), batch)
     check_counts(3, 9)
+
+
+def rows(x, w):
+    return torch.relu(x @ w) * 2
+
+
+def marked(tensor, least, largest, dim=0):
+    torch._dynamo.mark_dynamic(tensor, dim, min=least, max=largest)
+    return tensor
+
+
+def decided(reason):
+    decisions = C.last_compile().decisions
+    return [d for d in decisions if d["reason"] == reason]
+
+
+def divisions():
+    """What each operation of the last program is divided into: "c0 8, c1 2 on 16 of 32 cores"."""
+    decisions = C.last_compile().decisions
+    return [
+        d["detail"].split(" at ")[0]
+        for d in decisions
+        if d["stage"] == "work-distribution" and " of 32 cores" in d["detail"]
+    ]
+
+
+@pytest.mark.parametrize("planner", ["best", "compat"])
+def test_sizes_up_to_a_largest_one_are_divided_alike(planner):
+    """Steps of 128 up to 1024: one program each, the same slices in all, numbers right."""
+    compiled = torch.compile(rows)
+    weight = half(256, 128, seed=7).float().mul(1 / 16).half()
+    plans = []
+    with config.patch(planner=planner):
+        for call, count in enumerate([128, 256, 1024, 384]):
+            x = half(count, 256, seed=call)
+            result = compiled(marked(x.to("spyre"), 128, 1024), weight.to("spyre"))
+            close(result, rows(x.float(), weight.float()), count)
+            assert len(decided("all-sizes")) == 3, C.last_compile().decisions
+            assert "128, 256, ... 1024" in decided("one-of-sizes")[0]["detail"]
+            plans.append(divisions())
+    assert plans[0] and all(plan == plans[0] for plan in plans)
+    check_counts(4, 4)
+
+
+def test_a_size_between_the_steps_is_divided_for_itself():
+    compiled = torch.compile(rows)
+    x, weight = half(200, 256), half(256, 128, seed=7).float().mul(1 / 16).half()
+    close(
+        compiled(marked(x.to("spyre"), 128, 1024), weight.to("spyre")),
+        rows(x.float(), weight.float()),
+    )
+    assert "200, which is none of 128, 256, ... 1024" in decided("other-size")[0]["detail"]
+    assert not decided("all-sizes")
+
+
+def test_sizes_of_sticks_are_divided_for_themselves():
+    compiled = torch.compile(lambda x: x.exp())
+    for columns in (128, 512):
+        x = half(64, columns)
+        close(compiled(marked(x.to("spyre"), 128, 512, dim=1)), x.float().exp(), columns)
+        assert "cut in sticks" in decided("own-size")[0]["detail"]
+
+
+def test_steps_that_do_not_divide_the_largest_size_are_an_error():
+    compiled = torch.compile(rows)
+    x, weight = half(200, 256), half(256, 128)
+    with pytest.raises(Exception, match="SPYRE-E3075.*steps of 100 up to 1024"):
+        compiled(marked(x.to("spyre"), 100, 1024), weight.to("spyre"))
+
+
+def test_sizes_beyond_the_largest_one_are_refused_by_torch():
+    compiled = torch.compile(rows)
+    x, weight = half(2048, 256), half(256, 128)
+    with pytest.raises(Exception, match=r"2048 not in range \[128, 1024\]"):
+        compiled(marked(x.to("spyre"), 128, 1024), weight.to("spyre"))

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
 from torch_spyre._inductor import errors, expansion, extensions, folding, hints, lowering
-from torch_spyre._inductor import memory, mixed, passes, settings
+from torch_spyre._inductor import memory, mixed, passes, settings, sizes
 from torch_spyre._inductor import propagate_named_dims as named
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks
@@ -145,6 +145,8 @@ class _SpecialisedGraph:
         self._active = active
         self._shares_results = shares_results
         self._graphs = {}
+        inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        self._sizes = [sizes.text_of(node) for node in inputs]
 
     def __call__(self, *args):
         return self._graph_for(args)(*args)
@@ -163,7 +165,11 @@ class _SpecialisedGraph:
         )
         graph = self._graphs.get(key)
         if graph is None:
-            graph = _StaticGraph(self._specialise(args), self._active, self._shares_results)
+            gm = self._specialise(args)
+            inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+            for node, text in zip(inputs, self._sizes, strict=True):
+                node.meta["spyre_sizes"] = text
+            graph = _StaticGraph(gm, self._active, self._shares_results)
             self._graphs[key] = graph
         return graph
 
@@ -377,6 +383,7 @@ class _Importer:
     def _add_input(self, node, tensor, index):
         names = hints.names_text(node)
         name = node.name + node.meta.get("spyre_dims", f"|{names}" if names else "")
+        name += node.meta.get("spyre_sizes", "")
         self._values[node] = self.graph.add_input(name, self._type(tensor))
         self.inputs.append(index)
 

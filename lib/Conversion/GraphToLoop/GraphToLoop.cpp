@@ -110,6 +110,9 @@ private:
     if (mlir::Attribute dims = source.getArgAttr(i, "graph.dims")) {
       loops.nameDims(buffer, dims);
     }
+    if (mlir::Attribute sizes = source.getArgAttr(i, "graph.sizes")) {
+      loops.tellSizes(buffer, sizes);
+    }
     values[argument] = View::whole(buffer, shapeOf(argument));
   }
 

@@ -56,6 +56,10 @@ public:
   void nameDims(int64_t buffer, mlir::Attribute names) {
     buffers[size_t(buffer)]->setAttr("dims", names);
   }
+  /// Sizes that dimensions of a buffer have in other calls (spyre-loop-assign-sizes).
+  void tellSizes(int64_t buffer, mlir::Attribute sizes) {
+    buffers[size_t(buffer)]->setAttr("sizes", sizes);
+  }
   /// One constant per value and type.
   int64_t addConstant(double value, mlir::Type type);
   /// An intermediate that operations will write, in parts or as a whole.

@@ -93,15 +93,15 @@ private:
     return Status::success();
   }
 
-  /// Equal operations have equal numbers. What runs in tiles, in slices of two sizes or as
-  /// a user asked keeps its division.
+  /// Equal operations have equal numbers. What runs in tiles, in slices of two sizes, as
+  /// a user asked or for sizes that change keeps its division.
   Expected<placement::DivisionKinds> kindsOf() {
     placement::DivisionKinds kinds;
     std::map<loop::OperationKey, int> known;
     for (mlir::Operation *operation : program.operations) {
       auto op = llvm::dyn_cast<ComputeOp>(operation);
       if (!op || op->hasAttr(loop::kTiles) || op->hasAttr(loop::kHints) ||
-          op->hasAttr(loop::kUneven)) {
+          op->hasAttr(loop::kUneven) || op->hasAttr(loop::kSizes)) {
         kinds.kindOf.push_back(-1);
         continue;
       }

@@ -108,6 +108,7 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createPadMatmulPass(); });
   mlir::registerPass([] { return createLimitVarsPass(); });
   mlir::registerPass([] { return createAssignHintsPass(); });
+  mlir::registerPass([] { return createAssignSizesPass(); });
   mlir::registerPass([] { return createSpanReductionPass(); });
   mlir::registerPass([] { return createWorkDistributionPass(); });
   mlir::registerPass([] { return createNumberCoresPass(); });

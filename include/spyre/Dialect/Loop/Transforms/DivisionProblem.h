@@ -10,6 +10,9 @@ namespace spyre::loop {
 
 /// Slices a user asks for, per variable; 0: nothing.
 constexpr const char *kHints = "hints";
+/// Of an operation, per variable two numbers: the step of its sizes from call to call, and the
+/// largest one; 0 where it never changes. Of an input: [[dimension, least, largest], ...].
+constexpr const char *kSizes = "sizes";
 
 /// What the division of an operation depends on: its attributes, layouts, types and strides of its
 /// buffers, and whether its result may grow. Attributes of one context are unique, so their
@@ -33,6 +36,8 @@ struct ProblemOptions {
   bool kFastCores = true;
   /// Results may be given more room where that lets a dim be padded.
   bool padding = false;
+  /// Dims whose size changes from call to call have the largest one.
+  bool forAllSizes = false;
 };
 
 /// Dims are the variables in their order. Tensors have their real layouts, with padding and with

@@ -44,6 +44,7 @@ struct DivisionSettings {
   bool explain = false;
 };
 std::unique_ptr<mlir::Pass> createAssignHintsPass(DecisionTrace *trace = nullptr);
+std::unique_ptr<mlir::Pass> createAssignSizesPass(DecisionTrace *trace = nullptr);
 /// Of the documented modes.
 std::unique_ptr<mlir::Pass> createSpanReductionPass(const DivisionSettings &settings,
                                                     DecisionTrace *trace = nullptr);

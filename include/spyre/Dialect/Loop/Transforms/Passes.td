@@ -99,6 +99,19 @@ def AssignHintsPass : Pass<"spyre-loop-assign-hints", "::mlir::ModuleOp"> {
   let constructor = "::spyre::loop::createAssignHintsPass()";
 }
 
+def AssignSizesPass : Pass<"spyre-loop-assign-sizes", "::mlir::ModuleOp"> {
+  let summary = "Tells variables the sizes that other calls have.";
+  let description = [{
+    Requires: layouts; `sizes` of input buffers ([[dimension, least, largest], ...]).
+    Ensures: an operation with variables that walk such a dimension has `sizes`, two numbers per variable: the step of its
+    sizes and the largest one, 0 for those that never change. Errors: SPYRE-E3075, E3145.
+    Idempotent. Deterministic. Linear in operations; nothing is done where no input has `sizes`.
+    Example: x + y with x of 512 x 64 and sizes [[0, 128, 1024]]: sizes [128, 1024, 0, 0].
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createAssignSizesPass()";
+}
+
 class DivisionPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = ["::spyre::loop::LoopDialect"];
 }

@@ -145,6 +145,9 @@ public:
     problem.op.tensors.back().growable =
         options.padding && problem.op.kind == Kind::Restickify && mayGrow(op);
     addDims();
+    if (options.forAllSizes) {
+      takeLargestSizes();
+    }
     padWalked();
     findTraits();
     return std::move(problem);
@@ -232,6 +235,36 @@ private:
     }
     if (op.getCallee() == kScan && count > 0) {
       problem.op.dims[count - 1].role = Role::Scan;
+    }
+  }
+
+  /// A size that changes from call to call is divided as the largest one is, in slices that divide
+  /// all of them. Sticks of a dim have no step.
+  void takeLargestSizes() {
+    auto sizes = op->getAttrOfType<mlir::DenseI64ArrayAttr>(kSizes);
+    std::vector<division::Dim> &dims = problem.op.dims;
+    if (!sizes || size_t(sizes.size()) != 2 * dims.size()) {
+      return;
+    }
+    const division::Units units = division::unitsOf(problem.op);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const int64_t step = sizes[int64_t(2 * d)], largest = sizes[int64_t(2 * d + 1)];
+      if (step < 1 || units.stick[d] || dims[d].role != Role::Plain) {
+        continue;
+      }
+      growCoordinates(int(d), largest - dims[d].extent);
+      dims[d].extent = largest;
+      dims[d].granularity = step;
+    }
+  }
+
+  /// Every term has a device dimension of its own.
+  void growCoordinates(int dim, int64_t by) {
+    for (division::Tensor &tensor : problem.op.tensors) {
+      for (size_t c = 0; c + 1 < tensor.coordinates.size(); ++c) {
+        const std::vector<Term> &terms = tensor.coordinates[c].terms;
+        tensor.deviceSize[c] += terms.size() == 1 && terms.front().dim == dim ? by : 0;
+      }
     }
   }
 

@@ -43,7 +43,9 @@ struct SpanReduction : LoopPass<impl::SpanReductionPassBase<SpanReduction>> {
   Status reduce(ComputeOp op, const DivisionSettings &settings) {
     SPYRE_ASSIGN_OR_RETURN(
         DivisionProblem problem,
-        divisionProblemOf(op, settings.device, {/*documented=*/true, settings.kFastCores}));
+        divisionProblemOf(op, settings.device,
+                          {/*documented=*/true, settings.kFastCores, /*padding=*/false,
+                           /*forAllSizes=*/true}));
     SPYRE_RETURN_IF_ERROR(division::checkOp(problem.op));
     op->removeAttr(kSpanSplits);
     if (problem.op.kind == division::Kind::TopK || op->hasAttr(kHints)) {

@@ -67,10 +67,52 @@ public:
   Distribution(ComputeOp op, const DivisionSettings &settings) : op(op), settings(settings) {}
 
   Expected<PlannedDivision> run() {
+    if (!op->hasAttr(kSizes)) {
+      return plan(false);
+    }
+    Expected<PlannedDivision> forAll = Distribution(op, settings).plan(true);
+    if (forAll.ok() && !forAll->tiling) {
+      return forAll;
+    }
+    SPYRE_ASSIGN_OR_RETURN(PlannedDivision own, plan(false));
+    own.decisions.insert(
+        own.decisions.begin(),
+        Decision::no("own-size", "divided for this size alone: {}",
+                     forAll.ok() ? "the largest one runs in tiles" : forAll.status().text()));
+    return own;
+  }
+
+private:
+  /// With \p forAllSizes the division of the largest size, which is one of all others.
+  Expected<PlannedDivision> plan(bool forAllSizes) {
     const bool documented = settings.mode != division::Mode::Best;
-    const bool isPadded = settings.padding && !documented && !op->hasAttr(kTiles);
-    SPYRE_ASSIGN_OR_RETURN(problem, divisionProblemOf(op, settings.device,
-                                                      {documented, settings.kFastCores, isPadded}));
+    const bool isPadded = settings.padding && !documented && !op->hasAttr(kTiles) && !forAllSizes;
+    SPYRE_ASSIGN_OR_RETURN(
+        problem, divisionProblemOf(op, settings.device,
+                                   {documented, settings.kFastCores, isPadded, forAllSizes}));
+    SPYRE_RETURN_IF_ERROR(planDivision(documented));
+    if (forAllSizes) {
+      sayWhatIsForAll();
+    }
+    return std::move(planned);
+  }
+
+  void sayWhatIsForAll() {
+    auto sizes = op->getAttrOfType<mlir::DenseI64ArrayAttr>(kSizes);
+    for (size_t d = 0; d < problem.op.dims.size(); ++d) {
+      const division::Dim &dim = problem.op.dims[d];
+      if (dim.granularity > 0) {
+        say(Decision::yes("all-sizes",
+                          "slices of {} are those of {}, and divide {}: one plan for {} sizes",
+                          dim.name, dim.extent, dim.granularity, dim.extent / dim.granularity));
+      } else if (sizes[int64_t(2 * d)] > 0) {
+        say(Decision::no("own-size", "{} is cut in sticks: divided for {} elements alone", dim.name,
+                         dim.extent));
+      }
+    }
+  }
+
+  Status planDivision(bool documented) {
     if (op->hasAttr(kHints)) {
       // A hint is no less of a plan in the documented modes.
       Status status = cheapest();
@@ -78,14 +120,11 @@ public:
         status = error<3069>("'{}': the back end cannot run the hinted splits {}; give others",
                              problem.op.name, division::describe(problem.op, planned.splits));
       }
-      return status.ok() ? Expected<PlannedDivision>(std::move(planned))
-                         : status.withContext(locationText(op.getLoc()) + ": ");
+      return status.ok() ? status : status.withContext(locationText(op.getLoc()) + ": ");
     }
-    SPYRE_RETURN_IF_ERROR(documented ? asDocumented() : cheapest());
-    return std::move(planned);
+    return documented ? asDocumented() : cheapest();
   }
 
-private:
   void say(Decision decision) { planned.decisions.push_back(std::move(decision)); }
 
   double priceOf(const division::Splits &splits) const {
