@@ -181,7 +181,8 @@ static loop::DivisionSettings divisionSettings(const Options &options) {
   settings.kFastCores = options.kFastCores;
   settings.explain = options.explainDivision;
   settings.uneven = options.unevenDivision;
-  // What stays in LX must be owned alike by all operations that use it.
+  // What stays in LX must be owned alike by all operations that use it; spyre-loop-number-cores
+  // asks when that is known.
   settings.fastReductions = !options.lx.enabled;
   // As documented it is an option; the best planner has no reason to refuse.
   settings.tileLarge = options.chunkLargeTensors || settings.mode == solver::division::Mode::Best;
@@ -235,6 +236,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
       lx.trace = options.trace;
       lx.problem = options.lxProblem;
       manager.addPass(createPlanLxPass(lx));
+      manager.addPass(loop::createNumberCoresPass(divisionSettings(options), options.trace));
     }
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);

@@ -149,6 +149,7 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createAssignSizesPass(); });
   mlir::registerPass([] { return createSpanReductionPass(); });
   mlir::registerPass([] { return createWorkDistributionPass(); });
+  mlir::registerPass([] { return createNumberCoresPass(); });
   mlir::registerPass([] { return createPlanPoolPass(); });
   mlir::registerPass([] { return createExplainPass(204.8, 0); });
 }

@@ -2,6 +2,11 @@
 // without the option, and in the documented modes, the first variable changes fastest.
 // RUN: spyre-opt %s --spyre-loop-work-distribution | FileCheck %s
 // RUN: spyre-opt %s --spyre-loop-work-distribution="fast-reductions=false" | FileCheck %s --check-prefix=PLAIN
+// With LX it is asked behind the plan, of what has nothing there.
+// RUN: spyre-opt %s --spyre-loop-work-distribution="fast-reductions=false" --spyre-loop-number-cores | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-work-distribution="fast-reductions=false" --spyre-loop-number-cores --spyre-loop-number-cores | FileCheck %s
+// RUN: spyre-opt %s --spyre-loop-work-distribution="fast-reductions=false" --spyre-loop-number-cores="planner=compat" | FileCheck %s --check-prefix=PLAIN
+// RUN: sed -e 's/"x" "input" index 0 \(.*\)} :/"x" "temp" \1} {lx_address = 0 : i64} :/' %s | spyre-opt - --spyre-loop-work-distribution="fast-reductions=false" --spyre-loop-number-cores | FileCheck %s --check-prefix=PLAIN
 // RUN: spyre-opt %s --spyre-loop-span-reduction="planner=compat" --spyre-loop-work-distribution="planner=compat" | FileCheck %s --check-prefix=PLAIN
 
 // CHECK: #[[OWNERS:.*]] = affine_map<(d0) -> (d0 floordiv 8, d0 mod 8)>

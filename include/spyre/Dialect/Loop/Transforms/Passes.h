@@ -53,7 +53,11 @@ std::unique_ptr<mlir::Pass> createSpanReductionPass(const DivisionSettings &sett
                                                     DecisionTrace *trace = nullptr);
 std::unique_ptr<mlir::Pass> createWorkDistributionPass(const DivisionSettings &settings,
                                                        DecisionTrace *trace = nullptr);
+/// Behind the plan of LX.
+std::unique_ptr<mlir::Pass> createNumberCoresPass(const DivisionSettings &settings,
+                                                  DecisionTrace *trace = nullptr);
 /// With the settings of their options.
+std::unique_ptr<mlir::Pass> createNumberCoresPass();
 std::unique_ptr<mlir::Pass> createSpanReductionPass();
 std::unique_ptr<mlir::Pass> createWorkDistributionPass();
 /// \p sharePlaces: intermediates that do not live at the same time may have the same place.

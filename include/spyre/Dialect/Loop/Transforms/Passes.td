@@ -178,6 +178,19 @@ def WorkDistributionPass : DivisionPass<"spyre-loop-work-distribution"> {
   ]);
 }
 
+def NumberCoresPass : DivisionPass<"spyre-loop-number-cores"> {
+  let summary = "Gives partners of split reductions consecutive cores where that is cheaper.";
+  let description = [{
+    Requires: splits; addresses in LX, where LX is planned.
+    Ensures: `owners` of a split reduction none of whose tensors is in LX has the reduced variable change fastest, if
+    its price is lower so. Splits stay. Planner best only; hinted, tiled and uneven operations stay as they are.
+    Idempotent. Deterministic. Linear in operations.
+    Example: splits [4, 8]: (core mod 4, core floordiv 4) becomes (core floordiv 8, core mod 8).
+  }];
+  let constructor = "::spyre::loop::createNumberCoresPass()";
+  let options = AllDivisionOptions.all;
+}
+
 def PlanPoolPass : Pass<"spyre-loop-plan-pool", "::mlir::ModuleOp"> {
   let summary = "Places intermediates in one pool of device memory, reusing space of dead ones.";
   let description = [{
