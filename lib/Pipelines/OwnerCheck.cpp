@@ -14,13 +14,23 @@ using loop::ComputeOp;
 
 static constexpr const char *kDivides = "spyre-loop-work-distribution";
 
-static std::vector<const void *> keyOf(ComputeOp op) {
-  const loop::OperationKey problem = loop::operationKey(op);
-  std::vector<const void *> key(problem.begin(), problem.end());
-  for (const char *result : {"splits", loop::kOwners, loop::kUneven}) {
-    key.push_back(op->getAttr(result).getAsOpaquePointer());
+void OwnerCheck::fill(Key &key, mlir::Operation *op) {
+  auto compute = llvm::cast<ComputeOp>(op);
+  key.clear();
+  for (mlir::Attribute attribute :
+       {mlir::Attribute(compute.getCalleeAttr()), mlir::Attribute(compute.getExtentsAttr()),
+        mlir::Attribute(compute.getReductionsAttr()), mlir::Attribute(compute.getMapsAttr()),
+        mlir::Attribute(compute.getConstantsAttr()), mlir::Attribute(compute.getIndirectAttr()),
+        mlir::Attribute(compute.getSplitsAttr()), op->getDiscardableAttr(loop::kOwners),
+        op->getDiscardableAttr(loop::kUneven), op->getDiscardableAttr(loop::kTiles)}) {
+    key.push_back(attribute.getAsOpaquePointer());
   }
-  return key;
+  for (mlir::Value operand : op->getOperands()) {
+    auto buffer = operand.getDefiningOp<loop::BufferOp>();
+    key.push_back(buffer.getLayoutAttr().getAsOpaquePointer());
+    key.push_back(buffer.getStrideAttr().getAsOpaquePointer());
+    key.push_back(operand.getType().getAsOpaquePointer());
+  }
 }
 
 /// The plan that the IR tells of.
@@ -68,23 +78,27 @@ static Status judge(ComputeOp op, const loop::DivisionSettings &settings) {
 }
 
 void OwnerCheck::runAfterPass(mlir::Pass *pass, mlir::Operation *op) {
-  isDivided = isDivided || pass->getArgument() == kDivides;
+  const bool divides = pass->getArgument() == kDivides;
+  isDivided = isDivided || divides;
   auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
   module = module ? module : op->getParentOfType<mlir::ModuleOp>();
   mlir::func::FuncOp main = module ? loop::findMain(module) : nullptr;
   if (!isDivided || !verdict.ok() || !main) {
     return;
   }
+  Key key;
   for (ComputeOp compute : main.getOps<ComputeOp>()) {
-    std::vector<const void *> key = keyOf(compute);
+    fill(key, compute);
     if (known.contains(key)) {
       continue;
     }
-    if (Status status = judge(compute, settings); !status.ok()) {
+    // Plans of the pass itself were judged there, before they were written down.
+    Status status = divides ? planOf(compute).status() : judge(compute, settings);
+    if (!status.ok()) {
       verdict = status.withContext(fmt::format("after pass {}: ", pass->getArgument().str()));
       return;
     }
-    known.insert(std::move(key));
+    known.insert(key);
   }
 }
 

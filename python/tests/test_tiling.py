@@ -269,6 +269,23 @@ def test_what_needs_all_tiles_has_a_loop_of_its_own(on_device):
     assert check(function, [values(256, 128)], ["AB"], on_device, chain(8)) == [4, 4]
 
 
+@pytest.mark.parametrize("dim", ["A", "B"])
+def test_composites_in_tiles(dim, on_device):
+    """Copies whose variables lie across the tiles stay whole; searches may be tiled along results."""
+
+    def deviation(x):
+        with tiles(**{dim: 4}):
+            return x.std(1)
+
+    def search(x):
+        with tiles(B=4):
+            return x.argmax(0).to(x.dtype)
+
+    assert 4 in check(deviation, [values(256, 512)], ["AB"], on_device, chain(12))
+    different = torch.stack([torch.randperm(256) for _ in range(512)], 1).half()
+    assert 4 in check(search, [different], ["AB"], on_device, chain(1))
+
+
 def test_tiles_that_cannot_be_are_errors():
     named.declare_tensor_dim("A", 130)
     named.declare_tensor_dim("B", 512)

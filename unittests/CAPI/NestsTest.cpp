@@ -39,8 +39,8 @@ struct Program {
   explicit Program(bool hinted) : hinted(hinted) {}
 
   /// \p names: "A:256,B:128".
-  ValueId input(const std::string &names, const Shape &size) {
-    int64_t elements = 1;
+  ValueId input(const std::string &names, const Shape &size, bool filled = true) {
+    int64_t elements = filled ? 1 : 0;
     for (int64_t extent : size) {
       elements *= extent;
     }
@@ -233,6 +233,29 @@ TEST(Nests, ChainsRunInOneNestAndNeedLessMemory) {
   EXPECT_EQ(poolOf(both->plain), 1024 * 4096 * 2);
   EXPECT_EQ(poolOf(both->hinted), 512 * 1024 * 2);
   EXPECT_EQ(spec::unrollKernel(kernel)->size(), 16u);
+  // Inputs move by physical strides [spec: work-division 19.9].
+  const spec::OpSpec &sum = kernel.front().body.front().body.front().op;
+  const std::vector<spec::LoopLevel> levels = {{2, kernel.front().tiledSymbols},
+                                               {4, kernel.front().body.front().tiledSymbols}};
+  EXPECT_EQ(spec::bytesPerIteration(sum, sum.args.front(), levels, 0), 512 * 64 * 2);
+  EXPECT_EQ(spec::bytesPerIteration(sum, sum.args.front(), levels, 1), 16 * 1024 * 64 * 2);
+  EXPECT_EQ(spec::bytesPerIteration(sum, sum.args.back(), levels, 0), 0);
+  EXPECT_EQ(spec::bytesPerIteration(sum, sum.args.back(), levels, 1), 0);
+}
+
+// Planned only: one column tile of [120000, 4096] is 245,760,000 elements further.
+TEST(Nests, LargeTilesMoveByPhysicalStrides) {
+  Program program(true);
+  const ValueId x = program.input("A:120000,B:4096", {120000, 4096}, /*filled=*/false);
+  program.tiles = "B:2@0";
+  program.output(program.call("abs.default", {x}, {120000, 4096}), {120000, 4096});
+  Expected<capi::CompileResult> compiled =
+      capi::compileGraph(program.graph.text(), optionsFor(kModes[2], false));
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const spec::SpecNode loop = kernelIn(compiled->artifacts).front();
+  const spec::OpSpec &op = loop.body.front().op;
+  EXPECT_EQ(spec::bytesPerIteration(op, op.args.front(), {{loop.count, loop.tiledSymbols}}, 0),
+            int64_t(245760000) * 2);
 }
 
 TEST(Nests, TilesOfChainsStayInScratchpads) {

@@ -156,7 +156,8 @@ public:
     for (const auto &[entry, use] : uses) {
       const auto &[kind, name, scope] = entry;
       // One part is what a dimension is anyway; of one with one element nothing is left to follow.
-      if (use.followers == 0 && use.count > 1) {
+      if (use.followers <= 0 && use.count > 1) {
+        SPYRE_RETURN_IF_ERROR(use.refused);
         return error<3143>(
             "{}: {} asks for {} parts of '{}', which no operation under the hint has "
             "(they have {}); name the dimensions of a tensor they read "
@@ -183,11 +184,32 @@ private:
     return place->second;
   }
 
+  /// Whether several variables walk all of a dimension that has one name, each a digit of it.
+  static bool areDigits(ComputeOp op, const LinearIndex &index, const std::vector<Part> &parts) {
+    int64_t walked = 1;
+    for (const LinearIndex::Term &term : llvm::reverse(index.terms)) {
+      if (term.coefficient != walked) {
+        return false;
+      }
+      walked *= op.getExtents()[term.var];
+    }
+    return index.terms.size() > 1 && parts.size() == 1 && parts.front().size == walked;
+  }
+
   static void addNames(ComputeOp op, const Access &access, const Names &names, Names &vars) {
     for (size_t d = 0; d < names.size(); ++d) {
-      for (const LinearIndex::Term &term : access.dims[d].terms) {
-        if (vars[term.var].empty()) {
-          vars[term.var] = walked(names[d], term.coefficient, op.getExtents()[term.var]);
+      const LinearIndex &index = access.dims[d];
+      // Slices of the whole are slices of its outermost digit.
+      const bool isCutOutside = areDigits(op, index, names[d]);
+      for (const LinearIndex::Term &term : index.terms) {
+        const int64_t extent = op.getExtents()[term.var];
+        if (!vars[term.var].empty()) {
+          continue;
+        }
+        if (!isCutOutside) {
+          vars[term.var] = walked(names[d], term.coefficient, extent);
+        } else if (term.var == index.terms.front().var) {
+          vars[term.var] = {{names[d].front().name, extent}};
         }
       }
     }
@@ -282,12 +304,36 @@ private:
     return any ? product : 0;
   }
 
+  /// Copies are the compiler's: where their variables lie across the named dimensions, or sticks
+  /// across the tiles, they are made as if there was no hint. An entry that only they could have
+  /// followed is their error.
+  static bool mayStayWhole(ComputeOp op) { return op.getCallee() == kCopy || op->hasAttr(kWhy); }
+
+  Status stayWhole(ComputeOp op, const std::vector<Part> &parts, const Entries &entries,
+                   const char *kind, const Status &why) {
+    if (!mayStayWhole(op)) {
+      return why;
+    }
+    say(op, Decision::no("stays-whole", "{}", why.text()));
+    for (const Entry &entry : entries) {
+      if (hasName(parts, entry.name)) {
+        Use &use = uses[{kind, entry.name.str(), entry.scope}];
+        --use.followers;
+        use.refused = why;
+      }
+    }
+    return Status::success();
+  }
+
   Status divide(ComputeOp op, const Names &vars, mlir::DictionaryAttr hints) {
     SPYRE_ASSIGN_OR_RETURN(const Entries entries, checkedEntries(op, vars, hints, kWorkDivision));
     std::vector<int64_t> slices;
     for (const std::vector<Part> &parts : vars) {
-      SPYRE_ASSIGN_OR_RETURN(int64_t count, countOf(op, parts, entries, kWorkDivision));
-      slices.push_back(count);
+      const Expected<int64_t> count = countOf(op, parts, entries, kWorkDivision);
+      if (!count.ok()) {
+        SPYRE_RETURN_IF_ERROR(stayWhole(op, parts, entries, kWorkDivision, count.status()));
+      }
+      slices.push_back(count.ok() ? *count : 0);
     }
     if (llvm::any_of(slices, [](int64_t count) { return count > 0; })) {
       op->setAttr(kHints, mlir::DenseI64ArrayAttr::get(op.getContext(), slices));
@@ -300,9 +346,15 @@ private:
     SPYRE_ASSIGN_OR_RETURN(const Entries entries, checkedEntries(op, vars, hints, kTiles));
     std::vector<bool> mayTile;
     for (unsigned v = 0; v < vars.size(); ++v) {
-      SPYRE_ASSIGN_OR_RETURN(int64_t count, countOf(op, vars[v], entries, kTiles));
-      SPYRE_ASSIGN_OR_RETURN(bool may, mayRunInTiles(op, v, count));
-      mayTile.push_back(may);
+      const Expected<int64_t> count = countOf(op, vars[v], entries, kTiles);
+      Status status = count.status();
+      if (count.ok() && *count > 0) {
+        status = checkTiles(op, v, *count);
+      }
+      mayTile.push_back(status.ok());
+      if (!status.ok()) {
+        SPYRE_RETURN_IF_ERROR(stayWhole(op, vars[v], entries, kTiles, status));
+      }
     }
     Levels levels;
     for (const Entry &entry : entries) {
@@ -325,26 +377,15 @@ private:
     return Status::success();
   }
 
-  /// What the compiler itself put in stays whole where its sticks lie across.
-  Expected<bool> mayRunInTiles(ComputeOp op, unsigned v, int64_t count) {
-    if (count < 1) {
-      return true;
-    }
-    const Status status = checkTiles(op, v, count);
-    if (status.ok() || !op->hasAttr(kWhy)) {
-      return status.ok() ? Expected<bool>(true) : status;
-    }
-    say(op, Decision::no("stays-whole", "{}", status.text()));
-    return false;
-  }
-
   /// Tiles are equal and cut no stick; those of a reduction can be added up.
   Status checkTiles(ComputeOp op, unsigned v, int64_t count) {
     const int64_t extent = op.getExtents()[v];
     const auto name = llvm::cast<mlir::StringAttr>(op.getVars()[v]).str();
     const std::string where = locationText(op.getLoc());
-    const bool isReduced = v >= op.getExtents().size() - op.getReductions();
-    if (count > 1 && ((isReduced && !combinationOf(op)) || isTopK(op))) {
+    // A search has rows first; then what it finds and what it looks through.
+    const size_t results =
+        op.getExtents().size() - (isTopK(op) ? kTopKVars - 1 : op.getReductions());
+    if (count > 1 && v >= results && !combinationOf(op)) {
       return error<3142>(
           "'{}' at {}: {} ({} elements) is reduced and cannot run in {} tiles, whose "
           "results no operation puts together; give tiles of a dimension of the "
@@ -369,6 +410,8 @@ private:
   /// What the operations in the scope of an entry say to it.
   struct Use {
     int64_t followers = 0, count = 0;
+    /// Why a copy that has the dimension does not follow.
+    Status refused = Status::success();
     /// Of the first.
     std::string location;
     /// That they have.
