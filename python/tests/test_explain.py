@@ -84,7 +84,7 @@ def test_competitors_are_named(on_device):
     crowded = [e for e in entries.values() if e["reason"] == "no-room"]
     assert crowded, entries
     for entry in crowded:
-        assert "does not fit beside 't" in entry["detail"] and "would do" in entry["detail"], entry
+        assert "does not fit beside '" in entry["detail"] and "would do" in entry["detail"], entry
 
 
 def test_what_if_a_buffer_had_its_place_or_none(on_device):
