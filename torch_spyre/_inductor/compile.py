@@ -210,7 +210,7 @@ class _StaticGraph:
         if importer.device_outputs or importer.mutates:
             self._compiled = passes.logged(_C.CompiledGraph)(
                 importer.graph,
-                f"graph_{next(_names)}",
+                f"graph_{next(_names)}{_readers(gm)}",
                 settings.current(active),
                 nodes.run,
                 fallbacks.warn_graph,
@@ -718,6 +718,23 @@ def _operator_name(target):
     if isinstance(target, torch._ops.HigherOrderOperator):
         return f"higher_order::{target.name()}", "default"
     return f"python::{getattr(target, '__name__', target)}", "default"
+
+
+#: Operations that read at places that are data; all that do are made of them.
+_READERS = {
+    torch.ops.aten.embedding.default,
+    torch.ops.aten.gather.default,
+    torch.ops.aten.index.Tensor,
+    torch.ops.aten.index_select.default,
+}
+
+
+def _readers(gm):
+    """ "|aten.index_copy.default": what the user called, for errors of the device about a number."""
+    found = [
+        str(node.meta.get("original_aten") or node.target) for node in gm.graph.nodes if node.target in _READERS
+    ]
+    return "|" + ", ".join(dict.fromkeys(found)) if found else ""
 
 
 def _location(node):

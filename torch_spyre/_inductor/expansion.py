@@ -22,9 +22,12 @@ class _Expander(torch.fx.Interpreter):
         self._chosen = set(nodes)
 
     def run_node(self, n):
+        from torch.fx.experimental.proxy_tensor import set_original_aten_op
+
         if n in self._chosen:
             args, kwargs = self.fetch_args_kwargs_from_env(n)
-            result = RULES[n.target](*args, **kwargs)
+            with set_original_aten_op(n.meta.get("original_aten") or n.target):  # errors of the device name it
+                result = RULES[n.target](*args, **kwargs)
             if result is not NotImplemented:
                 return result
         return super().run_node(n)

@@ -179,7 +179,8 @@ void CompiledGraph::reportOnce(const Program &program) {
     reported = true;
   }
   // Outside the lock: a warning may run any code of the user's.
-  if (const std::string text = describeHostSteps(program->model(), name); !text.empty()) {
+  const std::string shortName = name.substr(0, name.find('|'));
+  if (const std::string text = describeHostSteps(program->model(), shortName); !text.empty()) {
     host.report(text);
   }
 }

@@ -142,17 +142,27 @@ Expected<Program> loadProgram(const Artifacts &artifacts, const std::string &nam
   return program;
 }
 
+/// "graph_3|aten.embedding.default" is graph_3 in reports, "graph_3 (aten.embedding.default)" in
+/// errors of the device.
+static std::string nameInErrors(const std::string &name) {
+  const size_t bar = name.find('|');
+  return bar == std::string::npos
+             ? name
+             : fmt::format("{} ({})", name.substr(0, bar), name.substr(bar + 1));
+}
+
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
                                  const CompileSettings &settings) {
   auto record = std::make_shared<CompileRecord>();
-  record->name = name;
+  record->name = name.substr(0, name.find('|'));
   record->graphText = graph.text();
   Expected<capi::CompileResult> result =
       capi::compileGraph(record->graphText, compileOptions(settings));
   const bool kept = result.ok() && result->fromCache;
   (kept ? hostCounters().compileCacheHits : hostCounters().compileCacheMisses) += 1;
   SPYRE_ASSIGN_OR_RETURN(record->result, std::move(result));
-  SPYRE_ASSIGN_OR_RETURN(Program program, loadProgram(record->result.artifacts, name));
+  SPYRE_ASSIGN_OR_RETURN(Program program,
+                         loadProgram(record->result.artifacts, nameInErrors(name)));
   hostCounters().programsCompiled += kept ? 0 : 1;
   std::lock_guard<std::mutex> lock(shared().mutex);
   shared().last = std::move(record);

@@ -69,7 +69,8 @@ const std::vector<std::string> &supportedOperations();
 const std::vector<std::string> &computedOperations();
 
 /// Compiles, or takes from the cache, and loads on the current device; counts which of the two it
-/// was and remembers the record under \p name.
+/// was and remembers the record under \p name. What stands behind a bar in the name is said in
+/// errors of the device only.
 Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
                                  const CompileSettings &settings);
 std::shared_ptr<const CompileRecord> lastCompile();

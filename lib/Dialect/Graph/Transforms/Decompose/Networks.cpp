@@ -28,8 +28,8 @@ static Expected<Value> softmax(CallOp call, Calls &calls) {
   return calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, dim));
 }
 
-/// Rows of which a mask leaves nothing: their largest element is -inf, which in 16 bits is saturated,
-/// far below every number of fp16.
+/// Rows of which a mask leaves nothing: their largest element is -inf, which in 16 bits is
+/// saturated, far below every number of fp16.
 static Value isAllMasked(Value largest, Calls &calls) {
   const double masked =
       elementOf(largest).isF32() ? -std::numeric_limits<double>::infinity() : -0x1p32;
