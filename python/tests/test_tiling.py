@@ -303,6 +303,11 @@ def test_tiles_that_cannot_be_are_errors():
         with tiles(B=4):
             return x.topk(4)[0]
 
-    for function, code in ((uneven, "E3077"), (cut, "E3077"), (searched, "E3142")):
-        with pytest.raises(Exception, match=rf"SPYRE-{code}: .*test_tiling.py:\d+"):
+    def running(x):
+        with tiles(B=4):
+            return x.to(torch.int32).cumsum(1)
+
+    cases = ((uneven, "E3077"), (cut, "E3077"), (searched, "E3142"), (running, "E3077"))
+    for function, code in cases:
+        with pytest.raises(Exception, match=rf"SPYRE-({code}): .*test_tiling.py:\d+"):
             torch.compile(function, backend="spyre")(x)

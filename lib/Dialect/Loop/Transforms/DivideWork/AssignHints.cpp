@@ -385,7 +385,8 @@ private:
     // A search has rows first; then what it finds and what it looks through.
     const size_t results =
         op.getExtents().size() - (isTopK(op) ? kTopKVars - 1 : op.getReductions());
-    if (count > 1 && v >= results && !combinationOf(op)) {
+    const bool isScanned = op.getCallee() == kScan && v + 1 == op.getExtents().size();
+    if (count > 1 && (isScanned || (v >= results && !combinationOf(op)))) {
       return error<3142>(
           "'{}' at {}: {} ({} elements) is reduced and cannot run in {} tiles, whose "
           "results no operation puts together; give tiles of a dimension of the "

@@ -13,6 +13,8 @@ namespace spyre::loop {
 constexpr const char *kSpanSplits = "span_splits";
 /// Of a buffer: names of its dimensions.
 constexpr const char *kDims = "dims";
+/// Running sums: every result needs all that are in front of it along the last variable.
+constexpr const char *kScan = "x_cumsum";
 
 /// Of a pass that was made from text. Errors: E9201, E9202 (device), E3074 (planner).
 Expected<DivisionSettings> settingsFrom(const std::string &device, int64_t cores,

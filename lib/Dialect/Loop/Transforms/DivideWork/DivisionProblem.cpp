@@ -22,8 +22,6 @@ using division::Term;
 
 namespace {
 
-constexpr const char *kScan = "x_cumsum";
-
 /// One operand as it lies on the device; the same dimensions as the emitted ones
 /// (Conversion/LoopToSpec/DeviceAccess.h).
 class TensorBuilder {
