@@ -84,9 +84,8 @@ void clipLanes(const float *x, const float *low, const float *high, float *out, 
 SPYRE_TARGET_CLONES
 static void varianceLanes(const float *mean, const float *meanOfSquares, const float *eps,
                           float *out, int64_t count) {
-  forLanes(out, count, [=](int64_t i) {
-    return addF32(subF32(meanOfSquares[i], mulF32(mean[i], mean[i])), eps[i]);
-  });
+  forLanes(out, count,
+           [=](int64_t i) { return layerNormVarianceF32(mean[i], meanOfSquares[i], eps[i]); });
 }
 
 void layerNormScaleLanes(const float *mean, const float *meanOfSquares, const float *eps,

@@ -495,6 +495,18 @@ def test_layer_norm_of_few_elements_that_are_nearly_equal(size, on_device):
     assert relative_error(got.float().cpu().numpy(), norm(x.double()).numpy()) <= tolerance("chain", torch.float16, 4)
 
 
+@pytest.mark.parametrize("size", [64, 200, 768])
+def test_layer_norm_of_many_elements_that_are_nearly_equal(size, on_device):
+    """The pair of a mean and a mean of squares is rounded: what is left as variance is not below zero, so no result is NaN."""
+    generator = torch.Generator().manual_seed(size)
+    steps = torch.randint(-1, 2, (50, size), generator=generator) / 256
+    x = (steps + torch.randint(1, 3, (50, 1), generator=generator)).half()
+    norm = lambda t: torch.nn.functional.layer_norm(t, (size,))  # noqa: E731
+    with on_device():
+        got = torch.compile(norm, backend="spyre")(x.to("spyre"))
+    assert got.isfinite().all()
+
+
 @pytest.mark.parametrize("mode", ["eager", "compiled", "trained"])
 @pytest.mark.parametrize("kind", ["bool", "-inf", "finfo.min"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
