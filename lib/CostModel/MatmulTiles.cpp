@@ -180,27 +180,36 @@ public:
                  : tileCandidates(shape.count[shape.nAxis()])),
         k(tileCandidates(shape.count[shape.kAxis()])) {}
 
-  /// All orders of one size of tiles; false when a larger k fits no better.
-  bool tryTiles(size_t r, size_t c, size_t d) {
+  /// All orders of one size of tiles. Of equals the last that was tried is taken.
+  void tryTiles(size_t r, size_t c, size_t d) {
     const bool mayBeSliced = scarce && !shape.cInLx && n.tile[c] > 1;
     Tile tile;
     setMatmulTiles(shape, {rows.tile[r], n.tile[c], k.tile[d], false, 0, false}, tile);
-    if (bytesOf(shape, tile, mayBeSliced).with(1, 1) > shape.stagingBytes) {
-      return false;
+    if (best && leastCycles(tile) > best->cycles) {
+      return;
     }
-    for (bool sliced : {false, true}) {
+    for (bool sliced : {true, false}) {
       if (sliced && !mayBeSliced) {
-        break;
+        continue;
       }
-      for (bool rowsOutside : {false, true}) {
+      for (bool rowsOutside : {true, false}) {
         std::optional<double> cycles =
             cyclesOfTiles(shape, tile, rowsOutside, sliced, work, device);
-        if (cycles && (!best || *cycles < best->cycles)) {
+        if (cycles && (!best || *cycles <= best->cycles)) {
           best = MatmulTiles{rows.tile[r], n.tile[c], k.tile[d], rowsOutside, *cycles, sliced};
         }
       }
     }
-    return true;
+  }
+
+  /// No order and no number of copies is faster than the products.
+  double leastCycles(const Tile &tile) const {
+    double trips = 1, tileRows = 1;
+    for (size_t a = 0; a < shape.axes; ++a) {
+      trips *= double((shape.count[a] + tile[a] - 1) / tile[a]);
+      tileRows *= a < shape.rowAxes ? double(tile[a]) : 1;
+    }
+    return matmulCycles(work.macs, tileRows, trips, device.timing) + work.accCycles;
   }
 
   const MatmulShape &shape;
@@ -259,9 +268,12 @@ int64_t matmulStagingBytes(const MatmulShape &shape, const MatmulTiles &tiles) {
 std::optional<MatmulTiles> chooseMatmulTiles(const MatmulShape &shape,
                                              const arch::DeviceDesc &device) {
   Search search(shape, device);
-  for (size_t r = 0; r < search.rows.count; ++r) {
-    for (size_t c = 0; c < search.n.count; ++c) {
-      for (size_t d = 0; d < search.k.count && search.tryTiles(r, c, d); ++d) {
+  // Large tiles are mostly the best: from there on, most small ones need no look. Of equals the
+  // smallest is taken.
+  for (size_t r = search.rows.count; r-- > 0;) {
+    for (size_t c = search.n.count; c-- > 0;) {
+      for (size_t d = search.k.count; d-- > 0;) {
+        search.tryTiles(r, c, d);
       }
     }
   }

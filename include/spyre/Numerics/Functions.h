@@ -122,8 +122,9 @@ inline float lessF32(float a, float b) { return a < b ? 1.0f : 0.0f; }
 inline float addSquareF32(float acc, float x) { return addF32(acc, mulF32(x, x)); }
 inline float maxAbsF32(float acc, float x) { return maxF32(acc, absF32(x)); }
 
-/// meanOfSquares - mean * mean + eps from the left, every step rounded to float. The pair was rounded
-/// before: the difference of nearly equal elements may come out below zero, where no variance is.
+/// meanOfSquares - mean * mean + eps from the left, every step rounded to float. The pair was
+/// rounded before: the difference of nearly equal elements may come out below zero, where no
+/// variance is.
 inline float layerNormVarianceF32(float mean, float meanOfSquares, float eps) {
   return addF32(maxF32(subF32(meanOfSquares, mulF32(mean, mean)), 0.0f), eps);
 }
