@@ -87,6 +87,7 @@ void Device::State::discardPending() {
   for (const auto &[address, bytes] : failed) {
     addRange(pendingDiscards, address, bytes);
   }
+  failedDiscards = std::move(failed);
   pendingCount = pendingDiscards.size();
 }
 
@@ -99,8 +100,11 @@ bool Device::State::isPending(uint64_t address, uint64_t bytes) {
   return found != pendingDiscards.end() && found->first < address + bytes;
 }
 
+/// A segment may reach over many buffers. One that is freed meanwhile is pending, which is no fault.
 Status Device::State::checkDiscarded(uint64_t address, uint64_t bytes) {
-  if (isPending(address, bytes)) {
+  std::lock_guard lock(memoryMutex);
+  const auto found = firstAfter(failedDiscards, address);
+  if (found != failedDiscards.end() && found->first < address + bytes) {
     return error<6119>("what a freed buffer left at {:#x} cannot be removed from the device; reset "
                        "it: torch.spyre.reset_device()",
                        address);

@@ -52,6 +52,8 @@ struct Device::State {
   CachingAllocator allocator;
   /// Address -> bytes, joined where they touch.
   std::map<uint64_t, uint64_t> pendingDiscards;
+  /// Of those, what the driver refused the last time.
+  std::map<uint64_t, uint64_t> failedDiscards;
   std::atomic<size_t> pendingCount{0};
   uint64_t nextHandler = 1;
   std::map<uint64_t, std::function<void()>> pressureHandlers;

@@ -82,6 +82,35 @@ TEST(DeviceMemory, ARangeThatCannotBeDiscardedIsNotUsed) {
   EXPECT_TRUE(device->copyToHost(fresh, 0, &byte, 1).ok());
 }
 
+// One segment reaches over many buffers. Another thread frees one of them when all that was freed
+// before is discarded and the launch has not begun.
+TEST(DeviceMemory, ABufferFreedBesideALaunchIsNoFault) {
+  FakeState state;
+  auto device = makeDevice(state);
+  std::latch started(1), mayEnd(1);
+  state.onLaunch = [&] {
+    started.count_down();
+    mayEnd.wait();
+  };
+  BufferRef program = *device->allocate(256), old = *device->allocate(256);
+  BufferRef neighbour = *device->allocate(256), used = *device->allocate(256);
+  std::thread launcher([&] { EXPECT_TRUE(device->launch(program, 0, 128, {}).ok()); });
+  started.wait();
+  const uint64_t address = old->physicalAddress();
+  old.reset();
+  mayEnd.count_down();
+  launcher.join();
+  state.onLaunch = nullptr;
+  state.onDiscard = [&] {
+    state.onDiscard = nullptr;
+    std::thread([&] { neighbour.reset(); }).join();
+  };
+  const uint64_t end = used->physicalAddress() + used->bytes();
+  const Status launched = device->launchBound(program, 0, 128, {{address, end - address}});
+  EXPECT_TRUE(launched.ok()) << launched.message();
+  EXPECT_EQ(neighbour, nullptr);
+}
+
 TEST(DeviceMemory, AbandonedBuffersAreFreeWhenTheirOperationsRetired) {
   FakeState state;
   auto device = makeDevice(state);

@@ -20,6 +20,8 @@ struct FakeState {
   bool destroyed = false;
   /// Called by each launch, before it returns.
   std::function<void()> onLaunch;
+  /// Called by each discard, after it.
+  std::function<void()> onDiscard;
   uint64_t nanosecondsPerLaunch = 0;
   int resets = 0;
 };
@@ -47,6 +49,9 @@ public:
       return Status(6106, "told to fail");
     }
     std::memset(state.memory.data() + address, 0, bytes);
+    if (state.onDiscard) {
+      state.onDiscard();
+    }
     return Status::success();
   }
   Status launch(uint64_t address, uint64_t, const std::vector<runtime::SegmentBinding> &segments,
