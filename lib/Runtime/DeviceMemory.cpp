@@ -100,7 +100,8 @@ bool Device::State::isPending(uint64_t address, uint64_t bytes) {
   return found != pendingDiscards.end() && found->first < address + bytes;
 }
 
-/// A segment may reach over many buffers. One that is freed meanwhile is pending, which is no fault.
+/// A segment may reach over many buffers. One that is freed meanwhile is pending, which is no
+/// fault.
 Status Device::State::checkDiscarded(uint64_t address, uint64_t bytes) {
   std::lock_guard lock(memoryMutex);
   const auto found = firstAfter(failedDiscards, address);

@@ -351,6 +351,7 @@ def test_half_stays_half():
         "aten.gelu.default": (x,),
         "aten.mean.default": (x,),
         "aten.mean.dim": (x, [0]),
+        "aten.native_layer_norm.default": (torch.ones(64, dtype=torch.float16), [64]),
         "aten.relu.default": (x,),
         "aten.sum.default": (x,),
         "aten.sum.dim_IntList": (x, [0]),

@@ -102,7 +102,8 @@ def test_a_padded_restickify_uses_more_cores(on_device):
         result, sdscs = compiled(function, x)
     assert torch.equal(result, one)
     (copy,) = [s for s in sdscs if "ReStickify" in json.dumps(s)]
-    assert copy["numCoresUsed_"] == 16
+    # Without the padding its 16 by 15.6 sticks could be given to one core only. Eight are as fast as 16.
+    assert copy["numCoresUsed_"] >= 8
     with on_device():
         _, sdscs = compiled(function, x, planner="compat")
     (copy,) = [s for s in sdscs if "ReStickify" in json.dumps(s)]

@@ -46,7 +46,7 @@ int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key, const at
   return int64_t(isWhole ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 
-/// What is added to scores so that no row sees later columns; equal ones are kept.
+/// What is added to scores so that no row sees later columns; equal ones are kept until a reset.
 at::Tensor causalMask(const at::Tensor &query, const at::Tensor &key) {
   constexpr size_t kKept = 64;
   using Kind = std::tuple<int64_t, int64_t, c10::ScalarType, c10::DeviceIndex>;
@@ -54,7 +54,7 @@ at::Tensor causalMask(const at::Tensor &query, const at::Tensor &key) {
   static auto *kept = new std::map<Kind, at::Tensor>();
   const Kind kind(query.size(-2), key.size(-2), query.scalar_type(), query.device().index());
   std::lock_guard<std::mutex> lock(mutex);
-  if (auto found = kept->find(kind); found != kept->end()) {
+  if (auto found = kept->find(kind); found != kept->end() && !lostMemory({found->second})) {
     return found->second;
   }
   if (kept->size() >= kKept) {
@@ -66,7 +66,7 @@ at::Tensor causalMask(const at::Tensor &query, const at::Tensor &key) {
                1);
   at::Tensor mask = makeDefaultTensor(host.sizes(), host.scalar_type(), query.device());
   copyTensor(host, mask);
-  return kept->emplace(kind, mask).first->second;
+  return kept->insert_or_assign(kind, mask).first->second;
 }
 
 bool isCaptured(const at::Tensor &tensor) {

@@ -57,8 +57,10 @@ Entry remember(const EagerCall &call, Entry entry) {
   if (cache().entries.size() >= kMostPrograms) {
     cache().entries.clear();
   }
+  // In the place of one whose constants a reset took.
   return cache()
-      .entries.emplace(std::vector<uint64_t>(call.key.begin(), call.key.end()), std::move(entry))
+      .entries
+      .insert_or_assign(std::vector<uint64_t>(call.key.begin(), call.key.end()), std::move(entry))
       .first->second;
 }
 
@@ -79,7 +81,8 @@ Entry programFor(const EagerPlan &plan, const EagerCall &call,
   const KeyRef key(call.key.data(), call.key.size());
   {
     std::shared_lock<std::shared_mutex> lock(cache().mutex);
-    if (auto found = cache().entries.find(key); found != cache().entries.end()) {
+    auto found = cache().entries.find(key);
+    if (found != cache().entries.end() && !lostMemory(found->second->constants)) {
       hostCounters().compileCacheHits += found->second->program ? 1 : 0;
       return found->second;
     }

@@ -89,6 +89,13 @@ const Allocation *findAllocation(const void *pointer) {
   return spyreAllocator().find(reinterpret_cast<uintptr_t>(pointer));
 }
 
+bool lostMemory(const std::vector<at::Tensor> &tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor &tensor) {
+    const Allocation *allocation = findAllocation(tensor.storage().data_ptr().get());
+    return allocation != nullptr && allocation->buffer && allocation->buffer->isLost();
+  });
+}
+
 Allocation &allocationOf(const c10::Storage &storage) {
   const c10::DataPtr &data = storage.data_ptr();
   if (data.get_deleter() != &deleteAllocation) {

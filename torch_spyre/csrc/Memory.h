@@ -53,6 +53,8 @@ c10::DeviceAllocator &deviceAllocator();
 void registerAllocator();
 /// The allocation a pointer lies in, nullptr for foreign pointers.
 const Allocation *findAllocation(const void *pointer);
+/// Whether a reset took the memory of one of \p tensors.
+bool lostMemory(const std::vector<at::Tensor> &tensors);
 
 /// Fails (E6512) for storages that are not ours.
 Allocation &allocationOf(const c10::Storage &storage);

@@ -27,15 +27,6 @@ std::vector<std::string> controlBlockTexts(int64_t index) {
   return lines;
 }
 
-/// Whether a reset took the memory of one of \p tensors.
-bool lostMemory(const std::vector<at::Tensor> &tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor &tensor) {
-    const Allocation *allocation =
-        isSpyre(tensor) ? findAllocation(tensor.storage().data_ptr().get()) : nullptr;
-    return allocation != nullptr && allocation->buffer && allocation->buffer->isLost();
-  });
-}
-
 } // namespace
 
 void bindStreams(py::module_ &module) {
