@@ -18,6 +18,7 @@ from torch_spyre.ops import (
     products,
     recurrent,
     region_writes,
+    resampling,
     scans,
     sorting,
 )
@@ -299,6 +300,7 @@ def decompositions():
             aten._transformer_encoder_layer_fwd.default: _encoder_layer,
             aten._native_multi_head_attention.default: _multi_head_attention,
             **recurrent.CELLS,
+            **resampling.decompositions(),
         }
     )
     return table
