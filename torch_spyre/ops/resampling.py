@@ -8,6 +8,8 @@ rounded once. The nearest element is copied.
 """
 
 
+import functools
+
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -125,7 +127,9 @@ def _axes(sizes, counts, scales, align_corners=False):
 
 
 def _is_supported(x, *sizes):
-    return x.dtype in FLOATS and x.numel() > 0 and all(min(size) > 0 for size in sizes)
+    """Weights are made for sizes that are known."""
+    numbers = [*x.shape, *(n for size in sizes for n in size)]
+    return x.dtype in FLOATS and all(isinstance(n, int) and n > 0 for n in numbers)
 
 
 def interpolate(weights):
@@ -233,23 +237,71 @@ def _edges_added(grad, dim, before, after, size):
     return torch.cat([first, grad.narrow(dim, before + 1, size - 2), last], dim)
 
 
+def _kinds():
+    """Name of an operation -> function, and that of its gradient."""
+    linear, cubic = ((interpolate(w), interpolate_backward(w)) for w in (_linear, _cubic))
+    smooth_linear, smooth_cubic = ((interpolate(w), interpolate_backward(w)) for w in (_smooth_linear, _smooth_cubic))
+    kinds = {
+        "upsample_linear1d": linear,
+        "upsample_bilinear2d": linear,
+        "upsample_trilinear3d": linear,
+        "upsample_bicubic2d": cubic,
+        "_upsample_bilinear2d_aa": smooth_linear,
+        "_upsample_bicubic2d_aa": smooth_cubic,
+    }
+    for dims in (1, 2, 3):
+        kinds[f"upsample_nearest{dims}d"] = nearest(0.0), nearest_backward(0.0)
+        kinds[f"_upsample_nearest_exact{dims}d"] = nearest(0.5), nearest_backward(0.5)
+    return kinds
+
+
 def decompositions():
     """Operator overload -> function."""
-    table = {}
-    kinds = {
-        "upsample_linear1d": _linear,
-        "upsample_bilinear2d": _linear,
-        "upsample_trilinear3d": _linear,
-        "upsample_bicubic2d": _cubic,
-        "_upsample_bilinear2d_aa": _smooth_linear,
-        "_upsample_bicubic2d_aa": _smooth_cubic,
-    }
-    for name, weights in kinds.items():
-        table[getattr(aten, name).default] = interpolate(weights)
-        table[getattr(aten, f"{name}_backward").default] = interpolate_backward(weights)
-    for dims in (1, 2, 3):
-        for name, offset in (("upsample_nearest", 0.0), ("_upsample_nearest_exact", 0.5)):
-            table[getattr(aten, f"{name}{dims}d").default] = nearest(offset)
-            table[getattr(aten, f"{name}{dims}d_backward").default] = nearest_backward(offset)
-        table[getattr(aten, f"replication_pad{dims}d_backward").default] = replication_backward
+    table = {getattr(aten, f"replication_pad{dims}d_backward").default: replication_backward for dims in (1, 2, 3)}
+    for name, (forward, backward) in _kinds().items():
+        table[getattr(aten, name).default] = forward
+        table[getattr(aten, f"{name}_backward").default] = backward
     return table
+
+
+class _Resampled(torch.autograd.Function):
+    """A formula with the formula of its gradient, which is rounded less often than what autograd makes of the first."""
+
+    @staticmethod
+    def forward(ctx, x, formulas, size, arguments):
+        ctx.given = formulas[1], size, x.shape, arguments
+        return formulas[0](x, size, *arguments)
+
+    @staticmethod
+    def backward(ctx, grad):
+        formula, size, shape, arguments = ctx.given
+        return formula(grad, size, shape, *arguments), None, None, None
+
+
+def _in_graphs(formulas, otherwise, has_sizes):
+    """What captured graphs are made of in place of torch's own formula, which gathers single elements at places that are
+    computed in 16 bits."""
+    from torch._decomp.decompositions import upsample_compute_output_size
+
+    def kernel(x, output_size, *rest, **named):
+        size, arguments = output_size, list(rest)
+        if not has_sizes:
+            *arguments, scales = rest
+            size = upsample_compute_output_size(x.shape, output_size, scales)
+            arguments += scales or []
+        if named or not _is_supported(x, size):
+            return otherwise(x, output_size, *rest, **named)
+        return _Resampled.apply(x, formulas, size, arguments)
+
+    return kernel
+
+
+@functools.cache
+def install():
+    """Registers what captured graphs are made of; before the first is captured, when torch has its own."""
+    key, own = torch._C.DispatchKey.Autograd, torch._C.DispatchKey.AutogradPrivateUse1
+    for name, formulas in _kinds().items():
+        for overload in ("vec", "default"):
+            op = getattr(getattr(aten, name), overload)
+            if key in op.py_kernels and own not in op.py_kernels:
+                op.py_impl(own)(_in_graphs(formulas, op.py_kernels[key], overload == "default"))
