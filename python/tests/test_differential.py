@@ -9,7 +9,7 @@ import os
 import differential
 import pytest
 import torch
-from differential_composed import SPECS
+from differential_layers import SPECS
 
 LONG = os.environ.get("SPYRE_TEST_LONG") == "1"
 

@@ -56,7 +56,9 @@ def _written(rows, part, sizes, strides):
 def as_strided_scatter(x, part, size, stride, storage_offset=None):
     """``x`` with new elements at places of its memory, outer ones further apart than what is inside of them reaches."""
     start = storage_offset or 0
-    if not x.is_contiguous() or x.storage_offset() != 0 or part.numel() == 0 or x.dtype not in _TYPES:
+    order = sorted(range(x.dim()), key=lambda d: -x.stride(d))
+    memory = x.permute(order)
+    if not memory.is_contiguous() or x.storage_offset() != 0 or part.numel() == 0 or x.dtype not in _TYPES:
         return NotImplemented
     dims = sorted((d for d in range(len(size)) if size[d] > 1), key=lambda d: -stride[d])
     sizes, strides = [size[d] for d in dims], [stride[d] for d in dims]
@@ -65,9 +67,11 @@ def as_strided_scatter(x, part, size, stride, storage_offset=None):
         if step < reach:
             return NotImplemented  # elements that are written twice
         reach += (count - 1) * step
-    flat, part = x.reshape(-1), part.to(x.dtype).permute([*(d for d in range(len(size)) if d not in dims), *dims])
-    memory = _written(flat.narrow(0, start, flat.numel() - start), part.reshape(sizes), sizes, strides)
-    return torch.cat([flat.narrow(0, 0, start), memory]).reshape(x.shape)
+    part = part.to(x.dtype).permute([*(d for d in range(len(size)) if d not in dims), *dims]).reshape(sizes)
+    flat = memory.reshape(-1)
+    rest = _written(flat.narrow(0, start, flat.numel() - start), part, sizes, strides)
+    written = torch.cat([flat.narrow(0, 0, start), rest]).reshape(memory.shape)
+    return written.permute([order.index(d) for d in range(x.dim())])
 
 
 def diagonal_scatter(x, part, offset=0, dim1=0, dim2=1):
