@@ -6,7 +6,7 @@ Operands have sizes of their own: the shapes of the cases only say how many ther
 
 import torch
 import torch.nn.functional as F
-from differential import BOOL, FLOATS, NUMBERS
+from differential import BOOL, NUMBERS
 from differential_composed import (
     SPECS,  # noqa: F401 - the tests take it from here
     add,
@@ -15,7 +15,7 @@ from differential_composed import (
     numbers,
     product,
 )
-from differential_ops import _APART, _distinct, _more
+from differential_ops import _APART, _distinct
 
 aten = torch.ops.aten
 
@@ -153,7 +153,8 @@ _ORDERED = {"dtypes": NUMBERS, "rule": "exact", "forms": _APART, "accepts": _few
 for _name in ("median", "nanmedian"):
     _call = getattr(torch, _name)
     add(f"aten.{_name}.dim", lambda x, c=_call: c(x, -1), _distinct, **_ORDERED)
-    add(f"aten.{_name}.default", lambda x, c=_call: c(x), _distinct, **{**_ORDERED, "accepts": lambda s: s in ((65,), (64,))})
+    _rows = {**_ORDERED, "accepts": lambda s: s in ((65,), (64,))}
+    add(f"aten.{_name}.default", lambda x, c=_call: c(x), _distinct, **_rows)
 add("aten.kthvalue.default", lambda x: torch.kthvalue(x, 2), _distinct, **_ORDERED)
 for _name in ("cummax", "cummin"):
     _call = getattr(torch, _name)

@@ -81,7 +81,8 @@ def shapes_of(spec):
 
 
 def answer(spec, device):
-    """What torch says when it is asked for a gradient on a device: "gradient", "none" where no result has one, or the error."""
+    """What torch says when it is asked for a gradient on a device: "gradient", "none" where no result has one, or the
+    error."""
     shapes = shapes_of(spec)
     types = float_types(spec) or spec.dtypes
     drawn = spec.operands(differential.Draw(Case(spec, types[0], shapes[0])), shapes[0])
