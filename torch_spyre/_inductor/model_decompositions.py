@@ -8,10 +8,13 @@ import math
 
 import torch
 
+from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import (
     bags,
     convolution,
+    distances,
     functions,
+    grids,
     groups,
     index_writes,
     pooling,
@@ -62,18 +65,30 @@ def _clamp(x, min=None, max=None):
     return x if max is None else torch.minimum(x, max)
 
 
-def _vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    if not functions.is_float(x) or ord not in (1, 2, math.inf, -math.inf):
+def _dot_per_group(first, second, third, expand1, expand2, expand3, sumdim, unroll_dim=1):
+    """torch's bilinear forms: sums over some dimensions of three factors, each of which lacks others."""
+    if not functions.is_float(first, second, third):
         return NotImplemented
-    kind = x.dtype if dtype is None else dtype
-    dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    if ord == 2:  # squares are not rounded to 16 bits
-        wide = x.float()
-        return torch.sqrt(torch.sum(wide * wide, dims, keepdim=keepdim)).to(kind)
-    size = torch.abs(x).to(kind)
-    if ord == 1:
-        return torch.sum(size, dims, keepdim=keepdim)
-    return (torch.amax if ord > 0 else torch.amin)(size, dims, keepdim=keepdim)
+    count = first.dim() + len(expand1)
+    letters = "abcdefghij"[:count]
+    names = ["".join(c for d, c in enumerate(letters) if d not in lacks) for lacks in (expand1, expand2, expand3)]
+    kept = "".join(c for d, c in enumerate(letters) if d not in sumdim)
+    return torch.einsum(f"{','.join(names)}->{kept}", first, second, third)
+
+
+def _addbmm(x, first, second, *, beta=1, alpha=1):
+    """One product: the batch is a part of what is summed over."""
+    if not functions.is_float(x, first, second) or first.numel() == 0 or second.numel() == 0:
+        return NotImplemented
+    left = first.permute(1, 0, 2).reshape(first.shape[1], -1)
+    return torch.addmm(x, left, second.reshape(-1, second.shape[2]), beta=beta, alpha=alpha)
+
+
+def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    """What is read of it before it is written may be anything; zeros cost nothing."""
+    if device is None or torch.device(device).type != DEVICE_NAME or memory_format not in (None, torch.contiguous_format):
+        return NotImplemented
+    return torch.zeros(size, dtype=dtype, device=device)
 
 
 def _var_mean(x, dim=None, *, correction=None, keepdim=False):
@@ -262,6 +277,13 @@ def decompositions():
             aten.avg_pool2d_backward.default: pooling.avg_pool_backward(2),
             aten.avg_pool3d.default: pooling.avg_pool(3),
             aten.avg_pool3d_backward.default: pooling.avg_pool_backward(3),
+            aten._cdist_backward.default: distances.cdist_backward,
+            aten._cdist_forward.default: distances.cdist,
+            aten._logcumsumexp.default: scans.logcumsumexp,
+            aten.logcumsumexp.default: scans.logcumsumexp,
+            aten._trilinear.default: _dot_per_group,
+            aten.addbmm.default: _addbmm,
+            aten.bucketize.Tensor: scans.bucketize,
             aten.clamp.Tensor: _clamp,
             aten.convolution.default: convolution.convolution,
             aten.convolution_backward.default: convolution.convolution_backward,
@@ -270,15 +292,18 @@ def decompositions():
             aten.cumprod.default: scans.cumprod,
             aten.cumsum.default: scans.cumsum,
             aten.diagonal_scatter.default: region_writes.diagonal_scatter,
+            aten.dist.default: distances.dist,
             aten.elu.default: _elu,
+            aten.empty.memory_format: _empty,
             aten.histc.default: _histc,
             aten.hardshrink_backward.default: _shrunk_backward,
             aten.index_fill.int_Scalar: index_writes.index_fill,
             aten.index_fill.int_Tensor: index_writes.index_fill,
+            aten.index_reduce.default: index_writes.index_reduce,
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
             aten.kthvalue.default: sorting.kthvalue,
-            aten.linalg_vector_norm.default: _vector_norm,
+            aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
             aten.max_pool2d_with_indices.default: pooling.max_pool(2),
@@ -289,12 +314,14 @@ def decompositions():
             **dict(zip((aten.nanmedian.dim, aten.nanmedian.default), sorting.median_of(True))),
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
+            aten.put.default: index_writes.put,
             aten.prod.default: products.default,
             aten.prod.dim_int: products.dim_int,
             aten.scatter.src: index_writes.scatter,
             aten.scatter.value: index_writes.scatter,
             aten.scatter_add.default: index_writes.scatter_add,
             aten.scatter_reduce.two: index_writes.scatter_reduce,
+            aten.searchsorted.Tensor: scans.searchsorted,
             aten.softshrink_backward.default: _shrunk_backward,
             aten.sort.default: sorting.sort,
             aten.sort.stable: sorting.sort_stable,
@@ -308,6 +335,7 @@ def decompositions():
             aten._transformer_encoder_layer_fwd.default: _encoder_layer,
             aten._native_multi_head_attention.default: _multi_head_attention,
             **bags.decompositions(),
+            **grids.decompositions(),
             **recurrent.CELLS,
             **resampling.decompositions(),
         }

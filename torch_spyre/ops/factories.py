@@ -35,6 +35,18 @@ def _arange_out(start, end, step=1, *, out):
     return out.copy_(numbers if start == 0 else numbers + start)
 
 
+def _linspace_out(start, end, steps, *, out):
+    """From both ends, as torch does."""
+    if tuple(out.shape) != (steps,):
+        out.resize_(steps)
+    numbers = (start, end)
+    if not 1 < steps <= _MOST or out.dtype not in _FLOATS or not all(isinstance(n, (int, float)) for n in numbers):
+        return out.copy_(torch.linspace(start, end, steps, dtype=out.dtype))
+    at = torch.arange(steps, dtype=torch.float32, device=out.device)
+    step = (end - start) / (steps - 1)
+    return out.copy_(torch.where(at < steps // 2, at * step + start, end - (steps - 1 - at) * step))
+
+
 def _eye_out(n, m=None, *, out):
     """One where the number of the row is that of the column."""
     m = n if m is None else m
@@ -55,4 +67,5 @@ def _zeros(size, *, dtype=None, layout=None, device=None, pin_memory=None):
 _library.impl("_efficientzerotensor", _zeros, "PrivateUse1")
 _library.impl("eye.out", _eye_out, "PrivateUse1")
 _library.impl("eye.m_out", _eye_out, "PrivateUse1")
+_library.impl("linspace.out", _linspace_out, "PrivateUse1")
 _library.impl("arange.start_out", _arange_out, "PrivateUse1")

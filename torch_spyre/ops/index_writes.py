@@ -304,6 +304,23 @@ def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
     return _scattered(x, dim, index, source, lambda r, i, s: combine(r, i, s, include_self))
 
 
+def index_reduce(x, dim, index, source, reduce, *, include_self=True):
+    """Rows of the source, each to the row its number names."""
+    if x.dim() == 0 or index.dim() > 1 or source.numel() == 0:
+        return NotImplemented
+    shape = [1] * x.dim()
+    shape[dim] = -1
+    return scatter_reduce(x, dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
+
+
+def put(x, index, source, accumulate=False):
+    """Elements at places that are numbered as if x had one dimension."""
+    if x.numel() == 0 or index.numel() == 0:
+        return NotImplemented
+    result = index_put(x.reshape(-1), [index.reshape(-1)], source.reshape(-1), accumulate)
+    return result if result is NotImplemented else result.reshape(x.shape)
+
+
 #: Of an index with more places beside the dimension the compiler would make as many gathers.
 _MOST_GATHERS = 256
 

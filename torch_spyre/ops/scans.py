@@ -7,6 +7,7 @@ before it. In fp32, rounded once; integers wrap.
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops import functions
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 #: Elements times candidates that are compared at most.
@@ -48,6 +49,19 @@ cumsum = _running(torch.add)
 cumprod = _running(torch.mul)
 
 
+def logcumsumexp(x, dim):
+    """In fp32, rounded once."""
+    if x.dtype not in _FLOATS:
+        return NotImplemented
+    return _running(_joined)(x, dim)
+
+
+def _joined(x, y):
+    """Of two infinities the distance is no number, and neither adds to the other."""
+    both = functions.logaddexp(x, y)
+    return torch.where(torch.isinf(x) | torch.isinf(y), torch.maximum(x, y), both)
+
+
 def _triangle(keeps):
     def decomposed(x, diagonal=0):
         if x.dim() < 2 or x.numel() == 0 or x.dtype not in {*_FLOATS, *INTEGERS, torch.bool}:
@@ -87,3 +101,25 @@ def isin(elements, candidates, *, assume_unique=False, invert=False):
 def isin_number(elements, candidate, *, assume_unique=False, invert=False):
     del assume_unique
     return elements != candidate if invert else elements == candidate
+
+
+def searchsorted(sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
+    """How many of a sorted row come before a value; those that equal it, too, if it goes to the right of them."""
+    right = right or side == "right"
+    kinds = {*_FLOATS, *INTEGERS}
+    if sequence.dtype != values.dtype or sequence.dtype not in kinds or sequence.dim() == 0:
+        return NotImplemented
+    if not 0 < sequence.shape[-1] * values.numel() <= MOST_COMPARED:
+        return NotImplemented
+    if sorter is not None:
+        sequence = torch.gather(sequence, -1, sorter)
+    row = sequence if sequence.dim() == 1 else sequence.unsqueeze(-2)
+    value = values.unsqueeze(-1)
+    # What is no number comes after all others.
+    is_behind = row > value if right else row >= value
+    count = sequence.shape[-1] - torch.sum(is_behind.to(torch.float32), -1)
+    return count.to(torch.int32 if out_int32 else torch.int64)
+
+
+def bucketize(values, boundaries, *, out_int32=False, right=False):
+    return searchsorted(boundaries, values, out_int32=out_int32, right=right)

@@ -1,0 +1,71 @@
+"""Norms of any order, and distances of all pairs of rows, from operations the device has: in fp32, rounded once."""
+
+import math
+
+import torch
+
+from torch_spyre.ops.functions import is_float
+
+#: Differences of pairs of rows that are formed at most.
+_MOST = 1 << 24
+
+
+def size_of(wide, order, dims, keepdim=False):
+    """The norm of tensors in fp32."""
+    size = torch.abs(wide)
+    if order == 0:
+        return torch.sum((wide != 0).to(torch.float32), dims, keepdim=keepdim)
+    if order == 1:
+        return torch.sum(size, dims, keepdim=keepdim)
+    if order == 2:
+        return torch.sqrt(torch.sum(wide * wide, dims, keepdim=keepdim))
+    if math.isinf(order):
+        return (torch.amax if order > 0 else torch.amin)(size, dims, keepdim=keepdim)
+    return torch.pow(torch.sum(torch.pow(size, order), dims, keepdim=keepdim), 1 / order)
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if not is_float(x) or x.numel() == 0:
+        return NotImplemented
+    kind = x.dtype if dtype is None else dtype
+    dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    return size_of(x.float(), ord, dims, keepdim).to(kind)
+
+
+def dist(x, y, p=2):
+    if not is_float(x, y) or x.dtype != y.dtype or x.numel() == 0 or y.numel() == 0:
+        return NotImplemented
+    rest = x.float() - y.float()
+    return size_of(rest, p, list(range(rest.dim()))).to(x.dtype)
+
+
+def _differences(x, y):
+    """[.., rows of x, rows of y, width], or None where they are too many."""
+    if not is_float(x, y) or x.dtype != y.dtype or x.dim() < 2 or 0 in (x.numel(), y.numel()):
+        return None
+    lead = math.prod(torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
+    if lead * x.shape[-2] * y.shape[-2] * x.shape[-1] > _MOST:
+        return None
+    return x.float().unsqueeze(-2) - y.float().unsqueeze(-3)
+
+
+def cdist(x, y, p, compute_mode=None):
+    del compute_mode  # torch asks for the way by products where it wants that
+    rest = _differences(x, y)
+    return NotImplemented if rest is None else size_of(rest, p, [-1]).to(x.dtype)
+
+
+def cdist_backward(grad, x, y, p, distance):
+    """The gradient of the rows of x; rows that are the same have none."""
+    rest = _differences(x, y)
+    if rest is None or p == 0:
+        return NotImplemented
+    grad, far = grad.float().unsqueeze(-1), distance.float().unsqueeze(-1)
+    if p == 1:
+        slope = torch.sign(rest)
+    elif math.isinf(p):
+        slope = torch.where(torch.abs(rest) == far, torch.sign(rest), torch.zeros_like(rest))
+    else:
+        share = torch.abs(rest) / torch.where(far == 0, torch.ones_like(far), far)
+        slope = torch.sign(rest) * (share if p == 2 else torch.pow(share, p - 1))
+    return torch.sum(grad * slope, -2).to(x.dtype)
