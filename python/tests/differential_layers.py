@@ -4,13 +4,17 @@ tests. SPECS has these and those of differential_composed.py.
 Operands have sizes of their own: the shapes of the cases only say how many there are.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
-from differential import BOOL, NUMBERS
+from differential import BOOL, FLOATS, NUMBERS
 from differential_composed import (
     SPECS,  # noqa: F401 - the tests take it from here
     add,
+    full,
     full_and,
+    linear,
     moved,
     numbers,
     product,
@@ -140,6 +144,127 @@ add(
     accepts=lambda s: s in _THREE,
     label="weights",
 )
+
+# --------------------------------------------------------------------------------------------------
+# Images sampled at places: numbers of the grid that all formats hold, and of which all products are exact
+
+
+def _sampled(d, _):
+    return [d.numbers((2, 3, 6, 8)), d.integers((2, 4, 5, 2), -12, 13, d.dtype) / 8]
+
+
+for _mode in ("bilinear", "nearest"):
+    for _padding in ("zeros", "border", "reflection"):
+        _call = lambda x, g, m=_mode, p=_padding: F.grid_sample(x, g, m, p, align_corners=False)  # noqa: E731
+        _sum = lambda x, g, c=_call: c(x.abs(), g)  # noqa: E731
+        add(
+            "aten.grid_sampler_2d.default",
+            _call,
+            _sampled,
+            rule=_sum if _mode == "bilinear" else "exact",
+            accepts=lambda s: s in _THREE,
+            label=f"{_mode} {_padding}",
+        )
+
+# --------------------------------------------------------------------------------------------------
+# Distances and norms
+
+
+def _size(order):
+    return lambda x: torch.linalg.vector_norm(x, order, -1)
+
+
+for _order in (0, 1, 3, math.inf):
+    _how = {"rule": _size(_order), "accepts": full_and(1), "label": str(_order)}
+    add("aten.linalg_vector_norm.default", _size(_order), numbers(), **_how)
+add("aten.dist.default", torch.dist, numbers(2), rule=torch.dist, accepts=full)
+for _order in (1.0, 2.0, 3.0, math.inf):
+    _call = lambda x, y, p=_order: _distances(x, y, p)  # noqa: E731
+    _sum = lambda x, y, c=_call: c(x.abs(), -y.abs())  # noqa: E731
+    layer("aten._cdist_forward.default", _call, (2, 5, 9), (2, 7, 9), rule=_sum, label=str(_order))
+
+
+def _distances(x, y, p):
+    """The CPU has it in 32 bits and more."""
+    is_narrow = x.device.type == "cpu" and x.element_size() < 4
+    far = torch.cdist(*(t.float() if is_narrow else t for t in (x, y)), p)
+    return far.to(x.dtype)
+
+
+product(
+    "aten.addbmm.default",
+    lambda x, a, b: torch.addbmm(x, a, b),
+    lambda d, _: [d.numbers(s) for s in ((5, 7), (3, 5, 9), (3, 9, 7))],
+    between=lambda x, a, b: [torch.bmm(a, b).sum(0)],
+    accepts=lambda s: s in _THREE,
+)
+product(
+    "aten._trilinear.default",
+    lambda x, y, w: F.bilinear(x, y, w),
+    lambda d, _: [d.numbers(s) for s in ((5, 7), (5, 9), (4, 7, 9))],
+    between=lambda x, y, w: [F.bilinear(x.abs(), y.abs(), w.abs())],
+    accepts=lambda s: s in _THREE,
+)
+
+# --------------------------------------------------------------------------------------------------
+# Searches, writes by number, running sums of exponentials
+
+
+def _in_row(d, s):
+    return [torch.sort(d.numbers((9,)))[0], d.numbers(s)]
+
+
+for _side in ("left", "right"):
+    add(
+        "aten.searchsorted.Tensor",
+        lambda r, x, s=_side: torch.searchsorted(r.contiguous(), x.contiguous(), side=s),
+        _in_row,
+        dtypes=NUMBERS,
+        rule="exact",
+        accepts=full_and(0, 1 << 14),
+        forms=("contiguous", "transposed"),
+        label=_side,
+    )
+add(
+    "aten.bucketize.Tensor",
+    lambda r, x: torch.bucketize(x, r),
+    _in_row,
+    dtypes=NUMBERS,
+    rule="exact",
+    accepts=full_and(0, 1 << 14),
+    forms=("contiguous", "transposed"),
+)
+for _name in ("amax", "amin", "mean", "prod"):
+    add(
+        "aten.index_reduce.default",
+        lambda x, i, y, r=_name: torch.index_reduce(x, 0, i, y, r),
+        lambda d, _: [d.integers((5, 13), 1, 4, d.dtype), d.integers((4,), 0, 5), d.integers((4, 13), 1, 3, d.dtype)],
+        dtypes=FLOATS,
+        rule=(lambda x, i, y: x) if _name == "mean" else "exact",
+        accepts=lambda s: s in _THREE,
+        label=_name,
+    )
+for _accumulate in (False, True):
+    add(
+        "aten.put.default",
+        lambda x, i, y, a=_accumulate: torch.put(x, i, y, a),
+        lambda d, _: [d.numbers((5, 13)), torch.tensor([3, 64, -2, 9]), d.numbers((4,))],
+        rule=(lambda x, i, y: x.abs() + y.abs().amax()) if _accumulate else "exact",
+        accepts=lambda s: s in _THREE,
+        # Of places that are the same, which a number of places is when it is expanded, any may be the last.
+        forms=("contiguous", "transposed", "sliced"),
+        label="added" if _accumulate else "",
+    )
+for _name in ("_logcumsumexp", "logcumsumexp"):
+    add(
+        f"aten.{_name}.default",
+        lambda x, d=-1 if _name == "logcumsumexp" else 0: torch.logcumsumexp(x, d),
+        linear(-4, 4),
+        rule=lambda x: torch.full_like(x, 16),
+        accepts=full_and(1, 1 << 14),
+    )
+_call = lambda x: F.pad(x, (1, 2, 2, 1), "circular")  # noqa: E731
+layer("aten.empty.memory_format", _call, (2, 3, 5, 4), rule="exact")
 
 # --------------------------------------------------------------------------------------------------
 # Order statistics

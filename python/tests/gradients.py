@@ -59,7 +59,8 @@ OF_LAYERS = [
         "_adaptive_avg_pool3d_backward adaptive_max_pool3d_backward upsample_linear1d_backward "
         "upsample_bilinear2d_backward upsample_trilinear3d_backward upsample_bicubic2d_backward "
         "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward _embedding_bag_backward "
-        "_embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward"
+        "_embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward _cdist_backward "
+        "grid_sampler_2d_backward"
     ).split()
     + [
         f"{kind}{dims}d_backward"

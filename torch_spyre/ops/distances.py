@@ -64,7 +64,8 @@ def cdist_backward(grad, x, y, p, distance):
     if p == 1:
         slope = torch.sign(rest)
     elif math.isinf(p):
-        slope = torch.where(torch.abs(rest) == far, torch.sign(rest), torch.zeros_like(rest))
+        size = torch.abs(rest)  # the distance is rounded
+        slope = torch.where(size == torch.amax(size, -1, keepdim=True), torch.sign(rest), torch.zeros_like(rest))
     else:
         share = torch.abs(rest) / torch.where(far == 0, torch.ones_like(far), far)
         slope = torch.sign(rest) * (share if p == 2 else torch.pow(share, p - 1))
