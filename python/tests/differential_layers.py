@@ -191,6 +191,10 @@ def _distances(x, y, p):
     return far.to(x.dtype)
 
 
+for _dim in (0, 2):
+    _call = lambda v, g, d=_dim: torch._weight_norm(v, g, d)  # noqa: E731
+    _factors = ((4, 5, 3), [n if d == _dim else 1 for d, n in enumerate((4, 5, 3))])
+    layer("aten._weight_norm_interface.default", _call, *_factors, label=str(_dim))
 product(
     "aten.addbmm.default",
     lambda x, a, b: torch.addbmm(x, a, b),

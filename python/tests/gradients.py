@@ -60,7 +60,7 @@ OF_LAYERS = [
         "upsample_bilinear2d_backward upsample_trilinear3d_backward upsample_bicubic2d_backward "
         "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward _embedding_bag_backward "
         "_embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward _cdist_backward "
-        "grid_sampler_2d_backward"
+        "grid_sampler_2d_backward _weight_norm_interface_backward"
     ).split()
     + [
         f"{kind}{dims}d_backward"

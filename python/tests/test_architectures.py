@@ -114,8 +114,82 @@ MODELS["xlnet"] = (
 MODELS["nystromformer"] = (model("NystromformerModel", "NystromformerConfig", **SIZES), text)
 
 
+
+
+# Sound, and images: signals that are convolved, positions that are interpolated, windows that are rolled, maps of all sizes.
+def spectrum():
+    generator = torch.Generator().manual_seed(0)
+    return dict(
+        input_features=torch.randn(2, 8, 32, generator=generator), decoder_input_ids=text()["input_ids"][:, :5]
+    )
+
+
+def signal():
+    return dict(input_values=torch.randn(1, 400, generator=torch.Generator().manual_seed(0)))
+
+
+def larger_image():
+    return dict(pixel_values=torch.randn(1, 3, 40, 40, generator=torch.Generator().manual_seed(0)))
+
+
+def captioned_image():
+    return dict(input_ids=text()["input_ids"], pixel_values=image()["pixel_values"])
+
+
+WHISPER = dict(BART, num_mel_bins=8, max_source_positions=16, max_target_positions=16, pad_token_id=0, bos_token_id=1)
+WHISPER.pop("max_position_embeddings")
+MODELS["whisper"] = (
+    model("WhisperModel", "WhisperConfig", **WHISPER, eos_token_id=2, decoder_start_token_id=1, use_cache=False),
+    spectrum,
+)
+MODELS["wav2vec2"] = (
+    model(
+        *("Wav2Vec2Model", "Wav2Vec2Config"),
+        **{name: size for name, size in SIZES.items() if name != "max_position_embeddings"},
+        conv_dim=(16, 16),
+        conv_stride=(5, 2),
+        conv_kernel=(10, 3),
+        num_feat_extract_layers=2,
+        num_conv_pos_embeddings=16,
+        num_conv_pos_embedding_groups=2,
+    ),
+    signal,
+)
+MODELS["dinov2"] = (model("Dinov2Model", "Dinov2Config", **VIT), larger_image)
+MODELS["swin"] = (
+    model(
+        *("SwinModel", "SwinConfig"),
+        image_size=32,
+        patch_size=4,
+        embed_dim=32,
+        depths=[2, 1],
+        num_heads=[2, 4],
+        window_size=4,
+    ),
+    image,
+)
+MODELS["segformer"] = (
+    model(
+        *("SegformerForSemanticSegmentation", "SegformerConfig"),
+        num_encoder_blocks=2,
+        depths=[1, 1],
+        hidden_sizes=[16, 32],
+        sr_ratios=[4, 2],
+        num_attention_heads=[1, 2],
+        patch_sizes=[7, 3],
+        strides=[4, 2],
+        mlp_ratios=[2, 2],
+        decoder_hidden_size=32,
+        num_labels=5,
+    ),
+    image,
+)
+MODELS["clip"] = (model("CLIPModel", "CLIPConfig", text_config=SIZES, vision_config=VIT, projection_dim=32), captioned_image)
+
+
 def main_result(results):
-    return results.logits if hasattr(results, "logits") else results.last_hidden_state
+    names = ("logits", "image_embeds", "last_hidden_state")
+    return next(getattr(results, name) for name in names if hasattr(results, name))
 
 
 def to_device(tensor):

@@ -282,6 +282,8 @@ def decompositions():
             aten._logcumsumexp.default: scans.logcumsumexp,
             aten.logcumsumexp.default: scans.logcumsumexp,
             aten._trilinear.default: _dot_per_group,
+            aten._weight_norm_interface.default: distances.weight_norm,
+            aten._weight_norm_interface_backward.default: distances.weight_norm_backward,
             aten.addbmm.default: _addbmm,
             aten.bucketize.Tensor: scans.bucketize,
             aten.clamp.Tensor: _clamp,

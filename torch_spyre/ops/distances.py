@@ -1,4 +1,5 @@
-"""Norms of any order, and distances of all pairs of rows, from operations the device has: in fp32, rounded once."""
+"""Norms of any order, weights of given norms, and distances of all pairs of rows, from operations the device has: in fp32,
+rounded once."""
 
 import math
 
@@ -70,3 +71,24 @@ def cdist_backward(grad, x, y, p, distance):
         share = torch.abs(rest) / torch.where(far == 0, torch.ones_like(far), far)
         slope = torch.sign(rest) * (share if p == 2 else torch.pow(share, p - 1))
     return torch.sum(grad * slope, -2).to(x.dtype)
+
+
+def _other_dims(v, dim):
+    return [d for d in range(v.dim()) if d != dim % v.dim()]
+
+
+def weight_norm(v, g, dim=0):
+    """Weights with the sizes ``g`` along a dimension, and the sizes they had."""
+    if not is_float(v, g) or v.numel() == 0:
+        return NotImplemented
+    norms = size_of(v.float(), 2, _other_dims(v, dim), True)
+    return (v.float() * (g.float() / norms)).to(v.dtype), norms
+
+
+def weight_norm_backward(grad, v, g, norms, dim):
+    if not is_float(grad, v, g) or v.numel() == 0:
+        return NotImplemented
+    grad, wide, norms = grad.float(), v.float(), norms.float()
+    along = torch.sum(grad * wide, _other_dims(v, dim), keepdim=True) / norms
+    of_v = (grad - wide * (along / norms)) * (g.float() / norms)
+    return of_v.to(v.dtype), along.to(g.dtype)
