@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace spyre::costmodel {
 
@@ -75,6 +76,7 @@ public:
     times.ddrEnd = times.unmatchedReads = times.unmatchedWrites = 0;
   }
 
+  double leastCycles();
   double run() {
     walk(0, 0);
     return *std::max_element(times.done.begin(), times.done.end());
@@ -86,6 +88,7 @@ private:
   static constexpr uint8_t kNobody = 0xFF;
 
   void sortSteps();
+  double busyCycles(size_t step, size_t depth, unsigned variant);
   void walk(size_t depth, unsigned variant);
   void iterate(size_t depth, unsigned variant);
   bool isFrom(const Iteration &iteration, const Used &used) const;
@@ -410,6 +413,60 @@ void Run::runSliced(size_t first, size_t end, unsigned variant) {
   }
 }
 
+//===- Without the clock --------------------------------------------------------------------===//
+
+/// Of all executions of a step inside one iteration of the first \p depth loops around it.
+double Run::busyCycles(size_t step, size_t depth, unsigned variant) {
+  const SketchStep &of = sketch.step[step];
+  if (depth == of.depth) {
+    const bool runs = (of.onlyTail < 0 || tail[size_t(of.onlyTail)]) &&
+                      (of.alsoTail < 0 || tail[size_t(of.alsoTail)]);
+    const double times = of.perStepOf < 0 ? 1 : double(steps[size_t(of.perStepOf)]);
+    return runs ? times * costOf(step, variant).busy : 0;
+  }
+  const size_t a = sketch.loop[depth];
+  const SketchAxis &axis = sketch.table.axis[a];
+  const int64_t trips = axis.full / axis.tile, rest = axis.count - trips * axis.tile;
+  double busy = 0;
+  if (trips > 0) {
+    steps[a] = axis.tile;
+    tail[a] = false;
+    busy = double(trips) * busyCycles(step, depth + 1, variant);
+  }
+  if (rest > 0) {
+    steps[a] = rest;
+    tail[a] = axis.full < axis.count;
+    busy += busyCycles(step, depth + 1, variant | 1u << depth);
+  }
+  steps[a] = axis.count;
+  tail[a] = axis.full < axis.count;
+  return busy;
+}
+
+/// Each unit does its steps one after the other, DDR serves one request at a time, and who touches
+/// a copy of a buffer waits for the unit that did before.
+double Run::leastCycles() {
+  std::array<double, kUnits> unit{};
+  std::array<double, kMaxBuffers> buffer{};
+  double all = 0;
+  for (size_t s = 0; s < sketch.steps; ++s) {
+    const SketchStep &step = sketch.step[s];
+    const double busy = busyCycles(s, 0, 0);
+    unit[size_t(step.unit)] += busy;
+    all += busy;
+    for (unsigned left = unsigned(step.reads | step.writes); left != 0; left &= left - 1) {
+      const auto b = size_t(__builtin_ctz(left));
+      buffer[b] += sketch.buffer[b].doubled ? busy / 2 : busy;
+    }
+  }
+  if (!sketch.overlaps) {
+    return all;
+  }
+  unit[size_t(Unit::Load)] += unit[size_t(Unit::Store)];
+  return std::max(*std::max_element(unit.begin(), unit.end()),
+                  *std::max_element(buffer.begin(), buffer.end()));
+}
+
 //===- Steps --------------------------------------------------------------------------------===//
 
 double Run::reserve(double earliest, double busy) {
@@ -631,8 +688,19 @@ void Run::count(const SketchStep &step, const Cost &cost, double turn) {
 
 } // namespace
 
-double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown) {
+double leastCycles(const Sketch &sketch, const arch::Timing &timing) {
+  return kRepeats * Run(sketch, timing, nullptr).leastCycles();
+}
+
+double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown,
+                 double enough) {
   Run run(sketch, timing, breakdown);
+  if (enough < std::numeric_limits<double>::infinity()) {
+    const double least = run.leastCycles();
+    if (kRepeats * least > enough) {
+      return least;
+    }
+  }
   double cycles = run.run();
   if (!sketch.unrolls || !sketch.overlaps || !run.isChain()) {
     return cycles;
