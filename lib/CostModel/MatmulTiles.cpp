@@ -529,6 +529,13 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
   const auto [r, rTrips] = rSides[size_t(ri)];
   const auto [n, nTrips] = nSides[size_t(ni)];
   const auto [k, kTrips] = kSides[size_t(ki)];
+  const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
+  const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
+  const double acc = r * n * program::kMatmulAccBytes;
+  const bool mayBeSliced = scarce && !shape.cInLx && n > 1;
+  if (acc + outStick * (mayBeSliced ? r : r * n) + aBytes + bBytes > room) {
+    return false;
+  }
   const double all = batches * rTrips * nTrips * kTrips, stream = r * rowStream;
   const double compute =
       (stream < fill ? macCycles * fill / stream : macCycles) + all * std::min(fill, stream);
@@ -536,14 +543,11 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
   if (compute + accCycles >= best.cycles) {
     return false;
   }
-  const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
-  const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
-  const double acc = r * n * program::kMatmulAccBytes;
   const double aCycles = aLoad.at(aBytes), bCycles = bLoad.at(bBytes);
   const double perTrip = 1 / all;
   bool better = false;
   for (bool sliced : {false, true}) {
-    if (sliced && (!scarce || shape.cInLx || n == 1)) {
+    if (sliced && !mayBeSliced) {
       break;
     }
     const double fixed = acc + outStick * (sliced ? r : r * n);

@@ -88,7 +88,8 @@ private:
   static constexpr uint8_t kNobody = 0xFF;
 
   void sortSteps();
-  double busyCycles(size_t step, size_t depth, unsigned variant);
+  template <typename Each>
+  void forEachVariant(size_t step, size_t depth, unsigned variant, double times, const Each &each);
   void walk(size_t depth, unsigned variant);
   void iterate(size_t depth, unsigned variant);
   bool isFrom(const Iteration &iteration, const Used &used) const;
@@ -415,43 +416,57 @@ void Run::runSliced(size_t first, size_t end, unsigned variant) {
 
 //===- Without the clock --------------------------------------------------------------------===//
 
-/// Of all executions of a step inside one iteration of the first \p depth loops around it.
-double Run::busyCycles(size_t step, size_t depth, unsigned variant) {
+/// Calls each(times, cost) for the executions of a step that cost the same; \p times is how often
+/// the first \p depth loops around it turn.
+template <typename Each>
+void Run::forEachVariant(size_t step, size_t depth, unsigned variant, double times,
+                         const Each &each) {
   const SketchStep &of = sketch.step[step];
   if (depth == of.depth) {
     const bool runs = (of.onlyTail < 0 || tail[size_t(of.onlyTail)]) &&
                       (of.alsoTail < 0 || tail[size_t(of.alsoTail)]);
-    const double times = of.perStepOf < 0 ? 1 : double(steps[size_t(of.perStepOf)]);
-    return runs ? times * costOf(step, variant).busy : 0;
+    if (runs) {
+      each(of.perStepOf < 0 ? times : times * double(steps[size_t(of.perStepOf)]),
+           costOf(step, variant));
+    }
+    return;
   }
   const size_t a = sketch.loop[depth];
   const SketchAxis &axis = sketch.table.axis[a];
   const int64_t trips = axis.full / axis.tile, rest = axis.count - trips * axis.tile;
-  double busy = 0;
   if (trips > 0) {
     steps[a] = axis.tile;
     tail[a] = false;
-    busy = double(trips) * busyCycles(step, depth + 1, variant);
+    forEachVariant(step, depth + 1, variant, times * double(trips), each);
   }
   if (rest > 0) {
     steps[a] = rest;
     tail[a] = axis.full < axis.count;
-    busy += busyCycles(step, depth + 1, variant | 1u << depth);
+    forEachVariant(step, depth + 1, variant | 1u << depth, times, each);
   }
   steps[a] = axis.count;
   tail[a] = axis.full < axis.count;
-  return busy;
 }
 
 /// Each unit does its steps one after the other, DDR serves one request at a time, and who touches
-/// a copy of a buffer waits for the unit that did before.
+/// a copy of a buffer waits for the unit that did before. Of the bytes that are read and those that
+/// are written, the fewer turn the bus.
 double Run::leastCycles() {
+  constexpr double kMany = std::numeric_limits<double>::infinity();
   std::array<double, kUnits> unit{};
   std::array<double, kMaxBuffers> buffer{};
-  double all = 0;
+  double all = 0, read = 0, written = 0, slack = 0, turnPerByte = kMany;
   for (size_t s = 0; s < sketch.steps; ++s) {
     const SketchStep &step = sketch.step[s];
-    const double busy = busyCycles(s, 0, 0);
+    double busy = 0;
+    forEachVariant(s, 0, 0, 1, [&](double times, const Cost &cost) {
+      busy += times * cost.busy;
+      if (step.work == Work::Transfer && cost.ddrBytes > 0) {
+        (step.unit == Unit::Load ? read : written) += times * cost.ddrBytes;
+        slack += times * cost.slack;
+        turnPerByte = std::min(turnPerByte, cost.turn / cost.ddrBytes);
+      }
+    });
     unit[size_t(step.unit)] += busy;
     all += busy;
     for (unsigned left = unsigned(step.reads | step.writes); left != 0; left &= left - 1) {
@@ -459,10 +474,12 @@ double Run::leastCycles() {
       buffer[b] += sketch.buffer[b].doubled ? busy / 2 : busy;
     }
   }
+  const double turned = std::min(read, written);
+  const double turns = turned > 0 ? std::max(turned * turnPerByte - slack, 0.0) : 0;
   if (!sketch.overlaps) {
-    return all;
+    return all + turns;
   }
-  unit[size_t(Unit::Load)] += unit[size_t(Unit::Store)];
+  unit[size_t(Unit::Load)] += unit[size_t(Unit::Store)] + turns;
   return std::max(*std::max_element(unit.begin(), unit.end()),
                   *std::max_element(buffer.begin(), buffer.end()));
 }
