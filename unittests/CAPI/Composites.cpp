@@ -235,6 +235,20 @@ Bounds repeatedHeads(const Bounds &x, int64_t heads) {
   return result;
 }
 
+/// Rows of which the mask leaves nothing have no weights.
+Bounds withoutMaskedRows(Bounds weights, const Bounds &mask) {
+  const Bounds allowed = broadcast(mask, weights.shape);
+  const auto width = size_t(weights.shape.back());
+  const auto isMasked = [](const Interval &element) { return element.magnitude() == 0; };
+  for (size_t row = 0; row < weights.elements.size(); row += width) {
+    const auto first = allowed.elements.begin() + std::ptrdiff_t(row);
+    if (std::all_of(first, first + std::ptrdiff_t(width), isMasked)) {
+      std::fill_n(weights.elements.begin() + std::ptrdiff_t(row), width, Interval{0, 0});
+    }
+  }
+  return weights;
+}
+
 /// The scale is applied in halves, its root to both factors.
 Bounds attention(const Call &call, Operands in) {
   const auto rank = int64_t(in[0].shape.size());
@@ -252,7 +266,11 @@ Bounds attention(const Call &call, Operands in) {
                          broadcast(constant(-3.4028234663852886e38, scores.dtype), scores.shape))
                  : combine("add", scores, in[3]);
   }
-  return matmulOf(softmaxOf(scores, rank - 1, false), repeatedHeads(in[2], heads));
+  Bounds weights = softmaxOf(scores, rank - 1, false);
+  if (in.size() > 3 && in[3].dtype == HostType::Bool) {
+    weights = withoutMaskedRows(std::move(weights), in[3]);
+  }
+  return matmulOf(weights, repeatedHeads(in[2], heads));
 }
 
 using Definition = Bounds (*)(const Call &, Operands);

@@ -241,3 +241,11 @@ TEST(RandomGraph, EvenOnOneCore) { checkSeeds(5'000'000, "openspyre", 1); }
 TEST(RandomGraph, OddOnOneCore) { checkSeeds(6'000'000, "openspyre", 1); }
 TEST(RandomGraph, EvenOnTheTinyMachine) { checkSeeds(7'000'000, "tiny", 0); }
 TEST(RandomGraph, OddOnTheTinyMachine) { checkSeeds(8'000'000, "tiny", 0); }
+
+/// Seeds of long runs: masks of attention that leave nothing of a row, which is 0 then.
+TEST(RandomGraph, RowsThatSeeNothing) {
+  const Machine machine{*arch::DeviceDesc::preset("openspyre"), 1};
+  for (uint64_t seed : {5'000'522, 5'000'993, 5'001'628}) {
+    EXPECT_TRUE(check(graphOf(seed), machine, seed));
+  }
+}
