@@ -16,6 +16,7 @@ from torch_spyre.ops import (
     pooling,
     powers,
     products,
+    quantized,
     recurrent,
     region_writes,
     scans,
@@ -248,6 +249,7 @@ def decompositions():
     table.update(
         {
             aten._grouped_mm.default: groups.grouped_mm,
+            aten._scaled_mm.default: quantized.scaled_mm,
             aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool2d,
             aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool2d_backward,
             aten.adaptive_max_pool2d.default: pooling.adaptive_max_pool2d,
