@@ -164,11 +164,12 @@ def test_scaled_products(dtype, rows, biased, on_device):
     wanted = (wanted + bias.double() if biased else wanted).float()
     given = [t if t is None else t.to("spyre") for t in (x, w, *scales, bias)]
     for run in ways(function):
-        with on_device(pt_macs=m * k * n):
+        with on_device(pt_macs=m * k * 128):  # whole sticks of columns
             result = run(*given)
         assert result.dtype == dtype and result.shape == (m, n)
         if dtype == FP8:
-            assert (bits(result.cpu()) - bits(wanted.to(FP8))).abs().max() <= 1
+            steps = [torch.where(b < 128, b, 128 - b) for b in (bits(result.cpu()), bits(wanted.to(FP8)))]
+            assert (steps[0] - steps[1]).abs().max() <= 1
         else:
             assert near(result, wanted, "matmul", terms=k)
 
@@ -198,10 +199,10 @@ def test_others_become_small_integers(dtype, on_device):
     sources += [torch.linspace(-300, 300, 131).half().trunc(), whole(131, dtype=torch.int16), whole(131) > 0]
     for x in sources:
         device = x.to("spyre")
-        for run in ways(lambda t: t.to(dtype)):
+        for run in ways(lambda t: t.to(dtype) + (x.dtype == dtype)):
             with on_device():
                 result = run(device)
-            assert result.dtype == dtype and torch.equal(result.cpu(), x.to(dtype)), x.dtype
+            assert result.dtype == dtype and torch.equal(result.cpu(), x.to(dtype) + (x.dtype == dtype)), x.dtype
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -244,7 +245,7 @@ def test_weights_of_eight_bits(on_device):
 
     wanted = x.double() @ w.double().t() * scale.double()
     for run in ways(function):
-        with on_device(pt_macs=m * k * n):
+        with on_device(pt_macs=m * k * 128):
             result = run(x.to("spyre"), w.to("spyre"), scale.to("spyre"))
         assert near(result, wanted, "matmul", terms=k)
 

@@ -200,8 +200,6 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
     return result.isInteger(64) && (isHalf(operand) || operand.isF32());
   case TypeRule::Cast:
     return operand == result || (isCastable(operand) && isCastable(result));
-  case TypeRule::Quantize:
-    return isHalf(operand) && result.isFloat8E4M3FN();
   case TypeRule::Free:
     return true;
   }

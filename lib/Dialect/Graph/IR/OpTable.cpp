@@ -364,7 +364,7 @@ const std::vector<OpRow> &opTable() {
        {"eps"},
        TypeRule::Float,
        {{"eps", "eps", 0.0}}},
-      {"spyre.qfp8ch.default", OpKind::Copy, 1, "qfp8ch", {}, TypeRule::Quantize},
+      {"spyre.qfp8ch.default", OpKind::Composite, 1, "", {}, TypeRule::Free},
       {"spyre.silu.default", OpKind::Pointwise, 1, "silu"},
       {"spyre.softplus.default",
        OpKind::Pointwise,
@@ -441,8 +441,6 @@ const char *ruleText(TypeRule rule) {
     return "places of f16, bf16 or f32 elements are i64";
   case TypeRule::Cast:
     return "the device converts between f16, bf16, f32, f8E4M3FN, i8 to i64 and i1";
-  case TypeRule::Quantize:
-    return "f16 or bf16 become f8E4M3FN";
   case TypeRule::Free:
     return "those of the rows it is made of";
   case TypeRule::Any:

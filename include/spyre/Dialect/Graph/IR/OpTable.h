@@ -45,7 +45,6 @@ enum class TypeRule {
   Indexed, ///< the first as the result, the others i32 or i64
   Place,   ///< f16, bf16 or f32; the result is i64
   Cast,    ///< any pair the device converts
-  Quantize, ///< f16 or bf16 to f8E4M3FN
   Free,    ///< decided where the row is decomposed
 };
 
