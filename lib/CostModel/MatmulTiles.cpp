@@ -58,22 +58,6 @@ TileBytes bytesOf(const MatmulShape &shape, const Tile &tile, bool sliced) {
   return bytes;
 }
 
-/// How often the first \p depth loops run their body.
-int64_t tripsOf(const MatmulShape &shape, const Tile &tile, const Order &order, size_t depth) {
-  int64_t trips = 1;
-  for (size_t i = 0; i < depth; ++i) {
-    trips = saturatingProduct(trips, (shape.count[order[i]] + tile[order[i]] - 1) / tile[order[i]]);
-  }
-  return trips;
-}
-
-size_t depthOf(const Order &order, size_t loops, uint32_t operand) {
-  while (loops > 0 && (operand >> order[loops - 1] & 1) == 0) {
-    --loops;
-  }
-  return loops;
-}
-
 Work workOf(const MatmulShape &shape, const arch::DeviceDesc &device) {
   double cSteps = 1;
   for (size_t a = 0; a < shape.axes; ++a) {
@@ -88,40 +72,6 @@ Work workOf(const MatmulShape &shape, const arch::DeviceDesc &device) {
   work.storeCycles =
       storeCycles(shape.cInLx ? 0 : cSteps * double(kStickBytes), shape.cores, device);
   return work;
-}
-
-/// Cycles of one core, or nothing when the tiles do not fit.
-std::optional<double> cyclesOfTiles(const MatmulShape &shape, const Tile &tile, bool rowsOutside,
-                                    bool sliced, const Work &work, const arch::DeviceDesc &device) {
-  TileBytes bytes = bytesOf(shape, tile, sliced);
-  if (bytes.with(1, 1) > shape.stagingBytes) {
-    return std::nullopt;
-  }
-  Order order;
-  size_t loops = matmulLoops(shape, tile, rowsOutside, order);
-  int64_t aLoads = tripsOf(shape, tile, order, depthOf(order, loops, shape.aAxes));
-  int64_t bLoads = tripsOf(shape, tile, order, depthOf(order, loops, shape.bAxes));
-  auto cTrips = double(tripsOf(shape, tile, order, depthOf(order, loops, shape.cAxes)));
-  TileLoop loop;
-  loop.doubled = bytes.with(aLoads > 1 ? 2 : 1, bLoads > 1 ? 2 : 1) <= shape.stagingBytes;
-  loop.iterations = double(tripsOf(shape, tile, order, loops));
-  double rows = 1;
-  for (size_t a = 0; a < shape.rowAxes; ++a) {
-    rows *= double(tile[a]);
-  }
-  loop.computeCycles = matmulCycles(work.macs, rows, loop.iterations, device.timing);
-  loop.transferCycles = work.storeCycles;
-  if (!shape.aInLx) {
-    loop.transferCycles +=
-        double(aLoads) * loadCycles(double(bytes.a), shape.aReaders, shape.cores, device);
-  }
-  if (!shape.bInLx) {
-    loop.transferCycles +=
-        double(bLoads) * loadCycles(double(bytes.b), shape.bReaders, shape.cores, device);
-  }
-  double stores = sliced ? cTrips * double(tile[shape.nAxis()]) : 0;
-  // There is one set of accumulators: the matrix unit stands still while they are taken over.
-  return cyclesOf(loop, device.timing) + work.accCycles + stores * device.timing.ddrLatencyCycles;
 }
 
 //===- Search -------------------------------------------------------------------------------===//
@@ -171,54 +121,243 @@ bool isScarce(const MatmulShape &shape) {
   return bytesOf(shape, tile, false).with(2, 2) > shape.stagingBytes;
 }
 
+/// loadCycles() as a function of bytes.
+struct LoadLine {
+  double alone = 0, together = 0, first = 0;
+  LoadLine() = default;
+  LoadLine(int64_t readers, int64_t cores, const arch::DeviceDesc &device)
+      : alone(loadCycles(1, cores, cores, device)), together(alone) {
+    if (readers < cores) {
+      first = groupLoadCycles(0, readers, cores, std::min(cores - 1, device.cores / 2), device);
+      together = groupLoadCycles(1, readers, cores, 0, device) - 1;
+    }
+  }
+  double at(double bytes) const { return std::min(alone * bytes, together * bytes + first); }
+  /// Of any number of loads that have so many bytes together.
+  double atLeast(double bytes) const { return std::min(alone, together) * bytes; }
+};
+
+double tripsOf(int64_t count, int64_t tile) { return double((count + tile - 1) / tile); }
+
+constexpr size_t kOperands = 3, kA = 0, kB = 1, kC = 2;
+using PerOperand = std::array<double, kOperands>;
+
+/// A tile's part of the row axes.
+struct RowTile {
+  double rows = 1, trips = 1;
+  /// Of each operand: steps of a tile, and how often the loops over rows turn down to the last one
+  /// that moves it; 0: none does.
+  PerOperand steps{1, 1, 1}, reach{};
+};
+
+/// Parts of n and k.
+struct ColumnTile {
+  double n, k, nTrips, kTrips;
+};
+
+/// All tilings by branch and bound.
 class Search {
 public:
-  Search(const MatmulShape &shape, const arch::DeviceDesc &device)
-      : shape(shape), device(device), scarce(isScarce(shape)), work(workOf(shape, device)),
-        rows(tileCandidates(tileableRows(shape))),
-        n(scarce ? finerCandidates(shape.count[shape.nAxis()])
-                 : tileCandidates(shape.count[shape.nAxis()])),
-        k(tileCandidates(shape.count[shape.kAxis()])) {}
+  Search(const MatmulShape &shape, const arch::DeviceDesc &device);
+  std::optional<MatmulTiles> run();
 
-  /// All orders of one size of tiles. Of equals the last that was tried is taken.
-  void tryTiles(size_t r, size_t c, size_t d) {
-    const bool mayBeSliced = scarce && !shape.cInLx && n.tile[c] > 1;
-    Tile tile;
-    setMatmulTiles(shape, {rows.tile[r], n.tile[c], k.tile[d], false, 0, false}, tile);
-    if (best && leastCycles(tile) > best->cycles) {
-      return;
-    }
-    for (bool sliced : {true, false}) {
-      if (sliced && !mayBeSliced) {
-        continue;
-      }
-      for (bool rowsOutside : {true, false}) {
-        std::optional<double> cycles =
-            cyclesOfTiles(shape, tile, rowsOutside, sliced, work, device);
-        if (cycles && (!best || *cycles <= best->cycles)) {
-          best = MatmulTiles{rows.tile[r], n.tile[c], k.tile[d], rowsOutside, *cycles, sliced};
-        }
-      }
-    }
+private:
+  void tryRows(int64_t rows);
+  void tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles tiles);
+  RowTile rowTileOf(int64_t rows) const;
+  bool moves(size_t operand, size_t axis) const { return axesOf[operand] >> axis & 1; }
+  /// How often a tile of the operand is another one than before.
+  double loads(size_t operand, const RowTile &row, const ColumnTile &tile, bool rowsOutside) const;
+  double compute(const RowTile &row, const ColumnTile &tile) const {
+    const double trips = batches * row.trips * tile.nTrips * tile.kTrips;
+    return matmulCycles(work.macs, row.rows, trips, device.timing);
   }
-
-  /// No order and no number of copies is faster than the products.
-  double leastCycles(const Tile &tile) const {
-    double trips = 1, tileRows = 1;
-    for (size_t a = 0; a < shape.axes; ++a) {
-      trips *= double((shape.count[a] + tile[a] - 1) / tile[a]);
-      tileRows *= a < shape.rowAxes ? double(tile[a]) : 1;
-    }
-    return matmulCycles(work.macs, tileRows, trips, device.timing) + work.accCycles;
+  /// Bytes of results, and of one copy of each factor.
+  double fixedBytes(const RowTile &row, double n, bool sliced) const;
+  double aBytes(const RowTile &row, const ColumnTile &tile) const;
+  double bBytes(const RowTile &row, const ColumnTile &tile) const;
+  bool fits(const RowTile &row, const ColumnTile &tile) const {
+    const double fixed = fixedBytes(row, tile.n, mayBeSliced(tile.n));
+    return fixed + aBytes(row, tile) + bBytes(row, tile) <= double(shape.stagingBytes);
   }
+  bool mayBeSliced(double n) const { return scarce && !shape.cInLx && n > 1; }
+  bool isTooSlow(double least) const {
+    // Sums of other terms than those of the cycles: they may differ in the last digits.
+    constexpr double kRounding = 1 - 1e-9;
+    return best && least * kRounding > best->cycles;
+  }
+  double leastTransfer(const RowTile &row, const ColumnTile &tile) const;
 
   const MatmulShape &shape;
   const arch::DeviceDesc &device;
   const bool scarce;
   const Work work;
   const Choices rows, n, k;
+  const std::array<uint32_t, kOperands> axesOf;
+  double batches = 1;
+  PerOperand batchReach{1, 1, 1};
+  /// Cycles to load all of a factor once, at least; and whether it is one of a product (it moves
+  /// along its side and k, not along the other side), so that it is loaded again for parts of the
+  /// other's side.
+  double wholeA = 0, wholeB = 0;
+  bool aRepeats = true, bRepeats = true;
   std::optional<MatmulTiles> best;
 };
+
+Search::Search(const MatmulShape &shape, const arch::DeviceDesc &device)
+    : shape(shape), device(device), scarce(isScarce(shape)), work(workOf(shape, device)),
+      rows(tileCandidates(tileableRows(shape))),
+      n(scarce ? finerCandidates(shape.count[shape.nAxis()])
+               : tileCandidates(shape.count[shape.nAxis()])),
+      k(tileCandidates(shape.count[shape.kAxis()])), axesOf{shape.aAxes, shape.bAxes, shape.cAxes} {
+  for (size_t a = shape.nAxis(); a-- > shape.rowAxes;) {
+    batches *= double(shape.count[a]);
+    for (size_t x = 0; x < kOperands; ++x) {
+      batchReach[x] = shape.count[a] > 1 && moves(x, a) ? batches : batchReach[x];
+    }
+  }
+  PerOperand whole{1, 1, 1};
+  for (size_t a = 0; a < shape.axes; ++a) {
+    whole[kA] *= moves(kA, a) ? double(shape.count[a]) : 1;
+    whole[kB] *= moves(kB, a) ? double(shape.count[a]) : 1;
+    bRepeats &= a >= shape.rowAxes ? a < shape.nAxis() || moves(kB, a) : !moves(kB, a);
+  }
+  aRepeats = !moves(kA, shape.nAxis()) && moves(kA, shape.kAxis());
+  if (!shape.aInLx) {
+    wholeA = LoadLine(shape.aReaders, shape.cores, device).atLeast(whole[kA] * kStickBytes);
+  }
+  if (!shape.bInLx) {
+    wholeB = LoadLine(shape.bReaders, shape.cores, device).atLeast(whole[kB] * kBlockBytes);
+  }
+}
+
+RowTile Search::rowTileOf(int64_t rowCount) const {
+  Tile tile;
+  setMatmulTiles(shape, {rowCount, 1, 1, false, 0, false}, tile);
+  RowTile row;
+  for (size_t a = shape.rowAxes; a-- > 0;) {
+    const double trips = tripsOf(shape.count[a], tile[a]);
+    row.rows *= double(tile[a]);
+    row.trips *= trips;
+    for (size_t x = 0; x < kOperands; ++x) {
+      row.steps[x] *= moves(x, a) ? double(tile[a]) : 1;
+      row.reach[x] = trips > 1 && moves(x, a) ? row.trips : row.reach[x];
+    }
+  }
+  return row;
+}
+
+double Search::loads(size_t operand, const RowTile &row, const ColumnTile &tile,
+                     bool rowsOutside) const {
+  const bool alongN = tile.nTrips > 1 && moves(operand, shape.nAxis());
+  const double reach = row.reach[operand];
+  if (tile.kTrips > 1 && moves(operand, shape.kAxis())) {
+    return batches * row.trips * tile.nTrips * tile.kTrips;
+  }
+  if (rowsOutside) {
+    return alongN      ? batches * row.trips * tile.nTrips
+           : reach > 0 ? batches * reach
+                       : batchReach[operand];
+  }
+  return reach > 0 ? batches * tile.nTrips * reach
+         : alongN  ? batches * tile.nTrips
+                   : batchReach[operand];
+}
+
+double Search::fixedBytes(const RowTile &row, double n, bool sliced) const {
+  const double results = row.steps[kC] * (moves(kC, shape.nAxis()) ? n : 1);
+  const double out = shape.cInLx ? 0 : (sliced ? std::floor(results / n) : results);
+  return results * double(program::kMatmulAccBytes) + out * double(kStickBytes);
+}
+
+double Search::aBytes(const RowTile &row, const ColumnTile &tile) const {
+  const double columns =
+      (moves(kA, shape.nAxis()) ? tile.n : 1) * (moves(kA, shape.kAxis()) ? tile.k : 1);
+  return shape.aInLx ? 0 : row.steps[kA] * columns * double(kStickBytes);
+}
+
+double Search::bBytes(const RowTile &row, const ColumnTile &tile) const {
+  const double columns =
+      (moves(kB, shape.nAxis()) ? tile.n : 1) * (moves(kB, shape.kAxis()) ? tile.k : 1);
+  return shape.bInLx ? 0 : row.steps[kB] * columns * double(kBlockBytes);
+}
+
+/// With parts of k, both factors are loaded again for each part of the other's side; with all of
+/// it the outer one stays.
+double Search::leastTransfer(const RowTile &row, const ColumnTile &tile) const {
+  const double a = wholeA * (aRepeats ? tile.nTrips : 1), b = wholeB * (bRepeats ? row.trips : 1);
+  if (tile.kTrips > 1) {
+    return work.storeCycles + a + b;
+  }
+  return work.storeCycles + std::min(wholeA + (tile.nTrips > 1 ? b : wholeB),
+                                     (row.reach[kA] > 0 ? a : wholeA) + wholeB);
+}
+
+/// All orders of one size of tiles. Of equals the last that was tried is taken.
+void Search::tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles tiles) {
+  const double a = aBytes(row, tile), b = bBytes(row, tile), room = double(shape.stagingBytes);
+  const double aCycles = shape.aInLx ? 0 : loadCycles(a, shape.aReaders, shape.cores, device);
+  const double bCycles = shape.bInLx ? 0 : loadCycles(b, shape.bReaders, shape.cores, device);
+  TileLoop loop;
+  loop.iterations = batches * row.trips * tile.nTrips * tile.kTrips;
+  loop.computeCycles = compute(row, tile);
+  for (bool sliced : {true, false}) {
+    const double fixed = fixedBytes(row, tile.n, sliced);
+    if ((sliced && !mayBeSliced(tile.n)) || fixed + a + b > room) {
+      continue;
+    }
+    for (bool rowsOutside : {true, false}) {
+      const double aLoads = loads(kA, row, tile, rowsOutside);
+      const double bLoads = loads(kB, row, tile, rowsOutside);
+      loop.doubled = fixed + a * (aLoads > 1 ? 2 : 1) + b * (bLoads > 1 ? 2 : 1) <= room;
+      loop.transferCycles = work.storeCycles + aLoads * aCycles + bLoads * bCycles;
+      const double stores = sliced ? loads(kC, row, tile, rowsOutside) * tile.n : 0;
+      // There is one set of accumulators: the matrix unit stands still while they are taken over.
+      tiles.cycles =
+          cyclesOf(loop, device.timing) + work.accCycles + stores * device.timing.ddrLatencyCycles;
+      if (!best || tiles.cycles <= best->cycles) {
+        best = tiles;
+        best->rowsOutside = rowsOutside;
+        best->sliced = sliced;
+      }
+    }
+  }
+}
+
+void Search::tryRows(int64_t rowCount) {
+  const RowTile row = rowTileOf(rowCount);
+  const int64_t nAll = shape.count[shape.nAxis()], kAll = shape.count[shape.kAxis()];
+  if (isTooSlow(compute(row, {double(nAll), double(kAll), 1, 1}) + work.accCycles)) {
+    return;
+  }
+  for (size_t c = n.count; c-- > 0;) {
+    ColumnTile tile{double(n.tile[c]), 1, tripsOf(nAll, n.tile[c]), double(kAll)};
+    if (!fits(row, tile)) {
+      continue;
+    }
+    for (size_t d = k.count; d-- > 0;) {
+      tile.k = double(k.tile[d]);
+      tile.kTrips = tripsOf(kAll, k.tile[d]);
+      const double computing = compute(row, tile);
+      if (isTooSlow(computing + work.accCycles)) {
+        break; // smaller parts of k have more instructions
+      }
+      if (fits(row, tile) &&
+          !isTooSlow(std::max(computing, leastTransfer(row, tile)) + work.accCycles)) {
+        tryTiles(row, tile, {rowCount, n.tile[c], k.tile[d], false, 0, false});
+      }
+    }
+  }
+}
+
+/// Large tiles are mostly the best: from there on, most small ones need no look. Of equals the
+/// smallest is taken.
+std::optional<MatmulTiles> Search::run() {
+  for (size_t r = rows.count; r-- > 0;) {
+    tryRows(rows.tile[r]);
+  }
+  return best;
+}
 
 } // namespace
 
@@ -267,17 +406,7 @@ int64_t matmulStagingBytes(const MatmulShape &shape, const MatmulTiles &tiles) {
 
 std::optional<MatmulTiles> chooseMatmulTiles(const MatmulShape &shape,
                                              const arch::DeviceDesc &device) {
-  Search search(shape, device);
-  // Large tiles are mostly the best: from there on, most small ones need no look. Of equals the
-  // smallest is taken.
-  for (size_t r = search.rows.count; r-- > 0;) {
-    for (size_t c = search.n.count; c-- > 0;) {
-      for (size_t d = search.k.count; d-- > 0;) {
-        search.tryTiles(r, c, d);
-      }
-    }
-  }
-  return search.best;
+  return Search(shape, device).run();
 }
 
 //===- A short search -----------------------------------------------------------------------===//
@@ -311,20 +440,6 @@ int lastIndex(double count, const std::array<double, Sizes::kCount> &sizes) {
   }
   return index;
 }
-
-/// loadCycles() as a function of bytes.
-struct LoadLine {
-  double alone = 0, together = 0, first = 0;
-  LoadLine() = default;
-  LoadLine(int64_t readers, int64_t cores, const arch::DeviceDesc &device)
-      : alone(loadCycles(1, cores, cores, device)), together(alone) {
-    if (readers < cores) {
-      first = groupLoadCycles(0, readers, cores, std::min(cores - 1, device.cores / 2), device);
-      together = groupLoadCycles(1, readers, cores, 0, device) - 1;
-    }
-  }
-  double at(double bytes) const { return std::min(alone * bytes, together * bytes + first); }
-};
 
 /// The cost of chooseMatmulTiles() with everything that does not change taken out of it, for shapes
 /// with at most one row axis and operands that all move along the batch.
@@ -414,6 +529,13 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
   const auto [r, rTrips] = rSides[size_t(ri)];
   const auto [n, nTrips] = nSides[size_t(ni)];
   const auto [k, kTrips] = kSides[size_t(ki)];
+  const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
+  const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
+  const double acc = r * n * program::kMatmulAccBytes;
+  const bool mayBeSliced = scarce && !shape.cInLx && n > 1;
+  if (acc + outStick * (mayBeSliced ? r : r * n) + aBytes + bBytes > room) {
+    return false;
+  }
   const double all = batches * rTrips * nTrips * kTrips, stream = r * rowStream;
   const double compute =
       (stream < fill ? macCycles * fill / stream : macCycles) + all * std::min(fill, stream);
@@ -421,14 +543,11 @@ bool ShortSearch::tryTiles(int ri, int ni, int ki) {
   if (compute + accCycles >= best.cycles) {
     return false;
   }
-  const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
-  const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
-  const double acc = r * n * program::kMatmulAccBytes;
   const double aCycles = aLoad.at(aBytes), bCycles = bLoad.at(bBytes);
   const double perTrip = 1 / all;
   bool better = false;
   for (bool sliced : {false, true}) {
-    if (sliced && (!scarce || shape.cInLx || n == 1)) {
+    if (sliced && !mayBeSliced) {
       break;
     }
     const double fixed = acc + outStick * (sliced ? r : r * n);
