@@ -342,7 +342,7 @@ Bounds reduceDim(const std::string &name, const Bounds &x, int64_t dim) {
     inner *= shape[d];
   }
   const bool isExtreme = name == "amax" || name == "amin";
-  const bool isWhole = x.dtype == HostType::Int32 || x.dtype == HostType::Int64;
+  const bool isWhole = x.dtype >= HostType::Int8 && x.dtype <= HostType::Int64;
   const double relative = isExtreme || isWhole ? 0 : sumTolerance("sum", x.dtype, size);
   Bounds result{shape, x.dtype, {}};
   for (int64_t n = 0; n < elementCount(shape); ++n) {

@@ -224,9 +224,7 @@ private:
   static bool isWord(mlir::Type type) { return type.isInteger(32) || type.isInteger(64); }
 
   /// Stored as the 16 bits of the device.
-  static bool isHalf(mlir::Type type) {
-    return type.isF16() || type.isBF16() || type.isInteger(1);
-  }
+  static bool isHalf(mlir::Type type) { return type.isF16() || type.isBF16() || type.isInteger(1); }
 
   /// The same numbers in another type; truth values are 1 and 0. Every type has neighbours it is
   /// converted to at once: 8 bits and 16 bits, 16 bits (also of integers) and fp32, fp32 and

@@ -510,9 +510,8 @@ private:
       }
       // Other dimensions than the last may be cut where sticks begin.
       const bool areWhole =
-          (!mine && !theirs) ||
-          (hasWholeSticks(*own, nest.extents, part.buffer, d) &&
-           hasWholeSticks(part.dims[d], other.getExtents(), part.buffer, d));
+          (!mine && !theirs) || (hasWholeSticks(*own, nest.extents, part.buffer, d) &&
+                                 hasWholeSticks(part.dims[d], other.getExtents(), part.buffer, d));
       const bool suitsMe = mine ? walks(*own, *mine) : walksAny(*own, nest.extents);
       const bool suitsThem =
           theirs ? walks(part.dims[d], *theirs) : walksAny(part.dims[d], other.getExtents());

@@ -89,9 +89,7 @@ unsigned matmulStickVar(ComputeOp op, unsigned index) {
   return index == 0 ? k : k - 1;
 }
 
-static bool isConversion(ComputeOp op) {
-  return findConversion(op.getCallee()).has_value();
-}
+static bool isConversion(ComputeOp op) { return findConversion(op.getCallee()).has_value(); }
 
 bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
 

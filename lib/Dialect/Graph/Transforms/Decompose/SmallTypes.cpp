@@ -1,7 +1,7 @@
 //===- SmallTypes.cpp - integers of 8 and 16 bits, and conversions to fp8 -------------------===//
 //
-// Small integers are computed with in 32 bits and wrap when they are stored. fp32 becomes fp8 by way
-// of 16 bits, but as if it were rounded once (docs/adr/0072).
+// Small integers are computed with in 32 bits and wrap when they are stored. fp32 becomes fp8 by
+// way of 16 bits, but as if it were rounded once (docs/adr/0072).
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 
@@ -80,8 +80,8 @@ static Value withoutTies(Calls &calls, Value x) {
     return calls.call(callee, {rest}, shapeOf(rest), calls.builder.getI1Type(),
                       {{"other", calls.builder.getF64FloatAttr(0)}});
   };
-  Value moved = calls.where(compare("aten.gt.Scalar"), calls.add(rounded, step),
-                            calls.sub(rounded, step));
+  Value moved =
+      calls.where(compare("aten.gt.Scalar"), calls.add(rounded, step), calls.sub(rounded, step));
   return calls.where(compare("aten.eq.Scalar"), rounded, moved);
 }
 

@@ -92,8 +92,8 @@ BufferOp ElementOrders::padded(BufferOp buffer, unsigned dim, mlir::Operation *b
   return result;
 }
 
-void ElementOrders::rearrange(BufferOp from, BufferOp to, unsigned dim, Order order,
-                              int64_t block, mlir::Operation *before) {
+void ElementOrders::rearrange(BufferOp from, BufferOp to, unsigned dim, Order order, int64_t block,
+                              mlir::Operation *before) {
   std::vector<int64_t> shape = shapeOf(from);
   int64_t largest = 1;
   for (size_t d = 0; d < shape.size(); ++d) {
