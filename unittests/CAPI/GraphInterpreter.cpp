@@ -529,7 +529,7 @@ Bounds callOn(const Call &call, const std::vector<Bounds> &operands) {
     return strided(call, operands[0]);
   }
   if (name == "clone" || name == "contiguous" || name == "_to_copy" ||
-      name == "convert_element_type") {
+      name == "convert_element_type" || name == "qfp8ch") {
     return convert(call, operands[0]);
   }
   if (name == "cat") {

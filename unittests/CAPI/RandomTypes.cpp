@@ -17,7 +17,9 @@ void Steps::addCast(int64_t x) {
   HostType type = types[random.below(5)];
   if (oneIn(4)) {
     const double largest = std::min(values[size_t(x)].largest, 448.0);
-    x = addCall(pick(names), {x}, {}, shapeOf(x), HostType::Float8E4m3fn, largest);
+    const bool isHalf = typeOf(x) == HostType::Float16 || typeOf(x) == HostType::Bfloat16;
+    x = addCall(isHalf && oneIn(2) ? "spyre.qfp8ch.default" : pick(names), {x}, {}, shapeOf(x),
+                HostType::Float8E4m3fn, largest);
   }
   addCall(pick(names), {x}, {}, shapeOf(x), type,
           type == HostType::Bool ? 1 : values[size_t(x)].largest);
