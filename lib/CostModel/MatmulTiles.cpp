@@ -5,8 +5,8 @@
 #include "spyre/Program/Program.h"
 
 #include <algorithm>
-#include <bitset>
 #include <cmath>
+#include <limits>
 
 namespace spyre::costmodel {
 
@@ -76,11 +76,17 @@ Work workOf(const MatmulShape &shape, const arch::DeviceDesc &device) {
 
 //===- Search -------------------------------------------------------------------------------===//
 
-/// Tiles of an axis to try, ascending.
+/// Tiles of an axis to try, ascending, and how many each has.
 struct Choices {
   std::array<int64_t, 192> tile;
+  std::array<double, 192> trips;
   size_t count = 0;
   void add(int64_t value) { tile[count++] = value; }
+  void countTrips(int64_t all) {
+    for (size_t i = 0; i < count; ++i) {
+      trips[i] = double((all + tile[i] - 1) / tile[i]);
+    }
+  }
 };
 
 Choices tileCandidates(int64_t count) {
@@ -89,6 +95,7 @@ Choices tileCandidates(int64_t count) {
     choices.add(tile);
   }
   choices.add(count);
+  choices.countTrips(count);
   return choices;
 }
 
@@ -102,6 +109,7 @@ Choices finerCandidates(int64_t count) {
     }
   }
   std::sort(choices.tile.begin(), choices.tile.begin() + ptrdiff_t(choices.count));
+  choices.countTrips(count);
   return choices;
 }
 
@@ -121,23 +129,13 @@ bool isScarce(const MatmulShape &shape) {
   return bytesOf(shape, tile, false).with(2, 2) > shape.stagingBytes;
 }
 
-/// loadCycles() as a function of bytes.
-struct LoadLine {
-  double alone = 0, together = 0, first = 0;
-  LoadLine() = default;
-  LoadLine(int64_t readers, int64_t cores, const arch::DeviceDesc &device)
-      : alone(loadCycles(1, cores, cores, device)), together(alone) {
-    if (readers < cores) {
-      first = groupLoadCycles(0, readers, cores, std::min(cores - 1, device.cores / 2), device);
-      together = groupLoadCycles(1, readers, cores, 0, device) - 1;
-    }
-  }
-  double at(double bytes) const { return std::min(alone * bytes, together * bytes + first); }
-  /// Of any number of loads that have so many bytes together.
-  double atLeast(double bytes) const { return std::min(alone, together) * bytes; }
-};
-
-double tripsOf(int64_t count, int64_t tile) { return double((count + tile - 1) / tile); }
+/// Cycles of any number of loads that have so many bytes together, at least.
+double leastLoadCycles(double bytes, int64_t readers, int64_t cores,
+                       const arch::DeviceDesc &device) {
+  const double alone = loadCycles(bytes, cores, cores, device);
+  return readers == cores ? alone
+                          : std::min(alone, groupLoadCycles(bytes, readers, cores, 0, device) - 1);
+}
 
 constexpr size_t kOperands = 3, kA = 0, kB = 1, kC = 2;
 using PerOperand = std::array<double, kOperands>;
@@ -145,6 +143,8 @@ using PerOperand = std::array<double, kOperands>;
 /// A tile's part of the row axes.
 struct RowTile {
   double rows = 1, trips = 1;
+  /// Of the matrix unit: the products, and what each instruction adds.
+  double productCycles = 0, instructionCycles = 0;
   /// Of each operand: steps of a tile, and how often the loops over rows turn down to the last one
   /// that moves it; 0: none does.
   PerOperand steps{1, 1, 1}, reach{};
@@ -162,31 +162,35 @@ public:
   std::optional<MatmulTiles> run();
 
 private:
-  void tryRows(int64_t rows);
+  void guess();
+  void tryRows(const RowTile &row, int64_t rowCount, size_t most);
   void tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles tiles);
   RowTile rowTileOf(int64_t rows) const;
   bool moves(size_t operand, size_t axis) const { return axesOf[operand] >> axis & 1; }
   /// How often a tile of the operand is another one than before.
   double loads(size_t operand, const RowTile &row, const ColumnTile &tile, bool rowsOutside) const;
-  double compute(const RowTile &row, const ColumnTile &tile) const {
-    const double trips = batches * row.trips * tile.nTrips * tile.kTrips;
-    return matmulCycles(work.macs, row.rows, trips, device.timing);
+  double tripsOf(const RowTile &row, const ColumnTile &tile) const {
+    return batches * row.trips * tile.nTrips * tile.kTrips;
   }
   /// Bytes of results, and of one copy of each factor.
   double fixedBytes(const RowTile &row, double n, bool sliced) const;
   double aBytes(const RowTile &row, const ColumnTile &tile) const;
   double bBytes(const RowTile &row, const ColumnTile &tile) const;
-  bool fits(const RowTile &row, const ColumnTile &tile) const {
+  bool fits(const RowTile &row, const ColumnTile &tile, double copies = 1) const {
     const double fixed = fixedBytes(row, tile.n, mayBeSliced(tile.n));
-    return fixed + aBytes(row, tile) + bBytes(row, tile) <= double(shape.stagingBytes);
+    return fixed + copies * (aBytes(row, tile) + bBytes(row, tile)) <= double(shape.stagingBytes);
+  }
+  ColumnTile columnTile(size_t c, size_t d) const {
+    return {double(n.tile[c]), double(k.tile[d]), n.trips[c], k.trips[d]};
   }
   bool mayBeSliced(double n) const { return scarce && !shape.cInLx && n > 1; }
   bool isTooSlow(double least) const {
     // Sums of other terms than those of the cycles: they may differ in the last digits.
     constexpr double kRounding = 1 - 1e-9;
-    return best && least * kRounding > best->cycles;
+    return least * kRounding > enough;
   }
   double leastTransfer(const RowTile &row, const ColumnTile &tile) const;
+  double leastCycles(const RowTile &row, const ColumnTile &tile) const;
 
   const MatmulShape &shape;
   const arch::DeviceDesc &device;
@@ -202,6 +206,8 @@ private:
   double wholeA = 0, wholeB = 0;
   bool aRepeats = true, bRepeats = true;
   std::optional<MatmulTiles> best;
+  /// What some tiles cost.
+  double enough = std::numeric_limits<double>::infinity();
 };
 
 Search::Search(const MatmulShape &shape, const arch::DeviceDesc &device)
@@ -224,10 +230,10 @@ Search::Search(const MatmulShape &shape, const arch::DeviceDesc &device)
   }
   aRepeats = !moves(kA, shape.nAxis()) && moves(kA, shape.kAxis());
   if (!shape.aInLx) {
-    wholeA = LoadLine(shape.aReaders, shape.cores, device).atLeast(whole[kA] * kStickBytes);
+    wholeA = leastLoadCycles(whole[kA] * kStickBytes, shape.aReaders, shape.cores, device);
   }
   if (!shape.bInLx) {
-    wholeB = LoadLine(shape.bReaders, shape.cores, device).atLeast(whole[kB] * kBlockBytes);
+    wholeB = leastLoadCycles(whole[kB] * kBlockBytes, shape.bReaders, shape.cores, device);
   }
 }
 
@@ -236,7 +242,7 @@ RowTile Search::rowTileOf(int64_t rowCount) const {
   setMatmulTiles(shape, {rowCount, 1, 1, false, 0, false}, tile);
   RowTile row;
   for (size_t a = shape.rowAxes; a-- > 0;) {
-    const double trips = tripsOf(shape.count[a], tile[a]);
+    const auto trips = double((shape.count[a] + tile[a] - 1) / tile[a]);
     row.rows *= double(tile[a]);
     row.trips *= trips;
     for (size_t x = 0; x < kOperands; ++x) {
@@ -244,6 +250,8 @@ RowTile Search::rowTileOf(int64_t rowCount) const {
       row.reach[x] = trips > 1 && moves(x, a) ? row.trips : row.reach[x];
     }
   }
+  row.productCycles = matmulCycles(work.macs, row.rows, 0, device.timing);
+  row.instructionCycles = matmulCycles(0, row.rows, 1, device.timing);
   return row;
 }
 
@@ -265,8 +273,10 @@ double Search::loads(size_t operand, const RowTile &row, const ColumnTile &tile,
 }
 
 double Search::fixedBytes(const RowTile &row, double n, bool sliced) const {
-  const double results = row.steps[kC] * (moves(kC, shape.nAxis()) ? n : 1);
-  const double out = shape.cInLx ? 0 : (sliced ? std::floor(results / n) : results);
+  const bool alongN = moves(kC, shape.nAxis());
+  const double results = alongN ? row.steps[kC] * n : row.steps[kC];
+  const double slice = alongN ? row.steps[kC] : std::floor(results / n);
+  const double out = shape.cInLx ? 0 : (sliced ? slice : results);
   return results * double(program::kMatmulAccBytes) + out * double(kStickBytes);
 }
 
@@ -293,14 +303,23 @@ double Search::leastTransfer(const RowTile &row, const ColumnTile &tile) const {
                                      (row.reach[kA] > 0 ? a : wholeA) + wholeB);
 }
 
+/// Of whatever order and number of copies; more with smaller tiles.
+double Search::leastCycles(const RowTile &row, const ColumnTile &tile) const {
+  const double trips = tripsOf(row, tile), transfer = leastTransfer(row, tile);
+  const double computing = row.productCycles + trips * row.instructionCycles;
+  // Two tiles take the time of one by one.
+  const double half = (transfer + computing + trips * device.timing.ddrLatencyCycles) / 2;
+  return std::max({transfer, computing, half}) + work.accCycles;
+}
+
 /// All orders of one size of tiles. Of equals the last that was tried is taken.
 void Search::tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles tiles) {
   const double a = aBytes(row, tile), b = bBytes(row, tile), room = double(shape.stagingBytes);
   const double aCycles = shape.aInLx ? 0 : loadCycles(a, shape.aReaders, shape.cores, device);
   const double bCycles = shape.bInLx ? 0 : loadCycles(b, shape.bReaders, shape.cores, device);
   TileLoop loop;
-  loop.iterations = batches * row.trips * tile.nTrips * tile.kTrips;
-  loop.computeCycles = compute(row, tile);
+  loop.iterations = tripsOf(row, tile);
+  loop.computeCycles = row.productCycles + loop.iterations * row.instructionCycles;
   for (bool sliced : {true, false}) {
     const double fixed = fixedBytes(row, tile.n, sliced);
     if ((sliced && !mayBeSliced(tile.n)) || fixed + a + b > room) {
@@ -316,6 +335,7 @@ void Search::tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles ti
       tiles.cycles =
           cyclesOf(loop, device.timing) + work.accCycles + stores * device.timing.ddrLatencyCycles;
       if (!best || tiles.cycles <= best->cycles) {
+        enough = std::min(enough, tiles.cycles);
         best = tiles;
         best->rowsOutside = rowsOutside;
         best->sliced = sliced;
@@ -324,37 +344,58 @@ void Search::tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles ti
   }
 }
 
-void Search::tryRows(int64_t rowCount) {
-  const RowTile row = rowTileOf(rowCount);
-  const int64_t nAll = shape.count[shape.nAxis()], kAll = shape.count[shape.kAxis()];
-  if (isTooSlow(compute(row, {double(nAll), double(kAll), 1, 1}) + work.accCycles)) {
-    return;
-  }
-  for (size_t c = n.count; c-- > 0;) {
-    ColumnTile tile{double(n.tile[c]), 1, tripsOf(nAll, n.tile[c]), double(kAll)};
-    if (!fits(row, tile)) {
-      continue;
+/// The largest tiles that fit twice are mostly good: their cycles rule out most of the others.
+void Search::guess() {
+  size_t c = n.count - 1;
+  for (size_t r = 0; r < rows.count; ++r) {
+    const RowTile row = rowTileOf(rows.tile[r]);
+    while (c > 0 && !fits(row, columnTile(c, 0), 2)) {
+      --c;
     }
-    for (size_t d = k.count; d-- > 0;) {
-      tile.k = double(k.tile[d]);
-      tile.kTrips = tripsOf(kAll, k.tile[d]);
-      const double computing = compute(row, tile);
-      if (isTooSlow(computing + work.accCycles)) {
-        break; // smaller parts of k have more instructions
-      }
-      if (fits(row, tile) &&
-          !isTooSlow(std::max(computing, leastTransfer(row, tile)) + work.accCycles)) {
-        tryTiles(row, tile, {rowCount, n.tile[c], k.tile[d], false, 0, false});
-      }
+    size_t d = 0;
+    while (d + 1 < k.count && fits(row, columnTile(c, d + 1), 2)) {
+      ++d;
+    }
+    if (!isTooSlow(leastCycles(row, columnTile(c, d)))) {
+      tryTiles(row, columnTile(c, d), {rows.tile[r], n.tile[c], k.tile[d], false, 0, false});
     }
   }
 }
 
-/// Large tiles are mostly the best: from there on, most small ones need no look. Of equals the
-/// smallest is taken.
+/// Tiles of so many rows, and of at most so much of n as \p most has.
+void Search::tryRows(const RowTile &row, int64_t rowCount, size_t most) {
+  for (size_t c = most + 1; c-- > 0;) {
+    if (isTooSlow(leastCycles(row, columnTile(c, k.count - 1)))) {
+      return; // and so are smaller parts of n
+    }
+    for (size_t d = k.count; d-- > 0;) {
+      const ColumnTile tile = columnTile(c, d);
+      if (!fits(row, tile)) {
+        continue;
+      }
+      if (isTooSlow(leastCycles(row, tile))) {
+        break; // and so are smaller parts of k
+      }
+      tryTiles(row, tile, {rowCount, n.tile[c], k.tile[d], false, 0, false});
+    }
+  }
+}
+
+/// Of equals the smallest is taken, which is tried last.
 std::optional<MatmulTiles> Search::run() {
+  guess();
+  best.reset();
+  // More of n takes more room, but where the results do not move along it.
+  size_t most = moves(kC, shape.nAxis()) ? 0 : n.count - 1;
   for (size_t r = rows.count; r-- > 0;) {
-    tryRows(rows.tile[r]);
+    const RowTile row = rowTileOf(rows.tile[r]);
+    if (most == 0 && !fits(row, columnTile(0, 0))) {
+      continue;
+    }
+    while (most + 1 < n.count && fits(row, columnTile(most + 1, 0))) {
+      ++most;
+    }
+    tryRows(row, rows.tile[r], most);
   }
   return best;
 }
@@ -407,245 +448,6 @@ int64_t matmulStagingBytes(const MatmulShape &shape, const MatmulTiles &tiles) {
 std::optional<MatmulTiles> chooseMatmulTiles(const MatmulShape &shape,
                                              const arch::DeviceDesc &device) {
   return Search(shape, device).run();
-}
-
-//===- A short search -----------------------------------------------------------------------===//
-
-namespace {
-
-/// Sizes of tiles by number: powers of two, and as finerCandidates() has them.
-struct Sizes {
-  static constexpr int kCount = 128;
-  std::array<double, kCount> plain{}, finer{1, 2, 3};
-  constexpr Sizes() {
-    double size = 1;
-    for (int i = 0; i < kCount; ++i, size *= 2) {
-      plain[size_t(i)] = size;
-    }
-    size = 4;
-    for (int i = 3; i + 2 < kCount; i += 3, size *= 2) {
-      finer[size_t(i)] = size;
-      finer[size_t(i) + 1] = 1.25 * size;
-      finer[size_t(i) + 2] = 1.5 * size;
-    }
-  }
-};
-constexpr Sizes kSizes;
-
-/// The number of the first size that is all of \p count.
-int lastIndex(double count, const std::array<double, Sizes::kCount> &sizes) {
-  int index = 0;
-  while (sizes[size_t(index)] < count) {
-    ++index;
-  }
-  return index;
-}
-
-/// The cost of chooseMatmulTiles() with everything that does not change taken out of it, for shapes
-/// with at most one row axis and operands that all move along the batch.
-class ShortSearch {
-public:
-  ShortSearch(const MatmulShape &shape, const arch::DeviceDesc &device)
-      : shape(shape), timing(device.timing), rowCount(double(tileableRows(shape))),
-        nCount(double(shape.count[shape.nAxis()])), kCount(double(shape.count[shape.kAxis()])),
-        room(double(shape.stagingBytes)) {
-    for (size_t a = shape.rowAxes; a < shape.nAxis(); ++a) {
-      batches *= double(shape.count[a]);
-    }
-    Work work = workOf(shape, device);
-    macCycles = work.macs / timing.ptMacsPerCycle;
-    store = work.storeCycles;
-    accCycles = work.accCycles;
-    aLoad = LoadLine(shape.aReaders, shape.cores, device);
-    bLoad = LoadLine(shape.bReaders, shape.cores, device);
-    outStick = shape.cInLx ? 0 : kStickBytes;
-    rowStream = double(program::kMatmulBlock * program::kMatmulBlock) / timing.ptMacsPerCycle;
-    fill = double(kBlockBytes) / timing.ptFillBytesPerCycle;
-  }
-
-  static bool takes(const MatmulShape &shape) {
-    auto batch = uint32_t((1u << shape.nAxis()) - (1u << shape.rowAxes));
-    uint32_t wanted = batch;
-    for (size_t a = shape.rowAxes; a < shape.nAxis(); ++a) {
-      wanted &= shape.count[a] > 1 ? ~0u : ~(1u << a);
-    }
-    return shape.rowAxes <= 1 && (shape.aAxes & wanted) == wanted &&
-           (shape.bAxes & wanted) == wanted && (shape.cAxes & wanted) == wanted &&
-           (shape.rowAxes == 0 || (shape.aAxes & shape.cAxes & 1) == 1);
-  }
-
-  MatmulTiles run();
-
-private:
-  MatmulTiles from(int r, int n, int k);
-  void descend();
-  void setSides();
-  /// True when it is the best so far.
-  bool tryTiles(int r, int n, int k);
-
-  const MatmulShape &shape;
-  const arch::Timing &timing;
-  double rowCount, nCount, kCount, room;
-  double batches = 1, macCycles = 0, store = 0, accCycles = 0;
-  const bool scarce = isScarce(shape);
-  const std::array<double, Sizes::kCount> &nSizes = scarce ? kSizes.finer : kSizes.plain;
-  LoadLine aLoad, bLoad;
-  double outStick = 0, rowStream = 0, fill = 0;
-  MatmulTiles best{1, 1, 1, true, 0x1p1000, false};
-  int bestR = 0, bestN = 0, bestK = 0;
-  int rLast = 0, nLast = 0, kLast = 0;
-  /// Tiles of each size, and how many there are of them.
-  struct Side {
-    double size, trips;
-  };
-  std::array<Side, Sizes::kCount> rSides, nSides, kSides;
-  /// Tilings that were looked at: from another place they are not better.
-  static constexpr size_t kMostSizes = 32;
-  std::bitset<kMostSizes * kMostSizes * kMostSizes> visited;
-};
-
-void ShortSearch::setSides() {
-  auto set = [](std::array<Side, Sizes::kCount> &sides, int last, double count,
-                const std::array<double, Sizes::kCount> &sizes) {
-    for (int i = 0; i <= last; ++i) {
-      double size = std::min(sizes[size_t(i)], count);
-      sides[size_t(i)] = {size, double(int64_t((count + size - 1) / size))};
-    }
-  };
-  set(rSides, rLast, rowCount, kSizes.plain);
-  set(nSides, nLast, nCount, nSizes);
-  set(kSides, kLast, kCount, kSizes.plain);
-}
-
-bool ShortSearch::tryTiles(int ri, int ni, int ki) {
-  const auto most = int(kMostSizes);
-  if (ri < most && ni < most && ki < most) {
-    auto seen = visited[(size_t(ri) * kMostSizes + size_t(ni)) * kMostSizes + size_t(ki)];
-    if (seen) {
-      return false;
-    }
-    seen = true;
-  }
-  const auto [r, rTrips] = rSides[size_t(ri)];
-  const auto [n, nTrips] = nSides[size_t(ni)];
-  const auto [k, kTrips] = kSides[size_t(ki)];
-  const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
-  const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
-  const double acc = r * n * program::kMatmulAccBytes;
-  const bool mayBeSliced = scarce && !shape.cInLx && n > 1;
-  if (acc + outStick * (mayBeSliced ? r : r * n) + aBytes + bBytes > room) {
-    return false;
-  }
-  const double all = batches * rTrips * nTrips * kTrips, stream = r * rowStream;
-  const double compute =
-      (stream < fill ? macCycles * fill / stream : macCycles) + all * std::min(fill, stream);
-  // No order and no number of copies is faster than this.
-  if (compute + accCycles >= best.cycles) {
-    return false;
-  }
-  const double aCycles = aLoad.at(aBytes), bCycles = bLoad.at(bBytes);
-  const double perTrip = 1 / all;
-  bool better = false;
-  for (bool sliced : {false, true}) {
-    if (sliced && !mayBeSliced) {
-      break;
-    }
-    const double fixed = acc + outStick * (sliced ? r : r * n);
-    if (fixed + aBytes + bBytes > room) {
-      continue;
-    }
-    const double slicing =
-        sliced ? batches * rTrips * nTrips * n * timing.ddrLatencyCycles + accCycles : accCycles;
-    // With parts of k both factors are loaded again for every tile, whatever the order.
-    for (bool rowsOutside : {false, true}) {
-      if (rowsOutside && kTrips > 1) {
-        break;
-      }
-      double aLoads = all, bLoads = all;
-      if (kTrips == 1) {
-        aLoads = batches * (rTrips > 1 ? rTrips * (rowsOutside ? 1 : nTrips) : 1);
-        bLoads = batches * (nTrips > 1 ? nTrips * (rowsOutside ? rTrips : 1) : 1);
-      }
-      const double transfer = store + aLoads * aCycles + bLoads * bCycles;
-      const double oneByOne = (transfer + compute) * perTrip + timing.ddrLatencyCycles;
-      const bool doubled =
-          fixed + aBytes * (aLoads > 1 ? 2 : 1) + bBytes * (bLoads > 1 ? 2 : 1) <= room;
-      // cyclesOf() of a TileLoop.
-      const double period =
-          doubled ? std::max(std::max(transfer, compute) * perTrip, oneByOne / 2) : oneByOne;
-      const double cycles = oneByOne + (all - 1) * period + slicing;
-      if (cycles < best.cycles) {
-        best = {int64_t(r), int64_t(n), int64_t(k), rowsOutside, cycles, sliced};
-        better = true;
-      }
-    }
-  }
-  return better;
-}
-
-MatmulTiles ShortSearch::run() {
-  rLast = lastIndex(rowCount, kSizes.plain);
-  nLast = lastIndex(nCount, nSizes);
-  kLast = lastIndex(kCount, kSizes.plain);
-  setSides();
-  // From several places downhill; where a tile does not fit, from a smaller one.
-  MatmulTiles cheapest = from(0, 0, 0);
-  for (int n : {0, nLast / 2, nLast}) {
-    for (int r : {rLast, rLast / 2}) {
-      MatmulTiles found = from(r, n, kLast);
-      cheapest = found.cycles < cheapest.cycles ? found : cheapest;
-    }
-  }
-  return cheapest;
-}
-
-MatmulTiles ShortSearch::from(int r, int n, int k) {
-  best.cycles = 0x1p1000;
-  while (r >= 0 && n >= 0 && k >= 0 && !tryTiles(r, n, k)) {
-    (k > 0 ? k : n > 0 ? n : r) -= 1;
-  }
-  bestR = r;
-  bestN = n;
-  bestK = k;
-  if (r >= 0) {
-    descend();
-  }
-  return best;
-}
-
-/// Downhill from the best so far.
-void ShortSearch::descend() {
-  static constexpr int kMoves[][3] = {{0, 0, 1},  {0, 0, -1}, {0, 1, 0},  {0, -1, 0}, {1, 0, 0},
-                                      {-1, 0, 0}, {0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0},
-                                      {1, 0, -1}, {-1, 0, 1}, {0, 2, 0},  {0, -2, 0}, {2, 0, 0},
-                                      {-2, 0, 0}, {0, 0, 2},  {0, 0, -2}};
-  for (bool moved = true; moved;) {
-    moved = false;
-    int r = bestR, n = bestN, k = bestK;
-    for (const auto &move : kMoves) {
-      int toR = r + move[0], toN = n + move[1], toK = k + move[2];
-      if (toR < 0 || toR > rLast || toN < 0 || toN > nLast || toK < 0 || toK > kLast) {
-        continue;
-      }
-      if (tryTiles(toR, toN, toK)) {
-        bestR = toR;
-        bestN = toN;
-        bestK = toK;
-        moved = true;
-      }
-    }
-  }
-}
-
-} // namespace
-
-std::optional<MatmulTiles> findMatmulTiles(const MatmulShape &shape,
-                                           const arch::DeviceDesc &device) {
-  if (!ShortSearch::takes(shape)) {
-    return chooseMatmulTiles(shape, device);
-  }
-  MatmulTiles found = ShortSearch(shape, device).run();
-  return found.cycles < 0x1p1000 ? std::optional(found) : std::nullopt;
 }
 
 } // namespace spyre::costmodel
