@@ -22,8 +22,9 @@ static constexpr double kMaxRate = 1e12;
 static constexpr double kMaxClockGhz = 100;
 /// What our machines have beyond the documented interface (docs/adr/0022).
 static constexpr const char *kExtensions[] = {
-    "x_bitand",      "x_bitor",       "x_bitxor",    "x_cumsum",     "x_floordiv", "x_floormod",
-    "x_fp32toint32", "x_int32tofp32", "x_shiftleft", "x_shiftright", "x_truncdiv", "x_truncmod"};
+    "x_bitand",     "x_bitor",       "x_bitxor",      "x_cumsum",      "x_floordiv",
+    "x_floormod",   "x_fp32toint16", "x_fp32toint32", "x_int16tofp32", "x_int32tofp32",
+    "x_int8todl16", "x_shiftleft",   "x_shiftright",  "x_truncdiv",    "x_truncmod"};
 static constexpr const char *kPresetNames = "spyre, openspyre, tiny";
 
 namespace {

@@ -118,6 +118,9 @@ static constexpr OpInfo kLowered[] = {
                {"scaleact", "shiftact"}),
     conversion("csqint4wt", DataFormat::Sen169Fp16, DataFormat::SenInt4, Packing::Wt,
                {"scaleact", "shiftact"}),
+    conversion("x_int8todl16", DataFormat::SenInt8, DataFormat::Sen169Fp16, Packing::Ch),
+    conversion("x_int16tofp32", DataFormat::SenInt16, DataFormat::IeeeFp32, Packing::Ch),
+    conversion("x_fp32toint16", DataFormat::IeeeFp32, DataFormat::SenInt16, Packing::Ch),
 };
 
 /// Names of the interface whose meaning is fixed [spec: codegen-and-backend 3.1, 3.2]. A name that

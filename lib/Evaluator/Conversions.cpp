@@ -48,6 +48,9 @@ constexpr Rule kRules[] = {
     {"csqint8wt", DataFormat::Sen169Fp16, DataFormat::SenInt8, Rule::Partner::Inside, true},
     {"csqint4", DataFormat::Sen169Fp16, DataFormat::SenInt4, Rule::Partner::Middle, true},
     {"csqint4wt", DataFormat::Sen169Fp16, DataFormat::SenInt4, Rule::Partner::Inside, true},
+    {"x_int8todl16", DataFormat::SenInt8, DataFormat::Sen169Fp16, Rule::Partner::None},
+    {"x_int16tofp32", DataFormat::SenInt16, DataFormat::IeeeFp32, Rule::Partner::None},
+    {"x_fp32toint16", DataFormat::IeeeFp32, DataFormat::SenInt16, Rule::Partner::None},
 };
 
 const Rule *findRule(const std::string &op) {

@@ -288,25 +288,24 @@ static void beginElements(Shadow &shadow, uint8_t *lx, const Access &to, WriterK
   }
 }
 
-/// Bits of the mask that the element at \p address covers.
-static uint64_t elementBits(int64_t address, int64_t bytes) {
-  int64_t lane = address % kStickBytes / 2;
-  return (bytes == 4 ? uint64_t(3) : uint64_t(1)) << lane;
-}
-
-/// Fresh sticks of the result begin and get the padding of the elements that move there.
+/// Fresh sticks of the result begin and get the padding of the elements that move there. A bit of
+/// the mask is of two bytes: a wide element may be both, and one byte of padding does not make two.
 static void moveElementMasks(Shadow &shadow, uint8_t *lx, const Access &from, const Access &to,
                              WriterKey key) {
   bool allData = shadow.noPadding(from);
   uint64_t firstMask = shadow.paddingAt(from.base);
   beginElements(shadow, lx, to, key);
+  const uint64_t bits = to.width == 4 ? 3 : 1;
   for (int64_t i = 0; i < to.count; ++i) {
     int64_t source = from.base + i * from.stride, target = to.base + i * to.stride;
     uint64_t found = i == 0 ? firstMask : shadow.paddingAt(source);
-    bool padding = !allData && (found & elementBits(source, from.width)) != 0;
-    uint64_t bits = elementBits(target, to.width);
+    uint64_t padding = allData ? 0 : found >> (source % kStickBytes / 2) & bits;
+    int64_t at = target % kStickBytes / 2;
     uint64_t *mask = shadow.padding(target);
-    *mask = padding ? *mask | bits : *mask & ~bits;
+    *mask &= ~((bits & ~padding) << at);
+    if (to.width > 1) {
+      *mask |= padding << at;
+    }
   }
 }
 

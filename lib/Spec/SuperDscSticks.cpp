@@ -116,6 +116,9 @@ std::optional<ConversionForm> findConversion(const std::string &op) {
       {"csqint8wt", {Sen169Fp16, SenInt8, Packing::Wt}},
       {"csqint4", {Sen169Fp16, SenInt4, Packing::Mb}},
       {"csqint4wt", {Sen169Fp16, SenInt4, Packing::Wt}},
+      {"x_int8todl16", {SenInt8, Sen169Fp16, Packing::Ch}},
+      {"x_int16tofp32", {SenInt16, IeeeFp32, Packing::Ch}},
+      {"x_fp32toint16", {IeeeFp32, SenInt16, Packing::Ch}},
   };
   for (const auto &[name, form] : kForms) {
     if (op == name) {

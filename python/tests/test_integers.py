@@ -175,7 +175,7 @@ def test_numbers_the_device_does_not_have_run_on_the_cpu():
     assert torch.equal((x.to("spyre") == 2**40).cpu(), x == 2**40)
     assert torch.spyre.counters()["fallback_ops"] == 1
     small = x.to(torch.int8)
-    assert torch.equal((small.to("spyre") + small.to("spyre")).cpu(), small + small)
+    assert torch.equal((small.to("spyre") == 300).cpu(), small == 300)
     assert torch.spyre.counters()["fallback_ops"] == 2
 
 

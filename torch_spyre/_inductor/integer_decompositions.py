@@ -1,6 +1,6 @@
 """Operations on integers, and on truth values beside them, in terms of ones the compiler has.
 
-The device has 32 bits of int32 and int64 alike. Each entry replaces one ATen operation while a graph
+The device has 32 bits of int32 and int64 alike, and computes with fewer in 32. Each entry replaces one ATen operation while a graph
 is captured; what it does not cover stays as it is, or goes to the entry for other types.
 """
 
@@ -8,18 +8,20 @@ import torch
 
 aten = torch.ops.aten
 
-INTEGERS = frozenset({torch.int32, torch.int64})
+INTEGERS = frozenset({torch.int8, torch.int16, torch.int32, torch.int64})
 
 
 def is_integer(*values):
-    """Every tensor is of integers or truth values, one of them, or a number, of integers; numbers have 32 bits."""
+    """Every tensor is of integers or truth values, one of them, or a number, of integers; numbers have the bits of the
+    tensors, at most 32."""
     tensors = [v for v in values if isinstance(v, torch.Tensor)]
     numbers = [v for v in values if not isinstance(v, torch.Tensor)]
     dtypes = {t.dtype for t in tensors}
+    largest = min([2**31 - 1, *(torch.iinfo(d).max for d in dtypes & INTEGERS)])
     return (
         (bool(dtypes & INTEGERS) or any(type(v) is int for v in numbers))
         and dtypes <= {*INTEGERS, torch.bool}
-        and all(isinstance(v, int) and -(2**31) <= v < 2**31 for v in numbers)
+        and all(isinstance(v, int) and -largest - 1 <= v <= largest for v in numbers)
     )
 
 

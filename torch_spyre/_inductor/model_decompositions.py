@@ -20,6 +20,7 @@ from torch_spyre.ops import (
     pooling,
     powers,
     products,
+    quantized,
     recurrent,
     region_writes,
     resampling,
@@ -265,6 +266,7 @@ def decompositions():
     table.update(
         {
             aten._grouped_mm.default: groups.grouped_mm,
+            aten._scaled_mm.default: quantized.scaled_mm,
             aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool,
             aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool_backward(2),
             aten._adaptive_avg_pool3d.default: pooling.adaptive_avg_pool,

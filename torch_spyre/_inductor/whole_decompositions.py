@@ -5,9 +5,11 @@ Each entry replaces one ATen operation while a graph is captured, for these type
 
 import torch
 
+from torch_spyre._inductor.integer_decompositions import INTEGERS
+
 aten = torch.ops.aten
 
-WHOLE = frozenset({torch.int32, torch.int64, torch.bool})
+WHOLE = INTEGERS | {torch.bool}
 
 
 def _of_whole(function, types=WHOLE):
@@ -70,8 +72,8 @@ def _logit(x, eps=None):
 
 def decompositions():
     """Operator overload -> function."""
-    words, truths = {torch.int32, torch.int64}, {torch.bool}
-    same = _of_whole(lambda x: x.clone(), words)
+    truths = {torch.bool}
+    same = _of_whole(lambda x: x.clone(), INTEGERS)
     rounds = {getattr(aten, name).default: same for name in ("ceil", "floor", "round", "trunc")}
     of_truths = {
         getattr(aten, name).default: _of_whole(_extreme_truth(reduce), truths)
@@ -86,7 +88,7 @@ def decompositions():
         aten.logit.default: _of_whole(_logit),
         aten.nansum.default: _of_whole(_sum_of),
         aten.pow.Tensor_Scalar: _of_whole(_power),
-        aten.rsub.Scalar: _of_whole(_subtracted_from, words),
+        aten.rsub.Scalar: _of_whole(_subtracted_from, INTEGERS),
         aten.sgn.default: _of_whole(lambda x: x.clone(), truths),
         aten.sign.default: _of_whole(lambda x: x.clone(), truths),
         aten.signbit.default: _of_whole(_none, truths),

@@ -21,7 +21,7 @@ def is_float(*values):
     return bool(tensors) and all(t.dtype in FLOATS for t in tensors)
 
 
-WHOLE = {torch.int32, torch.int64, torch.bool}
+WHOLE = {torch.int8, torch.int16, torch.int32, torch.int64, torch.bool}
 
 
 def _kind(*values):
@@ -468,7 +468,7 @@ def is_negative(x):
 
 def signbit(x):
     if not is_float(x):
-        return x < 0 if x.dtype in (torch.int32, torch.int64) else NotImplemented
+        return x < 0 if x.dtype in WHOLE - {torch.bool} else NotImplemented
     return is_negative(x.to(WIDE))
 
 

@@ -93,8 +93,9 @@ def _are_integers(*values):
 def tensor_tensor(base, exponent):
     kind = torch.result_type(base, exponent)
     if kind in INTEGERS and _are_integers(base, exponent):
-        base, exponent = torch.broadcast_tensors(base.to(kind), exponent.to(kind))
-        return _integer_power(base, exponent)
+        wide = torch.promote_types(kind, torch.int32)
+        base, exponent = torch.broadcast_tensors(base.to(wide), exponent.to(wide))
+        return _integer_power(base, exponent).to(kind)
     known = {*functions.FLOATS, *functions.WHOLE}
     if kind not in functions.FLOATS or not {base.dtype, exponent.dtype} <= known:
         return NotImplemented
@@ -118,7 +119,8 @@ def tensor_scalar(base, exponent):
 def scalar(base, exponent):
     kind = torch.result_type(base, exponent)
     if kind in INTEGERS and _are_integers(exponent):
-        return _integer_power(_low_word(int(base)), exponent.to(kind))
+        wide = torch.promote_types(kind, torch.int32)
+        return _integer_power(_low_word(int(base)), exponent.to(wide)).to(kind)
     if kind not in functions.FLOATS or isinstance(base, complex):
         return NotImplemented
     wide = exponent.float()

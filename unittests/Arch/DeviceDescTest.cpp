@@ -36,8 +36,9 @@ TEST(DeviceDesc, SpyreHasTheDocumentedNumbers) {
 
 TEST(DeviceDesc, OurOwnMachinesListTheirExtensions) {
   const std::vector<std::string> wanted{
-      "x_bitand",      "x_bitor",       "x_bitxor",    "x_cumsum",     "x_floordiv", "x_floormod",
-      "x_fp32toint32", "x_int32tofp32", "x_shiftleft", "x_shiftright", "x_truncdiv", "x_truncmod"};
+      "x_bitand",     "x_bitor",       "x_bitxor",      "x_cumsum",      "x_floordiv",
+      "x_floormod",   "x_fp32toint16", "x_fp32toint32", "x_int16tofp32", "x_int32tofp32",
+      "x_int8todl16", "x_shiftleft",   "x_shiftright",  "x_truncdiv",    "x_truncmod"};
   EXPECT_EQ(preset("openspyre").extensions, wanted);
   EXPECT_EQ(preset("tiny").extensions, preset("openspyre").extensions);
 }

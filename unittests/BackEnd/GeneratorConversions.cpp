@@ -15,9 +15,10 @@ using spec::TensorArg;
 
 const std::vector<std::string> &conversionCases() {
   static const std::vector<std::string> names{
-      "dl16tofp32", "fp32todl16",     "fp8todl16",      "qfp8ch",    "qfp8mb",
-      "qfp8wt",     "csqint8ch",      "csqint8mb",      "csqint8wt", "csqint4",
-      "csqint4wt",  "batchmatmulfp8", "batchmatmulint8"};
+      "dl16tofp32",      "fp32todl16",   "fp8todl16",     "qfp8ch",
+      "qfp8mb",          "qfp8wt",       "csqint8ch",     "csqint8mb",
+      "csqint8wt",       "csqint4",      "csqint4wt",     "batchmatmulfp8",
+      "batchmatmulint8", "x_int8todl16", "x_int16tofp32", "x_fp32toint16"};
   return names;
 }
 
@@ -121,14 +122,17 @@ private:
   }
 
   void buildConversion(const std::string &op) {
-    DataFormat from = op == "fp32todl16"  ? DataFormat::IeeeFp32
-                      : op == "fp8todl16" ? DataFormat::Sen143Fp8
-                                          : DataFormat::Sen169Fp16;
-    DataFormat to = op == "dl16tofp32"          ? DataFormat::IeeeFp32
-                    : op.starts_with("qfp8")    ? DataFormat::Sen143Fp8
-                    : op.starts_with("csqint8") ? DataFormat::SenInt8
-                    : op.starts_with("csqint4") ? DataFormat::SenInt4
-                                                : DataFormat::Sen169Fp16;
+    DataFormat from = op == "fp32todl16" || op == "x_fp32toint16" ? DataFormat::IeeeFp32
+                      : op == "fp8todl16"                         ? DataFormat::Sen143Fp8
+                      : op == "x_int8todl16"                      ? DataFormat::SenInt8
+                      : op == "x_int16tofp32"                     ? DataFormat::SenInt16
+                                                                  : DataFormat::Sen169Fp16;
+    DataFormat to = op == "dl16tofp32" || op == "x_int16tofp32" ? DataFormat::IeeeFp32
+                    : op == "x_fp32toint16"                     ? DataFormat::SenInt16
+                    : op.starts_with("qfp8")                    ? DataFormat::Sen143Fp8
+                    : op.starts_with("csqint8")                 ? DataFormat::SenInt8
+                    : op.starts_with("csqint4")                 ? DataFormat::SenInt4
+                                                                : DataFormat::Sen169Fp16;
     int64_t fromLanes = numerics::elemsPerStick(from), toLanes = numerics::elemsPerStick(to);
     bool isMb = op.ends_with("mb") || op == "csqint4", isWt = op.ends_with("wt");
     bool scales = op.starts_with("csq");

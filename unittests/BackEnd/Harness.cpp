@@ -104,7 +104,8 @@ static int64_t positionInInput(const spec::OpSpec &spec, int64_t position) {
 
 static bool isPacked(const spec::OpSpec &spec) {
   return spec.op == "dl16tofp32" || spec.op == "fp32todl16" || spec.op == "fp8todl16" ||
-         spec.op == "qfp8ch" || spec.op == "csqint8ch" || spec.op == "csqint4";
+         spec.op == "qfp8ch" || spec.op == "csqint8ch" || spec.op == "csqint4" ||
+         spec.op == "x_int8todl16" || spec.op == "x_int16tofp32" || spec.op == "x_fp32toint16";
 }
 
 namespace {

@@ -342,7 +342,7 @@ Bounds reduceDim(const std::string &name, const Bounds &x, int64_t dim) {
     inner *= shape[d];
   }
   const bool isExtreme = name == "amax" || name == "amin";
-  const bool isWhole = x.dtype == HostType::Int32 || x.dtype == HostType::Int64;
+  const bool isWhole = x.dtype >= HostType::Int8 && x.dtype <= HostType::Int64;
   const double relative = isExtreme || isWhole ? 0 : sumTolerance("sum", x.dtype, size);
   Bounds result{shape, x.dtype, {}};
   for (int64_t n = 0; n < elementCount(shape); ++n) {
@@ -529,7 +529,7 @@ Bounds callOn(const Call &call, const std::vector<Bounds> &operands) {
     return strided(call, operands[0]);
   }
   if (name == "clone" || name == "contiguous" || name == "_to_copy" ||
-      name == "convert_element_type") {
+      name == "convert_element_type" || name == "qfp8ch") {
     return convert(call, operands[0]);
   }
   if (name == "cat") {

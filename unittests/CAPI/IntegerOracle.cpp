@@ -1,4 +1,4 @@
-//===- IntegerOracle.cpp - arithmetic of integers in 32 bits, which wrap ---------------------===//
+//===- IntegerOracle.cpp - arithmetic of integers in up to 32 bits, which wrap ---------------===//
 #include "GraphInterpreter.h"
 
 #include <algorithm>
@@ -13,7 +13,11 @@ namespace {
 
 using Rule = int64_t (*)(int64_t, int64_t, int64_t);
 
-int64_t wrapped(int64_t value) { return int32_t(uint32_t(uint64_t(value))); }
+int64_t wrapped(int64_t value, HostType type) {
+  return type == HostType::Int8    ? int8_t(uint8_t(value))
+         : type == HostType::Int16 ? int16_t(uint16_t(value))
+                                   : int32_t(uint32_t(value));
+}
 
 int64_t floorQuotient(int64_t a, int64_t b) {
   return b == 0 ? 0 : int64_t(std::floor(double(a) / double(b)));
@@ -50,7 +54,7 @@ const std::map<std::string, Rule> &rules() {
   return all;
 }
 
-bool isWhole(HostType type) { return type == HostType::Int32 || type == HostType::Int64; }
+bool isWhole(HostType type) { return type >= HostType::Int8 && type <= HostType::Int64; }
 
 } // namespace
 
@@ -81,9 +85,9 @@ Bounds interpretInteger(const Call &call, const std::vector<Bounds> &operands) {
       isKnown = isKnown && element.isExact();
       numbers[i] = isKnown ? int64_t(element.lo) : 0;
     }
-    result.elements.push_back(
-        isKnown ? Interval::exactly(double(wrapped(rule(numbers[0], numbers[1], numbers[2]))))
-                : Interval::open());
+    result.elements.push_back(isKnown ? Interval::exactly(double(wrapped(
+                                            rule(numbers[0], numbers[1], numbers[2]), call.dtype)))
+                                      : Interval::open());
   }
   return result;
 }

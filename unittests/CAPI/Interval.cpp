@@ -172,10 +172,13 @@ const char *toleranceName(HostType dtype) {
 }
 
 double roundedTo(double value, HostType dtype) {
-  if (dtype == HostType::Int32 || dtype == HostType::Int64) {
+  if (dtype >= HostType::Int8 && dtype <= HostType::Int64) {
     return std::trunc(value);
   }
   const auto single = float(value);
+  if (dtype == HostType::Float8E4m3fn) {
+    return numerics::e4m3fnToFloat(numerics::floatToE4m3fn(single));
+  }
   return dtype == HostType::Float32 ? double(single)
                                     : double(numerics::dl16ToFloat(numerics::floatToDl16(single)));
 }

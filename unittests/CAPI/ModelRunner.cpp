@@ -25,6 +25,12 @@ std::vector<uint8_t> hostBytes(const spec::TensorDesc &desc, const HostTensor &t
       reinterpret_cast<int32_t *>(bytes.data())[i] = int32_t(tensor.values[i]);
     } else if (desc.dtype == HostType::Int64) {
       reinterpret_cast<int64_t *>(bytes.data())[i] = int64_t(tensor.values[i]);
+    } else if (desc.dtype == HostType::Int16) {
+      reinterpret_cast<int16_t *>(bytes.data())[i] = int16_t(tensor.values[i]);
+    } else if (desc.dtype == HostType::Int8) {
+      bytes[i] = uint8_t(int8_t(tensor.values[i]));
+    } else if (desc.dtype == HostType::Float8E4m3fn) {
+      bytes[i] = numerics::floatToE4m3fn(tensor.values[i]);
     } else {
       reinterpret_cast<uint16_t *>(bytes.data())[i] =
           desc.dtype == HostType::Bfloat16 ? numerics::floatToBfloat16(tensor.values[i])
@@ -47,6 +53,15 @@ float hostValue(numerics::HostType dtype, const std::vector<uint8_t> &bytes, siz
   }
   if (dtype == HostType::Int64) {
     return float(reinterpret_cast<const int64_t *>(bytes.data())[i]);
+  }
+  if (dtype == HostType::Int16) {
+    return float(reinterpret_cast<const int16_t *>(bytes.data())[i]);
+  }
+  if (dtype == HostType::Int8) {
+    return float(int8_t(bytes[i]));
+  }
+  if (dtype == HostType::Float8E4m3fn) {
+    return numerics::e4m3fnToFloat(bytes[i]);
   }
   const uint16_t bits = reinterpret_cast<const uint16_t *>(bytes.data())[i];
   return dtype == HostType::Bfloat16 ? numerics::bfloat16ToFloat(bits)

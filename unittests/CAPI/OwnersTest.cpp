@@ -273,7 +273,7 @@ void checkGraph(const std::string &text, const capi::CompileOptions &options, Se
 }
 
 TEST(Owners, AreThoseOfTheEmittedOperations) {
-  const uint64_t graphs = std::getenv("SPYRE_TEST_LONG") ? 600 : 60;
+  const uint64_t graphs = std::getenv("SPYRE_TEST_LONG") ? 600 : 240;
   Seen seen;
   for (uint64_t seed = 0; seed < graphs && !HasFailure(); ++seed) {
     Random random(seed * 40503u + 5);

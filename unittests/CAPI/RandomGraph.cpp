@@ -17,7 +17,7 @@ namespace spyre::testing {
 
 using numerics::HostType;
 
-bool isInteger(HostType dtype) { return dtype == HostType::Int32 || dtype == HostType::Int64; }
+bool isInteger(HostType dtype) { return dtype >= HostType::Int8 && dtype <= HostType::Int64; }
 
 HostTensor randomTensor(Random &random, const Shape &shape, HostType dtype, bool whole) {
   HostTensor tensor{shape, {}, dtype};
@@ -144,6 +144,9 @@ void Steps::addStep(int64_t x) {
   constexpr double kLargest = 2000;
   if (isInteger(typeOf(x))) {
     return oneIn(4) ? addLookUp(x) : addInteger(x);
+  }
+  if (typeOf(x) == HostType::Float8E4m3fn) { // is converted, or moved
+    return oneIn(3) ? addView(x) : addCast(x);
   }
   if (typeOf(x) == HostType::Bool) {
     random.below(8) == 0 ? addGather(x) : random.below(3) == 0 ? addView(x) : addTruth(x);

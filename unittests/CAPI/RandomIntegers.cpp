@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "RandomSteps.h"
 
+#include <algorithm>
+
 namespace spyre::testing {
 
 using numerics::HostType;
@@ -40,11 +42,10 @@ void Steps::addIntegerBinary(int64_t x) {
   } else {
     operands.push_back(integerPartner(x));
   }
-  const bool isWide = operands.size() > 1 &&
-                      (typeOf(x) == HostType::Int64 || typeOf(operands.back()) == HostType::Int64);
-  const HostType type = isWide ? HostType::Int64 : typeOf(x);
+  const HostType type = std::max(typeOf(x), typeOf(operands.back()));
   addCall(name, operands, attributes, shapeOf(x), type, kNoIndex);
-  if (name == "aten.mul.Tensor" || name == "aten.bitwise_left_shift.Tensor") {
+  const bool isWord = type == HostType::Int32 || type == HostType::Int64;
+  if (isWord && (name == "aten.mul.Tensor" || name == "aten.bitwise_left_shift.Tensor")) {
     addCall("aten.bitwise_and.Tensor", {last()}, {{"scalar1", kTenBits}}, shapeOf(x), type,
             kNoIndex);
   }
@@ -63,7 +64,7 @@ void Steps::addIntegerComparison(int64_t x) {
   if (oneIn(2)) {
     const int64_t condition = last(), other = integerPartner(x);
     addCall("aten.where.self", {condition, x, other}, {}, shapeOf(x),
-            typeOf(other) == HostType::Int64 ? HostType::Int64 : typeOf(x), kNoIndex);
+            std::max(typeOf(x), typeOf(other)), kNoIndex);
   }
 }
 
@@ -89,7 +90,7 @@ void Steps::addIntegerReduction(int64_t x) {
 
 void Steps::addInteger(int64_t x) {
   static const HostType types[] = {HostType::Float32, HostType::Float16, HostType::Int32,
-                                   HostType::Int64};
+                                   HostType::Int64,   HostType::Int16,   HostType::Int8};
   switch (random.below(8)) {
   case 0:
     return addIntegerComparison(x);
@@ -99,11 +100,12 @@ void Steps::addInteger(int64_t x) {
     unary(oneIn(2) ? "aten.neg.default" : "aten.abs.default", x, {}, kNoIndex);
     return;
   case 3: {
-    const HostType type = types[random.below(4)];
-    const int64_t small = addCall("aten.bitwise_and.Tensor", {x}, {{"scalar1", kTenBits}},
-                                  shapeOf(x), typeOf(x), double(kTenBits));
+    const HostType type = types[random.below(6)];
+    const int64_t mask = type == HostType::Int8 || typeOf(x) == HostType::Int8 ? 127 : kTenBits;
+    const int64_t small = addCall("aten.bitwise_and.Tensor", {x}, {{"scalar1", mask}}, shapeOf(x),
+                                  typeOf(x), double(mask));
     addCall("aten._to_copy.default", {small}, {}, shapeOf(x), type,
-            isInteger(type) ? kNoIndex : double(kTenBits));
+            isInteger(type) ? kNoIndex : double(mask));
     return;
   }
   case 4:

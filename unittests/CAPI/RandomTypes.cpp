@@ -8,13 +8,19 @@ namespace spyre::testing {
 
 using numerics::HostType;
 
-/// fp16, bf16, fp32 and truth values into each other.
+/// fp16, bf16, fp32 and truth values into each other, at times by way of fp8.
 void Steps::addCast(int64_t x) {
   static const char *const names[] = {"aten._to_copy.default",
                                       "prims.convert_element_type.default"};
   static const HostType types[] = {HostType::Float16, HostType::Bfloat16, HostType::Float32,
                                    HostType::Float32, HostType::Bool};
   HostType type = types[random.below(5)];
+  if (oneIn(4)) {
+    const double largest = std::min(values[size_t(x)].largest, 448.0);
+    const bool isHalf = typeOf(x) == HostType::Float16 || typeOf(x) == HostType::Bfloat16;
+    x = addCall(isHalf && oneIn(2) ? "spyre.qfp8ch.default" : pick(names), {x}, {}, shapeOf(x),
+                HostType::Float8E4m3fn, largest);
+  }
   addCall(pick(names), {x}, {}, shapeOf(x), type,
           type == HostType::Bool ? 1 : values[size_t(x)].largest);
 }

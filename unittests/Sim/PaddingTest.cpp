@@ -195,6 +195,23 @@ TEST(Padding, ElementsOfPaddingStayPadding) {
   EXPECT_NE(padded.readBack(0), "");
 }
 
+// A bit of the mask is of two bytes. Four of them may be half padding, and one that moves beside
+// data does not make padding of it.
+TEST(Padding, OfWideAndNarrowElementsIsKeptByPairsOfBytes) {
+  Padded wide(13);
+  PhaseBuilder words = loaded();
+  words.shuffle(4, {32}, at(0, {4}), at(0x4000, {4}));
+  ASSERT_EQ(wide.run(stored(words, 0x4000)), "");
+  EXPECT_EQ(wide.readBack(paddingFrom(13)), "");
+  expectFault(wide.readBack(paddingFrom(14)), {"E7012"});
+  Padded narrow(2);
+  PhaseBuilder bytes = loaded();
+  bytes.shuffle(1, {4, 2}, at(0, {1, 64}), at(0x4000, {2, 1}));
+  ASSERT_EQ(narrow.run(stored(bytes, 0x4000)), "");
+  EXPECT_EQ(narrow.readBack(paddingFrom(4)), "");
+  expectFault(narrow.readBack(paddingFrom(5)), {"E7012"});
+}
+
 TEST(Padding, ConvertSpreadsItOverTheSticks) {
   Padded padded(60);
   PhaseBuilder wide = loaded();

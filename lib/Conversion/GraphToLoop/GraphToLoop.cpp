@@ -4,6 +4,7 @@
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
+#include "spyre/Dialect/Loop/IR/Conversions.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -222,23 +223,38 @@ private:
 
   static bool isWord(mlir::Type type) { return type.isInteger(32) || type.isInteger(64); }
 
-  /// The same numbers in another type; truth values are 1 and 0. Integers and 16 bits meet in fp32.
+  /// Stored as the 16 bits of the device.
+  static bool isHalf(mlir::Type type) { return type.isF16() || type.isBF16() || type.isInteger(1); }
+
+  /// The same numbers in another type; truth values are 1 and 0. Every type has neighbours it is
+  /// converted to at once: 8 bits and 16 bits, 16 bits (also of integers) and fp32, fp32 and
+  /// integers of 32 bits.
   View converted(const View &value, const std::vector<int64_t> &shape, mlir::Type to) {
     mlir::Type from = loops.elementType(value.buffer);
+    mlir::Type half = mlir::Float16Type::get(to.getContext());
     mlir::Type single = mlir::Float32Type::get(to.getContext());
-    if (isWord(from) && isWord(to)) {
+    auto through = [&](mlir::Type type) {
+      return converted(converted(value, shape, type), shape, to);
+    };
+    if (from == to) {
+      return value;
+    }
+    if ((isWord(from) && isWord(to)) || (isHalf(from) && isHalf(to))) {
       return copiedAs(value, shape, to);
     }
+    if (loop::findConversion(from, to)) {
+      return loops.addPointwise(loop::kConvert, {value}, shape, to);
+    }
     if (isWord(from)) {
-      View wide = loops.addPointwise("x_int32tofp32", {value}, shape, single);
-      return to.isF32() ? wide : loops.addPointwise(loop::kConvert, {wide}, shape, to);
+      return to.isF32() ? loops.addPointwise("x_int32tofp32", {value}, shape, single)
+                        : through(single);
     }
     if (isWord(to)) {
-      View wide = from.isF32() ? value : loops.addPointwise(loop::kConvert, {value}, shape, single);
-      return loops.addPointwise("x_fp32toint32", {wide}, shape, to);
+      return from.isF32() ? loops.addPointwise("x_fp32toint32", {value}, shape, to)
+                          : through(single);
     }
-    return from.isF32() || to.isF32() ? loops.addPointwise(loop::kConvert, {value}, shape, to)
-                                      : copiedAs(value, shape, to);
+    const bool isByte = loop::findConversion(from, half) && !from.isF32();
+    return through(isByte || from.isF32() ? half : single);
   }
 
   /// For types that are stored alike.
@@ -292,10 +308,28 @@ private:
       return loops.materialize(operand(call, 0));
     }
     if (to.isInteger(1)) {
-      View zero = views::broadcast(View::whole(loops.addConstant(0.0, from), {}), shape);
-      return compute("notequal", {operand(call, 0), zero}, shape, to, {});
+      const bool isStored = graph::isSmallInteger(from) || from.isFloat8E4M3FN();
+      mlir::Type type = isStored ? mlir::Float32Type::get(to.getContext()) : from;
+      View value = isStored ? converted(operand(call, 0), shape, type) : operand(call, 0);
+      return compute("notequal", {value, number(0, type, shape)}, shape, to, {});
+    }
+    if (graph::isSmallInteger(to) && !from.isInteger(1) && !from.isInteger(8)) {
+      return converted(wrapped(operand(call, 0), shape, to), shape, to);
     }
     return converted(operand(call, 0), shape, to);
+  }
+
+  View number(double value, mlir::Type type, const std::vector<int64_t> &shape) {
+    return views::broadcast(View::whole(loops.addConstant(value, type), {}), shape);
+  }
+
+  /// The low bits of numbers as integers of 32 bits, in the range of \p type.
+  View wrapped(const View &value, const std::vector<int64_t> &shape, mlir::Type type) {
+    mlir::Type word = mlir::IntegerType::get(type.getContext(), 32);
+    const View bits = number(32 - double(type.getIntOrFloatBitWidth()), word, shape);
+    View high =
+        loops.addPointwise("x_shiftleft", {converted(value, shape, word), bits}, shape, word);
+    return loops.addPointwise("x_shiftright", {high, bits}, shape, word);
   }
 
   View topK(CallOp call, const graph::OpRow &row) {

@@ -160,12 +160,18 @@ bool isWord(mlir::Type type) { return type.isInteger(32) || type.isInteger(64); 
 
 bool isFloat(mlir::Type type) { return isHalf(type) || type.isF32(); }
 
+/// Integers the device computes with: those of 8 and 16 bits in 32 (docs/adr/0072).
+bool isWhole(mlir::Type type) { return isWord(type) || isSmallInteger(type); }
+
 /// Types the device converts into each other.
-bool isConvertible(mlir::Type type) { return isFloat(type) || isWord(type) || type.isInteger(1); }
+bool isConvertible(mlir::Type type) { return isFloat(type) || isWhole(type) || type.isInteger(1); }
+
+/// Types that are the same numbers in another one; fp8 is not computed with.
+bool isCastable(mlir::Type type) { return isConvertible(type) || type.isFloat8E4M3FN(); }
 
 /// Integers are not made of floats: the framework would have asked for a float.
 bool fitsInteger(mlir::Type operand, mlir::Type result) {
-  return isWord(result) && (isWord(operand) || operand.isInteger(1));
+  return isWhole(result) && (isWhole(operand) || operand.isInteger(1));
 }
 
 /// Types of one operand and of the result.
@@ -178,13 +184,13 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
   case TypeRule::Integer:
     return fitsInteger(operand, result);
   case TypeRule::Product:
-    return (isFloat(result) || isWord(result)) && operand == result;
+    return (isFloat(result) || isWhole(result)) && operand == result;
   case TypeRule::Compare:
     return result.isInteger(1) && isConvertible(operand);
   case TypeRule::Logical:
     return result.isInteger(1) && operand.isInteger(1);
   case TypeRule::Where:
-    return index == 0 ? operand.isInteger(1) && (isFloat(result) || isWord(result))
+    return index == 0 ? operand.isInteger(1) && (isFloat(result) || isWhole(result))
                       : (isFloat(result) && isConvertible(operand)) || fitsInteger(operand, result);
   case TypeRule::Any:
     return operand == result;
@@ -193,7 +199,7 @@ bool fitsRule(TypeRule rule, mlir::Type operand, mlir::Type result, size_t index
   case TypeRule::Place:
     return result.isInteger(64) && (isHalf(operand) || operand.isF32());
   case TypeRule::Cast:
-    return operand == result || (isConvertible(operand) && isConvertible(result));
+    return operand == result || (isCastable(operand) && isCastable(result));
   case TypeRule::Free:
     return true;
   }
@@ -208,10 +214,12 @@ Status checkIntegerScalars(CallOp call, const OpRow &row) {
   }
   const mlir::Type beside = typeOf(call.getOperands().back()).getElementType();
   const bool isTruth = beside.isInteger(1) && row.types == TypeRule::Compare;
-  if (!isWord(beside) && !isTruth) {
+  if (!isWhole(beside) && !isTruth) {
     return Status::success();
   }
-  const double lowest = isTruth ? 0 : INT32_MIN, highest = isTruth ? 1 : INT32_MAX;
+  const int64_t bits = std::min<int64_t>(beside.getIntOrFloatBitWidth(), 32);
+  const double lowest = isTruth ? 0 : -std::ldexp(1, int(bits) - 1);
+  const double highest = isTruth ? 1 : -lowest - 1;
   for (mlir::NamedAttribute attribute : call->getDiscardableAttrs()) {
     const std::string name = attribute.getName().str();
     if (!isScalarPosition(name, row) && !(row.scalar && name == row.scalar)) {
@@ -226,9 +234,9 @@ Status checkIntegerScalars(CallOp call, const OpRow &row) {
       return error<1005>("{}: {} is no truth value; convert the tensor with .to() first", row.name,
                          number);
     }
-    return error<1005>("{}: {} is no integer of 32 bits, which the device keeps of i32 and i64; "
-                       "run it on the CPU",
-                       row.name, number);
+    return error<1005>("{}: {} is no integer of {} bits, which the device has of {}; run it on the "
+                       "CPU",
+                       row.name, number, bits, typeText(beside));
   }
   return Status::success();
 }

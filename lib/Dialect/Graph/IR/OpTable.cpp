@@ -364,6 +364,7 @@ const std::vector<OpRow> &opTable() {
        {"eps"},
        TypeRule::Float,
        {{"eps", "eps", 0.0}}},
+      {"spyre.qfp8ch.default", OpKind::Composite, 1, "", {}, TypeRule::Free},
       {"spyre.silu.default", OpKind::Pointwise, 1, "silu"},
       {"spyre.softplus.default",
        OpKind::Pointwise,
@@ -421,25 +422,25 @@ const char *kindText(OpKind kind) {
 const char *ruleText(TypeRule rule) {
   switch (rule) {
   case TypeRule::Float:
-    return "compute in f16, bf16 or f32; operands of these, i1, i32 and i64 are converted";
+    return "compute in f16, bf16 or f32; operands of these, i1 and i8 to i64 are converted";
   case TypeRule::Number:
-    return "compute in f16, bf16, f32, i32 or i64; convert with .to() first";
+    return "compute in f16, bf16, f32 or i8 to i64; convert with .to() first";
   case TypeRule::Integer:
-    return "compute in i32 or i64; convert with .to() first";
+    return "compute in i8 to i64; convert with .to() first";
   case TypeRule::Product:
-    return "multiply f16, bf16, f32, i32 or i64 matrices, all operands alike";
+    return "multiply f16, bf16, f32 or i8 to i64 matrices, all operands alike";
   case TypeRule::Compare:
-    return "compare f16, bf16, f32, i32 or i64 tensors";
+    return "compare f16, bf16, f32 or i8 to i64 tensors";
   case TypeRule::Logical:
     return "operands and result are i1";
   case TypeRule::Where:
-    return "the condition is i1 and the values are f16, bf16, f32, i32 or i64";
+    return "the condition is i1 and the values are f16, bf16, f32 or i8 to i64";
   case TypeRule::Indexed:
     return "the result has the type of the table, indices are i32 or i64";
   case TypeRule::Place:
     return "places of f16, bf16 or f32 elements are i64";
   case TypeRule::Cast:
-    return "the device converts between f16, bf16, f32, i32, i64 and i1";
+    return "the device converts between f16, bf16, f32, f8E4M3FN, i8 to i64 and i1";
   case TypeRule::Free:
     return "those of the rows it is made of";
   case TypeRule::Any:

@@ -100,6 +100,24 @@ bool convertsIntegers(CallOp call, const OpRow &row) {
          });
 }
 
+/// What conversions of integers of 8 and 16 bits need.
+void addConversions(mlir::Type from, mlir::Type to, std::vector<std::string> &needed) {
+  if (from == to) {
+    return;
+  }
+  for (mlir::Type type : {from, to}) {
+    if (type.isInteger(16)) {
+      needed.insert(needed.end(), {"x_int16tofp32", "x_fp32toint16"});
+    }
+  }
+  if (from.isInteger(8)) {
+    needed.emplace_back("x_int8todl16");
+  }
+  if (isSmallInteger(to)) { // numbers that do not fit wrap
+    needed.insert(needed.end(), {"x_fp32toint32", "x_shiftleft", "x_shiftright"});
+  }
+}
+
 Status checkExtensions(CallOp call, const std::vector<std::string> *extensions) {
   const OpRow &row = *findOp(call.getCallee().str());
   if (!extensions) {
@@ -111,6 +129,9 @@ Status checkExtensions(CallOp call, const std::vector<std::string> *extensions) 
   }
   if (convertsIntegers(call, row)) {
     needed.insert(needed.end(), {"x_fp32toint32", "x_int32tofp32"});
+  }
+  if (row.kind == OpKind::Copy) {
+    addConversions(elementOf(call.getOperand(0)), elementOf(call.getResult()), needed);
   }
   for (const std::string &name : needed) {
     if (llvm::find(*extensions, name) == extensions->end()) {
@@ -126,7 +147,7 @@ Status checkExtensions(CallOp call, const std::vector<std::string> *extensions) 
 
 Status checkAllGates(CallOp call, const std::vector<std::string> *extensions) {
   SPYRE_RETURN_IF_ERROR(checkGates(call));
-  if (findOp(call.getCallee().str())->kind != OpKind::Composite && !isWideProduct(call)) {
+  if (!isMadeOfOthers(call)) {
     return checkExtensions(call, extensions);
   }
   // The trial stands between two clones of the call: everything from the first on goes.
@@ -137,7 +158,7 @@ Status checkAllGates(CallOp call, const std::vector<std::string> *extensions) {
   for (mlir::Operation *op = begin->getNextNode(); status.ok() && op != call.getOperation();
        op = op->getNextNode()) {
     if (auto made = llvm::dyn_cast<CallOp>(op)) {
-      if (isWideProduct(made)) {
+      if (isMadeOfOthers(made)) {
         status = checkAllGates(made, extensions);
         continue;
       }

@@ -30,10 +30,10 @@ namespace {
 
 /// Loops a SuperDSC can name, with one left for the unit loop of a matmul.
 constexpr size_t kMostVars = 7;
-/// Lanes of the widest stick that occurs here; a stick must not be cut.
-constexpr int64_t kStickLanes = 64;
-
 BufferOp bufferOf(mlir::Value value) { return value.getDefiningOp<BufferOp>(); }
+
+/// Elements of a stick, which must not be cut; of 32 bits two count as one.
+int64_t stickLanes(BufferOp buffer) { return std::max<int64_t>(64, elemsPerStick(buffer)); }
 
 int64_t sizeOf(BufferOp buffer, size_t dim) {
   return llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getDimSize(unsigned(dim));
@@ -73,11 +73,14 @@ struct Nest {
   std::vector<int64_t> extents;
   std::vector<mlir::AffineMap> maps;
   std::vector<mlir::Value> operands;
+  /// Of the operand that has most in a stick.
+  int64_t lanesInStick = 0;
 
   explicit Nest(ComputeOp op) : op(op), extents(op.getExtents().begin(), op.getExtents().end()) {
     for (unsigned i = 0; i < operandCount(op); ++i) {
       maps.push_back(llvm::cast<mlir::AffineMapAttr>(op.getMaps()[i]).getValue());
       operands.push_back(op->getOperand(i));
+      lanesInStick = std::max(lanesInStick, stickLanes(bufferOf(operands.back())));
     }
   }
 
@@ -114,10 +117,10 @@ struct Nest {
       if (!linear.ok() || !result.isFunctionOfDim(lanes)) {
         continue;
       }
-      return linear->offset % kStickLanes == 0 &&
+      return linear->offset % lanesInStick == 0 &&
              llvm::all_of(linear->terms, [&](const LinearIndex::Term &term) {
                return term.var == lanes ? term.coefficient == 1
-                                        : term.coefficient % kStickLanes == 0;
+                                        : term.coefficient % lanesInStick == 0;
              });
     }
     return true;
@@ -127,7 +130,7 @@ struct Nest {
   /// where lanes do not meet.
   bool canSplit(unsigned var, int64_t inner) const {
     const bool isLaneWise = op.getReductions() == 0 && op.getCallee() != kConvert;
-    if (isLaneWise && inner % kStickLanes == 0) {
+    if (isLaneWise && inner % lanesInStick == 0) {
       return true;
     }
     for (size_t i = 0; i < maps.size(); ++i) {
@@ -283,8 +286,8 @@ private:
     const unsigned lanes = digits.back().back().var;
     llvm::ArrayRef<LinearIndex::Term> terms = target.dims.back().terms;
     return !terms.empty() && terms.back().var == lanes && terms.back().coefficient == 1 &&
-           std::all_of(terms.begin(), terms.end() - 1, [](const LinearIndex::Term &term) {
-             return term.coefficient % kStickLanes == 0;
+           std::all_of(terms.begin(), terms.end() - 1, [&](const LinearIndex::Term &term) {
+             return term.coefficient % stickLanes(target.buffer) == 0;
            });
   }
 
@@ -373,9 +376,10 @@ private:
   Access target;
 };
 
-/// Sticks along a dimension of \p size elements hold nothing else than [first, end) of it.
-static bool isWholeSticks(int64_t first, int64_t end, int64_t size) {
-  return first % kStickLanes == 0 && (end % kStickLanes == 0 || end == size);
+/// Sticks along dimension \p dim hold nothing else than [first, end) of it.
+static bool isWholeSticks(int64_t first, int64_t end, BufferOp buffer, size_t dim) {
+  const int64_t lanes = stickLanes(buffer);
+  return first % lanes == 0 && (end % lanes == 0 || end == sizeOf(buffer, dim));
 }
 
 /// First and last index of each dimension that an access touches.
@@ -405,7 +409,7 @@ struct Box {
       return true;
     }
     const auto [first, last] = dims.back();
-    return isWholeSticks(first, last + 1, sizeOf(buffer, dims.size() - 1));
+    return isWholeSticks(first, last + 1, buffer, dims.size() - 1);
   }
 };
 
@@ -481,14 +485,14 @@ private:
                         [&](const LinearIndex::Term &term) { return extents[term.var] > 1; });
   }
 
-  /// Sticks along a dimension of \p size elements hold nothing else than this part of it.
+  /// Sticks along dimension \p dim hold nothing else than this part of it.
   static bool hasWholeSticks(const LinearIndex &index, llvm::ArrayRef<int64_t> extents,
-                             int64_t size) {
+                             BufferOp buffer, size_t dim) {
     int64_t end = index.offset + 1;
     for (const LinearIndex::Term &term : index.terms) {
       end += term.coefficient * (extents[term.var] - 1);
     }
-    return isWholeSticks(index.offset, end, size);
+    return isWholeSticks(index.offset, end, buffer, dim);
   }
 
   /// True if sticks along some dimension of the target suit both: the part \p nest would write as
@@ -505,10 +509,9 @@ private:
         return false;
       }
       // Other dimensions than the last may be cut where sticks begin.
-      const int64_t size = sizeOf(part.buffer, d);
       const bool areWhole =
-          (!mine && !theirs) || (hasWholeSticks(*own, nest.extents, size) &&
-                                 hasWholeSticks(part.dims[d], other.getExtents(), size));
+          (!mine && !theirs) || (hasWholeSticks(*own, nest.extents, part.buffer, d) &&
+                                 hasWholeSticks(part.dims[d], other.getExtents(), part.buffer, d));
       const bool suitsMe = mine ? walks(*own, *mine) : walksAny(*own, nest.extents);
       const bool suitsThem =
           theirs ? walks(part.dims[d], *theirs) : walksAny(part.dims[d], other.getExtents());

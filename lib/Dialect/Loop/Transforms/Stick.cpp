@@ -1,6 +1,7 @@
 //===- Stick.cpp - which loop variable runs through the lanes of a stick --------------------===//
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
+#include "spyre/Dialect/Loop/IR/Conversions.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
@@ -88,9 +89,7 @@ unsigned matmulStickVar(ComputeOp op, unsigned index) {
   return index == 0 ? k : k - 1;
 }
 
-static bool isConversion(ComputeOp op) {
-  return op.getCallee() == kWiden || op.getCallee() == kNarrow;
-}
+static bool isConversion(ComputeOp op) { return findConversion(op.getCallee()).has_value(); }
 
 bool makesPairs(ComputeOp op) { return op.getCallee().starts_with("exx2"); }
 

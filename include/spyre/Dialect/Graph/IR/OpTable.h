@@ -35,9 +35,9 @@ enum class OpKind {
 /// Element types of operands and result.
 enum class TypeRule {
   Float,   ///< f16, bf16 or f32; operands that differ from the result are converted to it
-  Number,  ///< Float, or i32 and i64, which take i1, i32 and i64
-  Integer, ///< i32 or i64; i1, i32 and i64 operands are converted
-  Product, ///< f16, bf16, f32, i32 or i64, all the same
+  Number,  ///< Float, or integers, which take i1 and integers
+  Integer, ///< i8 to i64; operands of these and i1 are converted
+  Product, ///< f16, bf16, f32 or integers, all the same
   Compare, ///< the same of operands; where they differ f32, or i64 of integers; the result is i1
   Logical, ///< i1
   Where,   ///< i1, then Number

@@ -28,10 +28,8 @@ constexpr const char *kMatmul = "batchmatmul";
 constexpr const char *kTopKValue = "topkvalue";
 constexpr const char *kTopKIndex = "topkindex";
 /// Another element type of the same elements. spyre-loop-arrange-conversions makes it a conversion
-/// of the device, whose lanes follow its last variable.
+/// of the device (Conversions.h), whose lanes follow its last variable.
 constexpr const char *kConvert = "convert";
-constexpr const char *kWiden = "dl16tofp32";
-constexpr const char *kNarrow = "fp32todl16";
 /// Attribute of a copy whose last stick may be written as a whole though the dimension goes on:
 /// what follows in the stick is padding.
 constexpr const char *kOverwritesPadding = "overwrites_padding";

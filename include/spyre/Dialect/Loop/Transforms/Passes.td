@@ -20,12 +20,12 @@ def ElideCopiesPass : Pass<"spyre-loop-elide-copies", "::mlir::ModuleOp"> {
 }
 
 def ArrangeConversionsPass : Pass<"spyre-loop-arrange-conversions", "::mlir::ModuleOp"> {
-  let summary = "Makes the order in which conversions of 16 and 32 bits leave elements a part of the buffers.";
+  let summary = "Makes the order in which conversions leave elements a part of the buffers.";
   let description = [{
     Requires: nothing.
-    Ensures: no `convert` is left; `dl16tofp32` and `fp32todl16` have their lanes along their last variable. A
-    converted dimension has its size rounded up to 64 and is read in the order of the conversion, or was put in
-    order by a copy. Outputs are in order.
+    Ensures: no `convert` is left; conversions of the device have their lanes along their last variable. A
+    converted dimension has its size rounded up to two sticks and is read in the order of the conversion, or was
+    put in order by a copy. Outputs are in order.
     Idempotent. Deterministic. Linear in operations.
     Example: `(x.float() * 2).half()` works on positions and copies nothing.
   }];

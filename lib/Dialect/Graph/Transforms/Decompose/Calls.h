@@ -73,12 +73,20 @@ struct NamedDecomposition {
 };
 /// A product of 32-bit matrices: a row of its own that is made of others.
 bool isWideProduct(CallOp call);
-/// Replaces a composite call, or a product of 32-bit matrices, by what it is made of. Errors: E1003
-/// to E1005 of the rule, E1007 when there is none; then the call is still there, behind what the
-/// rule made so far.
+/// Computes with integers of 8 or 16 bits, which the device does in 32.
+bool isSmallArithmetic(CallOp call);
+/// A conversion of 32 bits to fp8, which the device would round twice.
+bool isCastToFp8(CallOp call);
+/// Rows that are made of others in any of these ways, or are composites.
+bool isMadeOfOthers(CallOp call);
+/// Replaces a call that is made of others by what it is made of. Errors: E1003 to E1005 of the
+/// rule, E1007 when there is none; then the call is still there, behind what the rule made so far.
 Status decomposeCall(CallOp call);
 /// What takes the place of a product of 32-bit matrices. Errors: E1004 for one that fits no memory.
 Expected<mlir::Value> wideProduct(CallOp call, Calls &calls);
+/// What takes the place of the calls above.
+Expected<mlir::Value> smallArithmetic(CallOp call, Calls &calls);
+Expected<mlir::Value> castToFp8(CallOp call, Calls &calls);
 /// Arithmetic and small operations; layers of networks; the largest elements and their places.
 std::vector<NamedDecomposition> mathDecompositions();
 std::vector<NamedDecomposition> networkDecompositions();

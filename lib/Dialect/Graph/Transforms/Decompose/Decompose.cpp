@@ -38,7 +38,22 @@ bool isWideProduct(CallOp call) {
          (type.isF32() || type.isInteger(32) || type.isInteger(64));
 }
 
+static bool isComposite(CallOp call) {
+  const OpRow *row = findOp(call.getCallee().str());
+  return row && row->kind == OpKind::Composite;
+}
+
+bool isMadeOfOthers(CallOp call) {
+  return isSmallArithmetic(call) || isComposite(call) || isWideProduct(call) || isCastToFp8(call);
+}
+
 static Expected<mlir::Value> madeOf(CallOp call, Calls &calls) {
+  if (isSmallArithmetic(call)) {
+    return smallArithmetic(call, calls);
+  }
+  if (isCastToFp8(call)) {
+    return castToFp8(call, calls);
+  }
   if (isWideProduct(call)) {
     return wideProduct(call, calls);
   }
@@ -116,13 +131,11 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
                             error<1006>("a graph module holds one func.func @main"));
       return signalPassFailure();
     }
-    auto isComposite = [](CallOp call) {
-      const OpRow *row = findOp(call.getCallee().str());
-      return row && row->kind == OpKind::Composite;
-    };
-    // Composites may be made of products.
-    if (!decomposeAll(main, isComposite) || !decomposeAll(main, isWideProduct)) {
-      return signalPassFailure();
+    // Composites may be made of products and of conversions.
+    for (auto isMeant : {isSmallArithmetic, isComposite, isWideProduct, isCastToFp8}) {
+      if (!decomposeAll(main, isMeant)) {
+        return signalPassFailure();
+      }
     }
     for (CallOp call : llvm::make_early_inc_range(main.getOps<CallOp>())) {
       const OpRow *row = findOp(call.getCallee().str());

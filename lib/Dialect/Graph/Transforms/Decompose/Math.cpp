@@ -242,6 +242,11 @@ static Expected<Value> copyOf(CallOp call, Calls &calls) {
   return calls.expand(calls.convert(from, elementOf(call.getResult())), shape);
 }
 
+/// The device's conversion to fp8, which saturates as the framework's does.
+static Expected<Value> quantise(CallOp call, Calls &calls) {
+  return calls.convert(call.getOperand(0), elementOf(call.getResult()));
+}
+
 std::vector<NamedDecomposition> mathDecompositions() {
   return {{"aten.addmm.default", addProduct}, {"aten.baddbmm.default", addProduct},
           {"aten.ceil.default", ceiling},     {"aten.constant_pad_nd.default", pad},
@@ -250,7 +255,7 @@ std::vector<NamedDecomposition> mathDecompositions() {
           {"aten.matmul.default", matmul},    {"aten.pow.Tensor_Scalar", power},
           {"aten.rsub.Scalar", reversedSub},  {"aten.rsub.Tensor", reversedSub},
           {"aten.sign.default", sign},        {"aten.square.default", square},
-          {"aten.stack.default", stack}};
+          {"aten.stack.default", stack},      {"spyre.qfp8ch.default", quantise}};
 }
 
 } // namespace spyre::graph

@@ -1,19 +1,22 @@
-//===- ArrangeConversions.cpp - conversions of 16 and 32 bits, and the order they leave -----===//
+//===- ArrangeConversions.cpp - conversions of widths, and the order they leave -------------===//
 //
 // The device's conversions move elements: of 64 neighbours along the stick, one that is number
-// 16 h + 8 s + i in 16 bits has the position 32 s + 8 h + i in 32 bits (docs/adr/0019). Here that
-// order becomes plain: a converted tensor is a buffer of positions, its dimension padded to a
-// multiple of 64, and what follows works on positions as long as all that it combines have the same
-// order along the same variable. Only where orders meet that differ, elements are put in order by a
-// copy that splits the dimension into the digits (q, h, s, i); the layout pass finds the sticks in
-// which such a copy is possible, along another dimension or one element per stick.
+// 16 h + 8 s + i in 16 bits has the position 32 s + 8 h + i in 32 bits (docs/adr/0019); of 128 that
+// were 8 bits wide, it has the position 64 s + 8 h + i in 16 bits. Here that order becomes plain: a
+// converted tensor is a buffer of positions, its dimension padded to a multiple of 64 (or 128), and
+// what follows works on positions as long as all that it combines have the same order along the
+// same variable. Only where orders meet that differ, elements are put in order by a copy that
+// splits the dimension into the digits (q, h, s, i); the layout pass finds the sticks in which such
+// a copy is possible, along another dimension or one element per stick.
 //
 //     x.float() * w.float()   both along the last dimension: positions all the way, no copy
 //     x.float() + native      one of them is rearranged, whichever has fewer elements
 //     .half() of positions    undoes the order
 //
+// The order of a tensor is that of its own width: what is converted twice is put in order between.
 // docs/adr/0026
 //===--------------------------------------------------------------------------------------------===//
+#include "spyre/Dialect/Loop/IR/Conversions.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
@@ -34,9 +37,10 @@ namespace spyre::loop {
 
 namespace {
 
-/// 32 in a stick: elements whose order a conversion to 32 bits may have changed.
+/// Elements whose order a conversion to 32 or 16 bits may have changed.
 bool hasWideLanes(mlir::Type type) {
-  return type.isF32() || type.isInteger(32) || type.isInteger(64);
+  return type.isF32() || type.isInteger(32) || type.isInteger(64) || type.isF16() ||
+         type.isBF16() || type.isInteger(1);
 }
 
 std::vector<int64_t> extentsOf(ComputeOp op) { return dialect::toVector(op.getExtents()); }
@@ -45,10 +49,10 @@ mlir::AffineMap mapOf(ComputeOp op, unsigned index) {
   return llvm::cast<mlir::AffineMapAttr>(op.getMaps()[index]).getValue();
 }
 
-/// The dimension of an access whose blocks of 64 variable \p var walks in order; nothing when there
-/// is none, or the variable is used elsewhere, too.
+/// The dimension of an access whose blocks variable \p var walks in order; nothing when there is
+/// none, or the variable is used elsewhere, too.
 std::optional<unsigned> blockDim(const Access &access, unsigned var,
-                                 llvm::ArrayRef<int64_t> extents) {
+                                 llvm::ArrayRef<int64_t> extents, int64_t block) {
   std::optional<unsigned> found;
   for (unsigned d = 0; d < access.dims.size(); ++d) {
     const LinearIndex &index = access.dims[d];
@@ -58,14 +62,14 @@ std::optional<unsigned> blockDim(const Access &access, unsigned var,
       continue;
     }
     bool plain = !found && index.terms.back().var == var && index.terms.back().coefficient == 1 &&
-                 index.offset % kBlock == 0;
+                 index.offset % block == 0;
     for (size_t i = 0; i + 1 < index.terms.size(); ++i) {
-      plain = plain && index.terms[i].coefficient % kBlock == 0;
+      plain = plain && index.terms[i].coefficient % block == 0;
     }
     BufferOp buffer = access.buffer;
     const bool whole = index.terms.size() == 1 && index.offset == 0 &&
                        extents[var] == typeOf(buffer).getDimSize(d);
-    if (!plain || (extents[var] % kBlock != 0 && !whole)) {
+    if (!plain || (extents[var] % block != 0 && !whole)) {
       return std::nullopt;
     }
     found = d;
@@ -73,11 +77,24 @@ std::optional<unsigned> blockDim(const Access &access, unsigned var,
   return found;
 }
 
+/// The same for the blocks of the buffer's own width.
+std::optional<unsigned> blockDim(const Access &access, unsigned var,
+                                 llvm::ArrayRef<int64_t> extents) {
+  return blockDim(access, var, extents, blockOf(access.buffer));
+}
+
+Conversion conversionOf(BufferOp from, BufferOp to) {
+  std::optional<Conversion> conversion =
+      findConversion(typeOf(from).getElementType(), typeOf(to).getElementType());
+  SPYRE_CHECK(conversion.has_value(), "conversions are checked before they are arranged");
+  return *conversion;
+}
+
 class Arranger {
 public:
   Arranger(mlir::func::FuncOp function, DecisionTrace *trace)
       : function(function), rewriter(function), orders(rewriter, trace) {
-    rewriter.why = "element-order: a conversion between 16 and 32 bits leaves elements in an order "
+    rewriter.why = "element-order: a conversion to more or fewer bits leaves elements in an order "
                    "of its own, which a reader does not share";
   }
 
@@ -143,7 +160,8 @@ private:
       }
       std::optional<unsigned> dim = blockDim(access, *var, op.getExtents());
       const bool isBound = !writes && holdsPairs(buffer);
-      if (!dim || isBound || !hasWideLanes(typeOf(buffer).getElementType())) {
+      const bool isOther = blockOf(buffer) != blockOf(operandBuffer(op, operandCount(op) - 1));
+      if (!dim || isBound || isOther || !hasWideLanes(typeOf(buffer).getElementType())) {
         return -1;
       }
       if (writes) {
@@ -157,7 +175,8 @@ private:
 
   bool canBeArranged(ComputeOp op, unsigned var) {
     const bool isReduced = var >= op.getExtents().size() - size_t(op.getReductions());
-    const bool isWhole = op.getExtents()[var] % kBlock == 0;
+    const bool isWhole =
+        op.getExtents()[var] % blockOf(operandBuffer(op, operandCount(op) - 1)) == 0;
     // Its lanes are what it reduces; the pairs it makes stay in order.
     const bool fits = makesPairs(op) ? isReduced && isWhole : isWhole || !isReduced;
     // The places of elements are counted in the order of the tensor.
@@ -199,7 +218,7 @@ private:
     const Access access = accessOf(op, out);
     const std::vector<int64_t> logical = extentsOf(op);
     std::vector<int64_t> extents = logical;
-    extents[var] = roundUp(extents[var], kBlock);
+    extents[var] = roundUp(extents[var], blockOf(access.buffer));
     op.setExtents(extents);
     if (op.getReductions() > 0 && extents != logical) {
       op->setDiscardableAttr(kReducesPadding, rewriter.builder.getUnitAttr());
@@ -215,8 +234,11 @@ private:
   //===--- conversions ---===//
 
   void convert(ComputeOp op) {
-    BufferOp to = operandBuffer(op, 1);
-    const bool widens = typeOf(to).getElementType().isF32();
+    BufferOp from = operandBuffer(op, 0), to = operandBuffer(op, 1);
+    const bool widens = conversionOf(from, to).widens();
+    if (widens && orders.isArranged(from)) { // of another width, which this one does not undo
+      rewriter.setOperand(op, 0, orders.standardFor(accessOf(op, 0), op), mapOf(op, 0));
+    }
     if (op.getExtents().empty() || varsOf(accessOf(op, 0)).empty()) {
       convertOne(op, widens);
     } else if (widens) {
@@ -236,13 +258,13 @@ private:
     for (size_t v = 0; v < extents.size(); ++v) {
       vars.push_back(builder.getStringAttr("c" + std::to_string(v)));
     }
-    const bool widens = typeOf(to).getElementType().isF32();
+    const Conversion conversion = conversionOf(from, to);
     builder.create<ComputeOp>(
-        before->getLoc(), builder.getStringAttr(widens ? kWiden : kNarrow),
+        before->getLoc(), builder.getStringAttr(conversion.callee),
         mlir::ValueRange{from.getResult()}, to.getResult(), builder.getArrayAttr(vars),
         builder.getDenseI64ArrayAttr(extents), builder.getI64IntegerAttr(0),
         builder.getArrayAttr({mlir::AffineMapAttr::get(fromMap), mlir::AffineMapAttr::get(toMap)}),
-        mlir::DictionaryAttr(), mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
+        conversion.constants(builder.getContext()), mlir::ArrayAttr(), mlir::DenseI64ArrayAttr());
   }
 
   /// The variables of an operation in another order, \p var last.
@@ -288,8 +310,9 @@ private:
     BufferOp one = rewriter.addTemp(source.getName().str() + "_one", {1}, fromType, op.getLoc());
     rewriter.addCopy(op, source, mlir::AffineMap::get(0, 0, at, context), one, first, {});
     BufferOp block = widens ? one : orders.padded(one, 0, op);
-    BufferOp result = rewriter.addTemp(target.getName().str() + "_block",
-                                       {widens ? kBlock : int64_t(1)}, toType, op.getLoc());
+    BufferOp result =
+        rewriter.addTemp(target.getName().str() + "_block", {widens ? blockOf(target) : int64_t(1)},
+                         toType, op.getLoc());
     addConversion(op, block, orders.identityMap(1), result, orders.identityMap(1), {1});
     const auto vars = unsigned(op.getExtents().size());
     rewriter.addCopy(
@@ -324,7 +347,7 @@ private:
       }
       // What is reduced in parts of a block must be put in order; a dimension that is not reduced
       // is better, unless most of its positions are padding.
-      const int64_t extent = op.getExtents()[var], blocks = roundUp(extent, kBlock);
+      const int64_t extent = op.getExtents()[var], blocks = roundUp(extent, blockOf(to.buffer));
       const bool fits = extent == blocks || !isReducedAlong(to.buffer, *dim);
       const int rank = 2 * int(fits && blocks <= 2 * extent) + int(given == var);
       if (!best || rank >= bestRank) {
@@ -374,7 +397,7 @@ private:
     BufferOp source = operandBuffer(op, 0), target = operandBuffer(op, 1);
     std::optional<unsigned> lanes = chooseLanes(op);
     if (lanes && isOneToOne(op) && target.getKind() == "output" && target.getResult().hasOneUse() &&
-        op.getExtents()[*lanes] % kBlock == 0) {
+        op.getExtents()[*lanes] % blockOf(target) == 0) {
       return widenInOrder(op, *lanes);
     }
     if (lanes && isOneToOne(op) && isSingleResult(op)) {
@@ -395,7 +418,7 @@ private:
     copyInto(op, whole, own.projection);
   }
 
-  /// Only the graph's caller reads it, in order: two bytes are cheaper to rearrange than four.
+  /// Only the graph's caller reads it, in order: fewer bytes are cheaper to rearrange.
   void widenInOrder(ComputeOp op, unsigned lanes) {
     BufferOp source = operandBuffer(op, 0), target = operandBuffer(op, 1);
     const std::vector<int64_t> shape = extentsOf(op);
@@ -409,7 +432,7 @@ private:
     }
     BufferOp ordered =
         rewriter.addTemp(target.getName().str() + "_standard", shape, type, op.getLoc());
-    orders.rearrange(source, ordered, lanes, Order::ToStandard, op);
+    orders.rearrange(source, ordered, lanes, Order::ToStandard, blockOf(target), op);
     addConversion(op, ordered, identity, target, mapOf(op, 1), shape, lanes);
   }
 
@@ -439,7 +462,7 @@ private:
     }
     if (lanes) {
       BufferOp use = orders.positionsOf(source, orders.arrangedDim(source), op);
-      if (isOneToOne(op) && blockDim(accessOf(op, 1), *lanes, op.getExtents())) {
+      if (isOneToOne(op) && blockDim(accessOf(op, 1), *lanes, op.getExtents(), blockOf(source))) {
         return addConversion(op, use, mapOf(op, 0), target, mapOf(op, 1), extentsOf(op), *lanes);
       }
       OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(from));
@@ -454,16 +477,17 @@ private:
     narrowInOrder(op);
   }
 
-  /// Two bytes are cheaper to put in order than four: after the conversion.
+  /// Fewer bytes are cheaper to put in order: after the conversion.
   void narrowInOrder(ComputeOp op) {
     BufferOp source = orders.standardFor(accessOf(op, 0), op), target = operandBuffer(op, 1);
     rewriter.setOperand(op, 0, source, mapOf(op, 0));
     OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(accessOf(op, 0)));
     const auto last = unsigned(innermost(own.extents));
+    const int64_t block = blockOf(source);
     mlir::AffineMap identity = orders.identityMap(own.extents.size());
     mlir::AffineMap map = own.map;
     std::vector<int64_t> shape = own.extents;
-    shape[last] = roundUp(shape[last], kBlock);
+    shape[last] = roundUp(shape[last], block);
     if (shape != own.extents) {
       BufferOp slice = rewriter.addTemp(source.getName().str() + "_converting", own.extents,
                                         typeOf(source).getElementType(), op.getLoc());
@@ -477,7 +501,7 @@ private:
     addConversion(op, source, map, result, identity, shape, last);
     if (own.extents[last] > kInOrder) {
       BufferOp inOrder = rewriter.addTemp(name + "_standard", shape, type, op.getLoc());
-      orders.rearrange(result, inOrder, last, Order::ToPositions, op);
+      orders.rearrange(result, inOrder, last, Order::ToPositions, block, op);
       result = inOrder;
     }
     rewriter.addCopy(op, result, own.projection, target, mapOf(op, 1), extentsOf(op));
@@ -498,23 +522,16 @@ private:
   llvm::DenseMap<mlir::Operation *, int> writers;
 };
 
-bool isNarrow(mlir::Type type) { return type.isF16() || type.isBF16() || type.isInteger(1); }
-
 Status checkConversion(ComputeOp op) {
   if (op.getCallee() != kConvert) {
     return Status::success();
   }
   const bool isSound = op.getInputs().size() == 1 && op.getReductions() == 0 && !op.getIndirect();
-  mlir::Type from, to;
-  if (isSound) {
-    from = typeOf(operandBuffer(op, 0)).getElementType();
-    to = typeOf(operandBuffer(op, 1)).getElementType();
-  }
-  const bool converts =
-      isSound && ((from.isF32() && isNarrow(to)) || (isNarrow(from) && to.isF32()));
+  const bool converts = isSound && findConversion(typeOf(operandBuffer(op, 0)).getElementType(),
+                                                  typeOf(operandBuffer(op, 1)).getElementType());
   return converts ? Status::success()
-                  : error<1206>("'{}' has one input, reduces nothing, and converts f16, bf16 or i1 "
-                                "to f32 or back",
+                  : error<1206>("'{}' has one input, reduces nothing, and converts f16, bf16, i1 "
+                                "or i16 to f32, f8E4M3FN or i8 to f16, bf16 or i1, or back",
                                 kConvert);
 }
 

@@ -26,7 +26,7 @@ BufferOp ElementOrders::standardOf(BufferOp buffer, mlir::Operation *before) {
   }
   BufferOp to = rewriter.addTemp(buffer.getName().str() + "_standard", shapeOf(from),
                                  typeOf(from).getElementType(), buffer.getLoc());
-  rearrange(from, to, dim, Order::ToStandard, before);
+  rearrange(from, to, dim, Order::ToStandard, blockOf(buffer), before);
   note(buffer, "order-undone", "dimension {} is put in order: {} elements", dim,
        typeOf(from).getNumElements());
   return standards[buffer] = to;
@@ -67,7 +67,7 @@ BufferOp ElementOrders::positionsOf(BufferOp buffer, unsigned dim, mlir::Operati
   }
   BufferOp to = rewriter.addTemp(buffer.getName().str() + "_positions", shapeOf(from),
                                  typeOf(from).getElementType(), buffer.getLoc());
-  rearrange(from, to, dim, Order::ToPositions, before);
+  rearrange(from, to, dim, Order::ToPositions, blockOf(buffer), before);
   note(buffer, "order-made", "dimension {} is put in the order of a conversion: {} elements", dim,
        typeOf(from).getNumElements());
   return positions[{buffer, dim}] = to;
@@ -75,7 +75,7 @@ BufferOp ElementOrders::positionsOf(BufferOp buffer, unsigned dim, mlir::Operati
 
 BufferOp ElementOrders::padded(BufferOp buffer, unsigned dim, mlir::Operation *before) {
   std::vector<int64_t> shape = shapeOf(buffer), extents = shape;
-  shape[dim] = roundUp(shape[dim], kBlock);
+  shape[dim] = roundUp(shape[dim], blockOf(buffer));
   if (shape == extents) {
     return buffer;
   }
@@ -92,22 +92,22 @@ BufferOp ElementOrders::padded(BufferOp buffer, unsigned dim, mlir::Operation *b
   return result;
 }
 
-void ElementOrders::rearrange(BufferOp from, BufferOp to, unsigned dim, Order order,
+void ElementOrders::rearrange(BufferOp from, BufferOp to, unsigned dim, Order order, int64_t block,
                               mlir::Operation *before) {
   std::vector<int64_t> shape = shapeOf(from);
   int64_t largest = 1;
   for (size_t d = 0; d < shape.size(); ++d) {
     largest = d == dim ? largest : std::max(largest, shape[d]);
   }
-  const int64_t blocks = shape[dim] / kBlock;
+  const int64_t blocks = shape[dim] / block;
   const bool split = largest < kFewRows && blocks > largest && shape.size() + 4 <= kMaxCopyVars;
   if (!split) {
-    return copyDigits(from, to, dim, order, before);
+    return copyDigits(from, to, dim, order, block, before);
   }
-  // [.., 64 q + p, ..] as [.., q, p, ..] on both sides.
+  // [.., block * q + p, ..] as [.., q, p, ..] on both sides.
   std::vector<int64_t> cut = shape;
   cut[dim] = blocks;
-  cut.insert(cut.begin() + dim + 1, kBlock);
+  cut.insert(cut.begin() + dim + 1, block);
   mlir::Type type = typeOf(from).getElementType();
   BufferOp cutFrom = rewriter.addTemp(from.getName().str() + "_blocks", cut, type, from.getLoc());
   BufferOp cutTo = rewriter.addTemp(to.getName().str() + "_blocks", cut, type, to.getLoc());
@@ -115,18 +115,18 @@ void ElementOrders::rearrange(BufferOp from, BufferOp to, unsigned dim, Order or
   for (unsigned d = 0, v = 0; d < shape.size(); ++d, ++v) {
     mlir::AffineExpr index = rewriter.builder.getAffineDimExpr(v);
     if (d == dim) {
-      index = index * kBlock + rewriter.builder.getAffineDimExpr(++v);
+      index = index * block + rewriter.builder.getAffineDimExpr(++v);
     }
     joined.push_back(index);
   }
   mlir::AffineMap join =
       mlir::AffineMap::get(unsigned(cut.size()), 0, joined, rewriter.builder.getContext());
   rewriter.addCopy(before, from, join, cutFrom, identityMap(cut.size()), cut);
-  copyDigits(cutFrom, cutTo, dim + 1, order, before);
+  copyDigits(cutFrom, cutTo, dim + 1, order, block, before);
   rewriter.addCopy(before, cutTo, identityMap(cut.size()), to, join, cut);
 }
 
-void ElementOrders::copyDigits(BufferOp from, BufferOp to, unsigned dim, Order order,
+void ElementOrders::copyDigits(BufferOp from, BufferOp to, unsigned dim, Order order, int64_t block,
                                mlir::Operation *before) {
   std::vector<int64_t> shape = shapeOf(from);
   const auto others = size_t(std::count_if(shape.begin(), shape.end(), [&](const int64_t &size) {
@@ -134,9 +134,9 @@ void ElementOrders::copyDigits(BufferOp from, BufferOp to, unsigned dim, Order o
   }));
   const size_t free = kMaxCopyVars > others ? kMaxCopyVars - others : 0;
   const bool loopsS = free >= 4, loopsH = free >= 3;
-  for (int64_t h = 0; h < (loopsH ? 1 : 4); ++h) {
+  for (int64_t h = 0; h < (loopsH ? 1 : block / 16); ++h) {
     for (int64_t s = 0; s < (loopsS ? 1 : 2); ++s) {
-      copyDigits(from, to, dim, order, before, {loopsH, loopsS, h, s});
+      copyDigits(from, to, dim, order, before, {block, loopsH, loopsS, h, s});
     }
   }
 }
@@ -157,11 +157,13 @@ void ElementOrders::copyDigits(BufferOp from, BufferOp to, unsigned dim, Order o
       dense.push_back(wide.back());
       continue;
     }
-    mlir::AffineExpr q = variable(shape[d] / kBlock) * kBlock;
-    mlir::AffineExpr digitH = digits.loopsH ? variable(4) : builder.getAffineConstantExpr(digits.h);
+    const int64_t block = digits.block;
+    mlir::AffineExpr q = variable(shape[d] / block) * block;
+    mlir::AffineExpr digitH =
+        digits.loopsH ? variable(block / 16) : builder.getAffineConstantExpr(digits.h);
     mlir::AffineExpr digitS = digits.loopsS ? variable(2) : builder.getAffineConstantExpr(digits.s);
     mlir::AffineExpr i = variable(8);
-    wide.push_back(q + digitS * 32 + digitH * 8 + i);
+    wide.push_back(q + digitS * (block / 2) + digitH * 8 + i);
     dense.push_back(q + digitH * 16 + digitS * 8 + i);
   }
   auto mapTo = [&](llvm::ArrayRef<mlir::AffineExpr> results) {
@@ -183,7 +185,7 @@ void ElementOrders::forget(BufferOp buffer) {
 
 BufferOp ElementOrders::addPositions(BufferOp buffer, unsigned dim) {
   std::vector<int64_t> shape = shapeOf(buffer);
-  shape[dim] = roundUp(shape[dim], kBlock);
+  shape[dim] = roundUp(shape[dim], blockOf(buffer));
   BufferOp result = rewriter.addTemp(buffer.getName().str() + "_positions", shape,
                                      typeOf(buffer).getElementType(), buffer.getLoc());
   positions[{buffer, dim}] = result;
@@ -204,7 +206,7 @@ void ElementOrders::finishOutput(BufferOp buffer, mlir::Operation *before) {
   const unsigned dim = arranged.lookup(buffer);
   BufferOp from = positions.at({buffer, dim});
   if (shapeOf(from) == shapeOf(buffer)) {
-    rearrange(from, buffer, dim, Order::ToStandard, before);
+    rearrange(from, buffer, dim, Order::ToStandard, blockOf(buffer), before);
   } else {
     std::vector<int64_t> shape = shapeOf(buffer);
     mlir::AffineMap identity = identityMap(shape.size());

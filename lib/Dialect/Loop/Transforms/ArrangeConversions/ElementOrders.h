@@ -1,13 +1,15 @@
 //===- ElementOrders.h - tensors as elements and as positions of a conversion ---------------===//
 //
-// Of 64 neighbours that a conversion of the device wrote, the one at position 32 s + 8 h + i is
-// element 16 h + 8 s + i. A tensor whose elements were written like that along one dimension is
-// kept as a buffer of positions, that dimension padded to whole blocks of 64. Here are both forms
-// of each tensor, made when they are asked for.
+// Of 64 neighbours that a conversion of the device wrote in 32 bits, the one at position
+// 32 s + 8 h + i is element 16 h + 8 s + i; of 128 in 16 bits that at position 64 s + 8 h + i. A
+// tensor whose elements were written like that along one dimension is kept as a buffer of
+// positions, that dimension padded to whole blocks of 64 or 128. Here are both forms of each
+// tensor, made when they are asked for.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Decision.h"
+#include "spyre/Dialect/Loop/Transforms/Stick.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -18,8 +20,9 @@
 
 namespace spyre::loop {
 
-/// Elements a conversion permutes among each other.
-constexpr int64_t kBlock = 64;
+/// Elements that a conversion to or from the width of this buffer, its wide side, permutes among
+/// each other: two sticks.
+inline int64_t blockOf(BufferOp wide) { return 2 * elemsPerStick(wide); }
 /// Positions up to here are in order whatever the order is.
 constexpr int64_t kInOrder = 8;
 
@@ -61,10 +64,11 @@ public:
   /// The buffer is written: rearranged copies of it are out of date.
   void forget(BufferOp buffer);
 
-  /// The buffer with whole blocks along \p dim; what is added is zero.
+  /// The buffer with whole blocks of its width along \p dim; what is added is zero.
   BufferOp padded(BufferOp buffer, unsigned dim, mlir::Operation *before);
-  /// Both buffers have whole blocks along \p dim, and the same shape.
-  void rearrange(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before);
+  /// Both buffers have whole blocks of \p block along \p dim, and the same shape.
+  void rearrange(BufferOp from, BufferOp to, unsigned dim, Order order, int64_t block,
+                 mlir::Operation *before);
 
   mlir::AffineMap identityMap(size_t rank) {
     return rewriter.builder.getMultiDimIdentityMap(unsigned(rank));
@@ -73,11 +77,13 @@ public:
 private:
   /// The digits of an index that have a variable; the others have the value that is given.
   struct Digits {
+    int64_t block;
     bool loopsH = true, loopsS = true;
     int64_t h = 0, s = 0;
   };
   /// Over the other dimensions and (q, h, s, i); a digit that finds no variable is written out.
-  void copyDigits(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before);
+  void copyDigits(BufferOp from, BufferOp to, unsigned dim, Order order, int64_t block,
+                  mlir::Operation *before);
   void copyDigits(BufferOp from, BufferOp to, unsigned dim, Order order, mlir::Operation *before,
                   const Digits &digits);
 

@@ -2,6 +2,7 @@
 #include "LayoutModel.h"
 
 #include "spyre/Base/Math.h"
+#include "spyre/Dialect/Loop/IR/Conversions.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include <algorithm>
@@ -354,10 +355,11 @@ private:
     return need;
   }
 
-  /// A conversion to 16 bits reads blocks of positions, more than its variable counts.
+  /// A conversion to fewer bits reads blocks of positions, more than its variable counts.
   static bool readsWholeBlocks(ComputeOp op) {
     const int64_t lanes = elemsPerStick(op.getOutput().getDefiningOp<BufferOp>());
-    return op.getCallee() == kNarrow && op.getExtents().back() % lanes != 0;
+    const std::optional<Conversion> conversion = findConversion(op.getCallee());
+    return conversion && !conversion->widens() && op.getExtents().back() % lanes != 0;
   }
 
   /// A layout leaves no trace of which of two dimensions of size 1 is its stick.
