@@ -172,7 +172,8 @@ def EvenRowsPass : Pass<"spyre-loop-even-rows", "::mlir::ModuleOp"> {
   let options = [
     Option<"extent", "extent", "int64_t", "0", "Rows to change.">,
     Option<"rows", "rows", "int64_t", "0", "Rows to walk instead; 0: run in two parts.">,
-    Option<"even", "even", "int64_t", "0", "Rows of the first part.">
+    Option<"even", "even", "int64_t", "0", "Rows of the first part.">,
+    Option<"products", "products", "bool", "true", "Products run in two parts, too.">
   ];
 }
 

@@ -12,6 +12,7 @@
 #include "RowGroup.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace spyre::loop {
@@ -36,29 +37,49 @@ struct Choice {
   int64_t rows = 0;
   /// Of the first part.
   int64_t even = 0;
+  /// Products run in two parts, too.
+  bool withProducts = true;
+
+  RowGroup find(mlir::func::FuncOp main) const {
+    return rows > 0 ? findPadded(main, extent) : findCut(main, extent, withProducts);
+  }
+  void apply(mlir::func::FuncOp main) const {
+    const RowGroup group = find(main);
+    rows > 0 ? padRows(main, group, rows, even) : cutRows(main, group, even);
+  }
+  std::string text() const {
+    return rows > 0 ? fmt::format("padded from {} to {} rows", extent, rows)
+                    : fmt::format("{} rows run as {} and {}{}", extent, even, extent - even,
+                                  withProducts ? "" : ", products as they are");
+  }
 };
 
-bool apply(mlir::func::FuncOp main, const Choice &choice) {
-  const bool pads = choice.rows > 0;
-  const RowGroup group = pads ? findPadded(main, choice.extent) : findCut(main, choice.extent);
-  if (group.ops.empty()) {
-    return false;
+int64_t coresOf(ComputeOp op) {
+  int64_t cores = 1;
+  for (int64_t split : op.getSplits() ? *op.getSplits() : llvm::ArrayRef<int64_t>()) {
+    cores *= split;
   }
-  pads ? padRows(main, group, choice.rows, choice.even) : cutRows(main, group, choice.even);
-  return true;
+  return cores;
 }
 
-int64_t mostCores(mlir::func::FuncOp main, int64_t extent) {
-  int64_t most = 1;
+/// Of a program that has been divided.
+struct Priced {
+  double ns = 0;
+  /// Least and most cores of operations that walk the rows.
+  int64_t least = 0, most = 0;
+};
+
+Priced pricedOf(mlir::func::FuncOp main, double ns, int64_t rows) {
+  Priced priced{ns};
   for (ComputeOp op : main.getOps<ComputeOp>()) {
-    const bool has = llvm::is_contained(op.getExtents(), extent);
-    int64_t used = 1;
-    for (int64_t split : has &&op.getSplits() ? *op.getSplits() : llvm::ArrayRef<int64_t>()) {
-      used *= split;
+    const size_t results = op.getExtents().size() - size_t(op.getReductions());
+    if (llvm::is_contained(op.getExtents().take_front(results), rows)) {
+      const int64_t cores = coresOf(op);
+      priced.least = priced.least == 0 ? cores : std::min(priced.least, cores);
+      priced.most = std::max(priced.most, cores);
     }
-    most = std::max(most, used);
   }
-  return most;
+  return priced;
 }
 
 class EvenRowsSearch {
@@ -69,9 +90,8 @@ public:
 
   void run() {
     for (int64_t extent : extentsToTry()) {
-      const std::vector<Choice> choices = choicesOf(extent);
-      if (!choices.empty()) {
-        choose(choices);
+      if (const std::vector<Choice> choices = choicesOf(extent); !choices.empty()) {
+        choose(extent, choices);
       }
     }
   }
@@ -88,12 +108,12 @@ private:
     for (ComputeOp op : main.getOps<ComputeOp>()) {
       const std::set<int64_t> extents(op.getExtents().begin(), op.getExtents().end());
       for (int64_t extent : extents) {
-        uses[extent] += isOdd(extent) ? 1 : 0;
+        uses[extent] += 1;
       }
     }
     std::vector<int64_t> found;
     for (const auto &[extent, count] : uses) {
-      if (count > 0) {
+      if (isOdd(extent)) {
         found.push_back(extent);
       }
     }
@@ -103,62 +123,68 @@ private:
     return found;
   }
 
+  /// Rows for all cores, or for a half or a quarter of them: the others may share columns.
   std::vector<Choice> choicesOf(int64_t extent) {
     std::vector<Choice> choices;
-    const int64_t even = extent - extent % settings.cores;
+    const size_t cuts = findCut(main, extent).ops.size();
+    const size_t apart = findCut(main, extent, false).ops.size();
     const bool pads = !findPadded(main, extent).ops.empty();
-    const bool cuts = !findCut(main, extent).ops.empty();
     std::set<int64_t> known;
-    for (int64_t slices = settings.cores; slices > settings.cores / 8 && slices > 1; slices /= 2) {
-      const int64_t rows = roundUp(extent, slices), part = extent - extent % slices;
-      if (pads && rows - extent <= extent / kMostPadding && known.insert(rows).second) {
-        choices.push_back({extent, rows, even});
+    for (int64_t slices : {settings.cores, settings.cores / 2, settings.cores / 4}) {
+      if (slices < 2) {
+        continue;
       }
-      if (cuts && part > 0 && known.insert(part).second) {
-        choices.push_back({extent, 0, part});
+      const int64_t rows = roundUp(extent, slices), even = extent - extent % slices;
+      if (pads && rows - extent <= extent / kMostPadding && known.insert(rows).second) {
+        choices.push_back({extent, rows, extent - extent % settings.cores});
+      }
+      if (cuts > 0 && known.insert(even).second) {
+        choices.push_back({extent, 0, even});
+        if (apart > 0 && apart < cuts) {
+          choices.push_back({extent, 0, even, false});
+        }
       }
     }
     return choices;
   }
 
-  struct Priced {
-    double ns = 0;
-    int64_t cores = 1;
-  };
-
-  /// What the program takes with \p choice; nothing where it cannot be divided so.
-  std::optional<Priced> priceOf(const Choice *choice, int64_t extent) {
+  /// The program with \p choice, or as it is; nothing where it cannot be divided so.
+  std::optional<Priced> priceOf(int64_t extent, const Choice *choice) {
     mlir::OwningOpRef<mlir::ModuleOp> copy(module.clone());
     mlir::func::FuncOp copied = findMain(*copy);
-    if (choice && !apply(copied, *choice)) {
-      return std::nullopt;
+    if (choice) {
+      choice->apply(copied);
     }
     const Expected<double> ns = price(*copy);
     const int64_t walked = !choice ? extent : choice->rows > 0 ? choice->rows : choice->even;
-    return ns.ok() ? std::optional<Priced>({*ns, mostCores(copied, walked)}) : std::nullopt;
+    return ns.ok() ? std::optional<Priced>(pricedOf(copied, *ns, walked)) : std::nullopt;
   }
 
-  void choose(const std::vector<Choice> &choices) {
-    const int64_t extent = choices.front().extent;
-    const std::optional<Priced> before = priceOf(nullptr, extent);
-    if (!before) {
-      return;
+  void choose(int64_t extent, const std::vector<Choice> &choices) {
+    const std::optional<Priced> before = priceOf(extent, nullptr);
+    if (!before || before->least == settings.cores) {
+      return; // who walks these rows has all cores, by columns
     }
     std::optional<Priced> best;
     const Choice *chosen = nullptr;
     for (const Choice &choice : choices) {
-      const std::optional<Priced> priced = priceOf(&choice, extent);
+      const std::optional<Priced> priced = priceOf(extent, &choice);
+      if (priced && trace && settings.explain) {
+        trace->record(kStage, fmt::format("{} rows", extent),
+                      Decision::no("choice", "{}: {:.1f} us", choice.text(), priced->ns / 1000));
+      }
       if (priced && (!best || priced->ns < best->ns)) {
         best = priced;
         chosen = &choice;
       }
     }
-    const bool pays = best && best->ns < before->ns * (1 - kWorthIt);
-    if (chosen) {
-      record(*chosen, *before, *best, pays);
+    if (!chosen) {
+      return;
     }
+    const bool pays = best->ns < before->ns * (1 - kWorthIt);
+    record(*chosen, *before, *best, pays);
     if (pays) {
-      apply(main, *chosen);
+      chosen->apply(main);
     }
   }
 
@@ -166,20 +192,13 @@ private:
     if (!trace) {
       return;
     }
-    const std::string subject = fmt::format("{} rows", choice.extent);
-    const std::string what =
-        choice.rows > 0 ? fmt::format("padded from {} to {} rows", choice.extent, choice.rows)
-                        : fmt::format("{} rows run as {} and {}", choice.extent, choice.even,
-                                      choice.extent - choice.even);
     const std::string text =
-        fmt::format("{}: {} cores instead of {}, {:.1f} us instead of {:.1f}", what, after.cores,
-                    before.cores, after.ns / 1000, before.ns / 1000);
+        fmt::format("{}: up to {} cores instead of {}, {:.1f} us instead of {:.1f}", choice.text(),
+                    after.most, before.most, after.ns / 1000, before.ns / 1000);
     const char *reason = choice.rows > 0 ? "padded" : "cut";
-    const Evidence evidence = {
-        "", {{"ns_before", int64_t(before.ns)}, {"ns_after", int64_t(after.ns)}}};
-    trace->record(kStage, subject,
+    trace->record(kStage, fmt::format("{} rows", choice.extent),
                   pays ? Decision::yes(reason, "{}", text) : Decision::no("rows-stay", "{}", text),
-                  evidence);
+                  {"", {{"ns_before", int64_t(before.ns)}, {"ns_after", int64_t(after.ns)}}});
   }
 
   mlir::ModuleOp module;
@@ -205,7 +224,7 @@ struct EvenRows : LoopPass<impl::EvenRowsPassBase<EvenRows>> {
                          "rows up to twice the extent or 0",
                          int64_t(extent), int64_t(rows), int64_t(even));
     }
-    apply(main, {extent, rows, even});
+    Choice{extent, rows, even, products}.apply(main);
     return Status::success();
   }
 };

@@ -88,10 +88,11 @@ namespace {
 
 class Finder {
 public:
-  Finder(mlir::func::FuncOp main, int64_t extent) : main(main) {
+  Finder(mlir::func::FuncOp main, int64_t extent, bool withProducts) : main(main) {
     group.extent = extent;
     for (ComputeOp op : main.getOps<ComputeOp>()) {
-      if (std::optional<unsigned> var = rowVar(op, extent)) {
+      const std::optional<unsigned> var = rowVar(op, extent);
+      if (var && (withProducts || op.getCallee() != kMatmul)) {
         group.ops[op] = *var;
       }
     }
@@ -236,9 +237,11 @@ private:
 } // namespace
 
 RowGroup findPadded(mlir::func::FuncOp main, int64_t extent) {
-  return Finder(main, extent).padded();
+  return Finder(main, extent, true).padded();
 }
 
-RowGroup findCut(mlir::func::FuncOp main, int64_t extent) { return Finder(main, extent).cut(); }
+RowGroup findCut(mlir::func::FuncOp main, int64_t extent, bool withProducts) {
+  return Finder(main, extent, withProducts).cut();
+}
 
 } // namespace spyre::loop

@@ -39,8 +39,9 @@ struct RowGroup {
 
 /// Operations whose results can be given more rows, and where that begins and ends.
 RowGroup findPadded(mlir::func::FuncOp main, int64_t extent);
-/// Operations that can run in two parts; their inner temps are read by the group alone.
-RowGroup findCut(mlir::func::FuncOp main, int64_t extent);
+/// Operations that can run in two parts; their inner temps are read by the group alone. Products
+/// read their second operand once per part, and can be left out.
+RowGroup findCut(mlir::func::FuncOp main, int64_t extent, bool withProducts = true);
 
 /// Gives all of the group \p rows; exits and copies of entries run over \p even rows and over the
 /// rest.
