@@ -69,7 +69,7 @@ spyre::program::Program programOf(std::vector<Instruction> instructions) {
 
 Instruction fill(int64_t sticks) {
   Instruction instruction = make(Opcode::Fill, Function::None, {1, 1, sticks}, {at(0, kStick)});
-  instruction.immediate = 0x3E003E00;
+  instruction.constant = 0x3E003E00;
   return instruction;
 }
 

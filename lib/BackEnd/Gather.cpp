@@ -194,7 +194,7 @@ void GatherPlan::gather(PhaseBuilder &builder, size_t number, const Place &tenso
   Instruction instruction;
   instruction.opcode = Opcode::Gather;
   instruction.elementBytes = kIndexBytes;
-  instruction.immediate = uint32_t(map.rows);
+  instruction.constant = uint32_t(map.rows);
   instruction.parameter = map.rowBytes;
   std::vector<const Place *> places{&tensor, &source.unit, &unit};
   builder.emit(instruction, places,

@@ -238,7 +238,7 @@ static void finishAndStore(const Convolution &conv, PhaseBuilder &builder) {
   Instruction finish;
   finish.opcode = Opcode::Finish;
   finish.onlyTable = conv.split.roots;
-  finish.immediate = program::kScaleOne;
+  finish.constant = program::kScaleOne;
   finish.function = program::Function::Lanes;
   std::vector<const Place *> places{&conv.acc, &conv.cUnit};
   builder.emit(finish, places, builder.levels(builder.axesOf(conv.c), places));

@@ -330,7 +330,7 @@ static void finishAndStore(const Matmul &mm, PhaseBuilder &builder) {
     Instruction finish;
     finish.opcode = Opcode::Finish;
     finish.onlyTable = mm.split.roots;
-    finish.immediate = program::kScaleOne;
+    finish.constant = program::kScaleOne;
     finish.function = program::Function::Lanes;
     std::vector<const Place *> places{&acc, &mm.cUnit};
     builder.emit(finish, places, builder.levels(axes, places));

@@ -214,7 +214,7 @@ static void finishAndStore(const Pool &pool, PhaseBuilder &builder) {
     Instruction finish;
     finish.opcode = Opcode::Finish;
     finish.function = Function::Lanes;
-    finish.immediate = pool.scaleBits;
+    finish.constant = pool.scaleBits;
     builder.emit(finish, places, std::move(nest));
   }
   if (!pool.kernel->output.inLx) {

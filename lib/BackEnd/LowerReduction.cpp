@@ -236,7 +236,7 @@ static void accumulate(const Reduction &reduction, PhaseBuilder &builder, int64_
     instruction.function = value.function;
     instruction.onlyTable = only;
     instruction.validLanes = uint16_t(validLanes);
-    instruction.immediate = validLanes < reduction.kernel->lanes() ? reduction.maskBits : 0;
+    instruction.constant = validLanes < reduction.kernel->lanes() ? reduction.maskBits : 0;
     Place input = PhaseBuilder::shifted(reduction.inputUnit, reduction.axis, first);
     std::vector<const Place *> places{&input, &value.acc};
     // The reduced axis is the outermost level: each accumulator sees its sticks in ascending order.
@@ -283,7 +283,7 @@ static void finishAndStore(const Reduction &reduction, PhaseBuilder &builder) {
                   program::accBytes(reduction.kernel->format), builder);
     Instruction finish;
     finish.opcode = Opcode::Finish;
-    finish.immediate = reduction.scaleBits;
+    finish.constant = reduction.scaleBits;
     finish.function = reduction.overStick ? value.tree() : Function::Lanes;
     finish.onlyTable = reduction.split.roots;
     std::vector<const Place *> places{&value.acc, &value.total};

@@ -203,7 +203,7 @@ static void finishAndStore(const TopK &topk, PhaseBuilder &builder) {
   Instruction finish;
   finish.opcode = Opcode::Finish;
   finish.function = program::Function::Lanes;
-  finish.immediate = program::kScaleOne;
+  finish.constant = program::kScaleOne;
   Place list = shiftedBytes(topk.state, topk.wantsIndex ? topk.listBytes() : 0);
   std::vector<const Place *> places{&list, &topk.outputUnit};
   std::vector<size_t> kept = builder.axesOf(topk.output);

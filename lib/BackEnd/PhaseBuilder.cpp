@@ -343,7 +343,7 @@ void PhaseBuilder::fill(const Place &lx, uint32_t pattern, int64_t pointBytes, i
   Instruction instruction;
   instruction.opcode = Opcode::Fill;
   instruction.onlyTable = only;
-  instruction.immediate = pattern;
+  instruction.constant = pattern;
   std::vector<Level> nest = levels(axesOf(lx), {&lx});
   nest.push_back({pointBytes / kStickBytes, {kStickBytes}});
   emit(instruction, {&lx}, std::move(nest));

@@ -82,12 +82,12 @@ Expected<Program> Assembler::run() {
 Status Assembler::header() {
   if (!lexer.nextLine() || !lexer.takeWord("spyre-program")) {
     return lexer.expected(
-        fmt::format("'spyre-program {}' as the first line of a program", kFormatVersion));
+        fmt::format("'spyre-program {}' as the first line of a program", kTextVersion));
   }
   SPYRE_ASSIGN_OR_RETURN(int64_t version, lexer.number("the version"));
-  if (version != kFormatVersion) {
+  if (version != kTextVersion) {
     return lexer.fault("version {} cannot be read, this assembler knows version {}", version,
-                       kFormatVersion);
+                       kTextVersion);
   }
   return lexer.expectEnd();
 }
@@ -302,7 +302,7 @@ Status Assembler::control(Instruction &instruction) {
 
 Status Assembler::body(Instruction &instruction, const OpcodeRow &row) {
   if (row.opcode == Opcode::Finish) {
-    instruction.immediate = kScaleOne;
+    instruction.constant = kScaleOne;
   }
   SPYRE_ASSIGN_OR_RETURN(instruction.format, format());
   if (row.opcode == Opcode::Convert) {
@@ -342,6 +342,10 @@ Expected<Operand> Assembler::operand() {
   if (lexer.take("#")) {
     operand.kind = Operand::Kind::Constant;
     SPYRE_ASSIGN_OR_RETURN(operand.offset, lexer.number("the constant"));
+    // A negative integer is its 32 bits.
+    if (operand.offset < 0 && operand.offset >= INT32_MIN) {
+      operand.offset = uint32_t(operand.offset);
+    }
     return operand;
   }
   SPYRE_ASSIGN_OR_RETURN(std::string_view name, lexer.name("an operand"));
@@ -460,10 +464,10 @@ Status Assembler::field(Instruction &instruction, const FieldNames &names, std::
   if (names.only && word == "only") {
     return takeTable(instruction.onlyTable);
   }
-  if (is(names.immediate)) {
+  if (is(names.constant)) {
     SPYRE_RETURN_IF_ERROR(lexer.expect("="));
     SPYRE_ASSIGN_OR_RETURN(int64_t value, lexer.number("the value", 0, UINT32_MAX));
-    instruction.immediate = uint32_t(value);
+    instruction.constant = uint32_t(value);
     return Status::success();
   }
   if (is(names.parameter)) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 
 namespace spyre::program {
 
@@ -20,7 +21,8 @@ static constexpr uint64_t kTotalBytesOffset = 8;
 static constexpr uint64_t kSymbolValueBytes = 8;
 static constexpr uint64_t kNameHeaderBytes = 8;
 static constexpr uint64_t kBufferBytes = 48;
-static constexpr uint64_t kPhaseHeaderBytes = 24;
+static constexpr uint64_t kPhaseHeaderBytes = 32;
+static constexpr uint64_t kConstantBytes = 4;
 static constexpr uint64_t kTableHeaderBytes = 8;
 static constexpr uint64_t kInstructionBytes = 88;
 static constexpr uint64_t kOperandBytes = 104;
@@ -48,6 +50,12 @@ public:
   }
   void putText(const std::string &text) {
     bytes += text;
+    bytes.resize(size_t(roundUp(int64_t(bytes.size()), 8)), '\0');
+  }
+  void putConstants(const std::vector<uint32_t> &values) {
+    for (uint32_t value : values) {
+      put(value);
+    }
     bytes.resize(size_t(roundUp(int64_t(bytes.size()), 8)), '\0');
   }
   /// Overwrites the 64-bit number at \p offset.
@@ -100,19 +108,52 @@ static bool allZero(std::string_view bytes) {
 
 //===- Writer -------------------------------------------------------------------------------===//
 
-static void putOperand(ByteWriter &out, const Operand &operand) {
+namespace {
+
+/// The constants of a phase in the order of their first use. Number 0 is the value 0.
+class ConstantTable {
+public:
+  explicit ConstantTable(const Phase &phase) {
+    for (const Instruction &instruction : phase.instructions) {
+      add(instruction.constant);
+      for (const Operand &operand : instruction.operands) {
+        if (operand.kind == Operand::Kind::Constant) {
+          add(uint32_t(operand.offset));
+        }
+      }
+    }
+  }
+  uint32_t numberOf(uint32_t bits) const { return bits == 0 ? 0 : numbers.at(bits); }
+
+  std::vector<uint32_t> values;
+
+private:
+  void add(uint32_t bits) {
+    if (bits != 0 && numbers.try_emplace(bits, uint32_t(values.size() + 1)).second) {
+      values.push_back(bits);
+    }
+  }
+
+  std::unordered_map<uint32_t, uint32_t> numbers;
+};
+
+} // namespace
+
+static void putOperand(ByteWriter &out, const Operand &operand, const ConstantTable &constants) {
+  const bool isConstant = operand.kind == Operand::Kind::Constant;
   out.put(uint8_t(operand.kind));
   out.put(operand.splatLane);
   out.put(uint16_t(0));
   out.put(operand.buffer);
   out.put(operand.coreTable);
   out.put(operand.sliceTable);
-  out.put(operand.offset);
+  out.put(isConstant ? int64_t(constants.numberOf(uint32_t(operand.offset))) : operand.offset);
   out.putAll(operand.loopStride);
   out.putAll(operand.stride);
 }
 
-static void putInstruction(ByteWriter &out, const Instruction &instruction) {
+static void putInstruction(ByteWriter &out, const Instruction &instruction,
+                           const ConstantTable &constants) {
   size_t operands = std::min(instruction.operands.size(), kMaxOperands);
   out.put(uint8_t(instruction.opcode));
   out.put(uint8_t(instruction.function));
@@ -126,14 +167,14 @@ static void putInstruction(ByteWriter &out, const Instruction &instruction) {
   out.put(instruction.elementBytes);
   out.put(instruction.group);
   out.put(uint16_t(0));
-  out.put(instruction.immediate);
+  out.put(constants.numberOf(instruction.constant));
   out.put(instruction.peerTable);
   out.put(instruction.onlyTable);
   out.put(uint32_t(0));
   out.put(instruction.parameter);
   out.putAll(instruction.counts);
   for (size_t i = 0; i < operands; ++i) {
-    putOperand(out, instruction.operands[i]);
+    putOperand(out, instruction.operands[i], constants);
   }
 }
 
@@ -143,13 +184,17 @@ static void putPhase(ByteWriter &out, const Phase &phase) {
   out.put(uint32_t(phase.instructions.size()));
   out.put(phase.overlap ? kOverlapFlag : 0u);
   out.put(phase.cores);
+  const ConstantTable constants(phase);
+  out.put(uint32_t(constants.values.size()));
+  out.put(uint32_t(0));
   out.putText(phase.name);
+  out.putConstants(constants.values);
   for (const std::vector<int64_t> &table : phase.coreTables) {
     out.put(uint64_t(table.size()));
     out.putAll(table);
   }
   for (const Instruction &instruction : phase.instructions) {
-    putInstruction(out, instruction);
+    putInstruction(out, instruction, constants);
   }
 }
 
@@ -266,7 +311,7 @@ static Expected<Instruction> takeInstructionHead(ByteReader &in, size_t &operand
   instruction.elementBytes = in.take<uint16_t>();
   instruction.group = in.take<uint16_t>();
   reserved |= in.take<uint16_t>();
-  instruction.immediate = in.take<uint32_t>();
+  instruction.constant = in.take<uint32_t>();
   instruction.peerTable = in.take<int32_t>();
   instruction.onlyTable = in.take<int32_t>();
   reserved |= in.take<uint32_t>();
@@ -320,6 +365,51 @@ static Expected<std::string> takeName(ByteReader &in, uint64_t nameBytes) {
   return std::string(padded.substr(0, nameBytes));
 }
 
+static Expected<std::vector<uint32_t>> takeConstants(ByteReader &in, uint32_t count) {
+  const uint64_t padding = count % 2;
+  if (count > kMaxConstants) {
+    return error<5102>("a phase before byte {} has {} constants, the most are {}", in.offset(),
+                       count, kMaxConstants);
+  }
+  if (!in.has(count + padding, kConstantBytes)) {
+    return truncated(in, "the constants of a phase");
+  }
+  std::vector<uint32_t> constants(count);
+  for (uint32_t &constant : constants) {
+    constant = in.take<uint32_t>();
+  }
+  if (padding != 0 && in.take<uint32_t>() != 0) {
+    return notZero(in, "the padding of the constants");
+  }
+  return constants;
+}
+
+/// Puts values in the places of their numbers.
+static Status resolveConstants(const ByteReader &in, Phase &phase,
+                               const std::vector<uint32_t> &constants) {
+  const auto value = [&](uint64_t number) -> Expected<uint32_t> {
+    if (number > constants.size()) {
+      return error<5102>("constant {} in the phase before byte {}, which has {}", number,
+                         in.offset(), constants.size());
+    }
+    return number == 0 ? 0 : constants[number - 1];
+  };
+  for (Instruction &instruction : phase.instructions) {
+    SPYRE_ASSIGN_OR_RETURN(instruction.constant, value(instruction.constant));
+    for (Operand &operand : instruction.operands) {
+      if (operand.kind == Operand::Kind::Constant) {
+        SPYRE_ASSIGN_OR_RETURN(operand.offset, value(uint64_t(operand.offset)));
+      }
+    }
+  }
+  if (ConstantTable(phase).values != constants) {
+    return error<5102>("the {} constants of the phase before byte {} are not each used, different "
+                       "and in the order of their first use",
+                       constants.size(), in.offset());
+  }
+  return Status::success();
+}
+
 static Expected<Phase> takePhase(ByteReader &in) {
   if (!in.has(1, kPhaseHeaderBytes)) {
     return truncated(in, "a phase");
@@ -334,7 +424,12 @@ static Expected<Phase> takePhase(ByteReader &in) {
   }
   phase.overlap = (flags & kOverlapFlag) != 0;
   phase.cores = in.take<int64_t>();
+  const uint32_t constantCount = in.take<uint32_t>();
+  if (in.take<uint32_t>() != 0) {
+    return notZero(in, "the reserved field of a phase");
+  }
   SPYRE_ASSIGN_OR_RETURN(phase.name, takeName(in, nameBytes));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<uint32_t> constants, takeConstants(in, constantCount));
   if (!in.has(tables, kTableHeaderBytes)) {
     return truncated(in, "the core tables of a phase");
   }
@@ -357,8 +452,9 @@ static Expected<Phase> takePhase(ByteReader &in) {
   phase.instructions.reserve(instructions);
   for (uint32_t i = 0; i < instructions; ++i) {
     SPYRE_ASSIGN_OR_RETURN(Instruction instruction, takeInstruction(in));
-    phase.instructions.push_back(instruction);
+    phase.instructions.push_back(std::move(instruction));
   }
+  SPYRE_RETURN_IF_ERROR(resolveConstants(in, phase, constants));
   return phase;
 }
 

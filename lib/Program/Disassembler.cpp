@@ -99,8 +99,7 @@ static std::string operandText(const Program &program, const Operand &operand) {
                        addressSum(operand), slice);
   }
   case Operand::Kind::Constant:
-    return operand.offset < 0 ? fmt::format("#{}", operand.offset)
-                              : fmt::format("#{:#x}", operand.offset);
+    return fmt::format("#{:#x}", operand.offset);
   case Operand::Kind::Number:
     return fmt::format("number({})", addressSum(operand));
   }
@@ -147,10 +146,10 @@ static std::string fieldsText(const Instruction &instruction, const FieldNames &
   add(names.lanes, instruction.validLanes);
   add(names.element, instruction.elementBytes);
   add(names.group, instruction.group);
-  if (names.immediate != nullptr) {
-    bool isBound = std::string_view(names.immediate) == "bound";
-    text += isBound ? fmt::format(" {}={}", names.immediate, instruction.immediate)
-                    : fmt::format(" {}={:#010x}", names.immediate, instruction.immediate);
+  if (names.constant != nullptr) {
+    bool isBound = std::string_view(names.constant) == "bound";
+    text += isBound ? fmt::format(" {}={}", names.constant, instruction.constant)
+                    : fmt::format(" {}={:#010x}", names.constant, instruction.constant);
   }
   add(names.parameter, instruction.parameter);
   if (instruction.peerTable != -1) {
@@ -251,7 +250,7 @@ static void appendPhase(std::string &out, const Program &program, size_t index) 
 }
 
 std::string disassemble(const Program &program) {
-  std::string out = fmt::format("spyre-program {}\n", kFormatVersion);
+  std::string out = fmt::format("spyre-program {}\n", kTextVersion);
   for (const Symbol &symbol : program.symbols) {
     out += fmt::format("symbol {}", nameText(symbol.name));
     out += symbol.value == kUnsetSymbol ? "\n" : fmt::format(" = {}\n", hex(symbol.value));

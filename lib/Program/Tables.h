@@ -18,7 +18,7 @@ struct FieldNames {
   const char *lanes = nullptr;
   const char *element = nullptr;
   const char *group = nullptr;
-  const char *immediate = nullptr;
+  const char *constant = nullptr;
   const char *parameter = nullptr;
   bool peers = false;
   bool only = false;

@@ -119,7 +119,7 @@ static Status checkUnused(const Instruction &instruction) {
       {"valid lanes", row.fields.lanes != nullptr, instruction.validLanes == 0},
       {"element bytes", row.fields.element != nullptr, instruction.elementBytes == 0},
       {"group", row.fields.group != nullptr, instruction.group == 0},
-      {"immediate", row.fields.immediate != nullptr, instruction.immediate == 0},
+      {"constant", row.fields.constant != nullptr, instruction.constant == 0},
       {"parameter", row.fields.parameter != nullptr, instruction.parameter == 0},
       {"peer table", row.fields.peers, instruction.peerTable == -1},
       {"only table", row.fields.only, instruction.onlyTable == -1},
@@ -188,13 +188,13 @@ static Status checkParameter(const Instruction &instruction, const arch::DeviceD
 }
 
 static Status checkImmediate(const Instruction &instruction) {
-  const char *name = findOpcode(instruction.opcode)->fields.immediate;
-  if (name != nullptr && std::string_view(name) == "bound" && instruction.immediate == 0) {
+  const char *name = findOpcode(instruction.opcode)->fields.constant;
+  if (name != nullptr && std::string_view(name) == "bound" && instruction.constant == 0) {
     return error<5103>("the bound of {} must be at least 1", opcodeName(instruction.opcode));
   }
   if (instruction.opcode == Opcode::Finish && instruction.format == DataFormat::IeeeInt32 &&
-      instruction.immediate != kScaleOne) {
-    return error<5103>("finish of IEEE_INT32 has no scale; the immediate must be {:#x} (1.0)",
+      instruction.constant != kScaleOne) {
+    return error<5103>("finish of IEEE_INT32 has no scale; the constant must be {:#x} (1.0)",
                        kScaleOne);
   }
   return Status::success();

@@ -179,8 +179,7 @@ Status OperandVerifier::checkConstant() const {
       operand.loopStride != Operand().loopStride || operand.stride != Operand().stride) {
     return fault("is a constant and has no tables and strides");
   }
-  bool isInteger = instruction.format == numerics::DataFormat::IeeeInt32;
-  if (operand.offset < (isInteger ? INT32_MIN : 0) || operand.offset > UINT32_MAX) {
+  if (operand.offset < 0 || operand.offset > UINT32_MAX) {
     return fault("is a constant whose bits {} are not 32 bits", operand.offset);
   }
   return Status::success();
@@ -279,7 +278,7 @@ Status OperandVerifier::checkReach() const {
     nest.widen(instruction.parameter, pointPlaces(instruction, index));
   }
   if (isIndexed(instruction, index)) {
-    nest.widen(instruction.parameter, instruction.immediate);
+    nest.widen(instruction.parameter, instruction.constant);
   }
   Wide start = bufferStart(scope.program, buffer) + operand.offset;
   std::optional<Extent> extent;

@@ -142,7 +142,7 @@ bool Core::failIndex(size_t operand, int64_t address, int64_t index) {
   return fail(error<7017>("index-out-of-range: {} {} at LX {:#x} holds the index {}, which must be "
                           "in 0..{}",
                           where(), what(operand), address, index,
-                          int64_t(current->source->immediate) - 1));
+                          int64_t(current->source->constant) - 1));
 }
 
 } // namespace spyre::sim

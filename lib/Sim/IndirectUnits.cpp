@@ -24,7 +24,7 @@ bool Core::readIndex(size_t operand, const Access &access, int64_t point, int64_
     std::memcpy(&narrow, lx(address), sizeof(narrow));
     index = narrow;
   }
-  if (index < 0 || index >= int64_t(current->source->immediate)) {
+  if (index < 0 || index >= int64_t(current->source->constant)) {
     return failIndex(operand, address, index);
   }
   return true;

@@ -245,7 +245,7 @@ bool Core::fill(const Run &run) {
   const Access &to = run.operands[0];
   std::array<uint8_t, kStickBytes> stick;
   for (size_t i = 0; i < stick.size(); ++i) {
-    stick[i] = uint8_t(current->source->immediate >> (8 * (i % 4)));
+    stick[i] = uint8_t(current->source->constant >> (8 * (i % 4)));
   }
   for (int64_t i = 0; i < run.count; ++i) {
     std::memcpy(lx(to.base + i * to.stride), stick.data(), kStickBytes);

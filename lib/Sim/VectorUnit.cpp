@@ -201,7 +201,7 @@ void Core::vectorPadding(const Run &run) {
 void Core::readMasked(const Access &access, int64_t first, int64_t sticks) {
   const program::Instruction &source = *current->source;
   int64_t lanes = current->lanes;
-  auto masked = std::bit_cast<float>(source.immediate);
+  auto masked = std::bit_cast<float>(source.constant);
   float *values = scratch->inputs[0];
   if (access.stride == kStickBytes) {
     decode(source.format, lx(access.base + first * kStickBytes), values, sticks * lanes);
@@ -280,7 +280,7 @@ bool Core::finish(const Run &run) {
     return false;
   }
   int64_t lanes = current->lanes;
-  auto scale = std::bit_cast<float>(source.immediate);
+  auto scale = std::bit_cast<float>(source.constant);
   float *values = scratch->result;
   for (int64_t i = 0; i < run.count; ++i) {
     std::memcpy(values, lx(acc.base + i * acc.stride), size_t(acc.width));
@@ -288,7 +288,7 @@ bool Core::finish(const Run &run) {
       finishLanes(source.function, asInt(values), lanes);
     } else {
       finishLanes(source.function, values, lanes);
-      if (source.immediate != program::kScaleOne) {
+      if (source.constant != program::kScaleOne) {
         for (int64_t lane = 0; lane < lanes; ++lane) {
           values[lane] = numerics::mulF32(values[lane], scale);
         }

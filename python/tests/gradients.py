@@ -10,7 +10,7 @@ import warnings
 import differential
 import torch
 from differential import FLOATS, Case
-from differential_composed import SPECS as COMPARED
+from differential_layers import SPECS as COMPARED
 from gradients_composed import SPECS as COMPOSED
 from tolerances import relative_error, tolerance
 
@@ -20,8 +20,9 @@ SHAPES = ((2, 65), (3, 1, 5), (55, 2), (67, 71), (65,), (2, 3, 4, 5), (), (1,), 
 #: Roundings on the way: a few products, functions and sums.
 ROUNDINGS = 16
 
-#: More where torch's formula takes a difference of nearly equal numbers.
-MORE_ROUNDINGS = {"aten.sinc.default": 512}
+#: More where torch's formula takes a difference of nearly equal numbers, or, as torch does, finds places in fp32 and takes
+#: their distances to the third power.
+MORE_ROUNDINGS = {"aten.sinc.default": 512, "aten.upsample_bicubic2d.default-less": 32}
 
 #: Operations whose gradient is on the CPU, in part, and why; the list only shrinks.
 ON_CPU = {}
@@ -51,6 +52,23 @@ WITHOUT = {
 }
 
 
+#: Gradients of layers, which the sweep over those layers runs.
+OF_LAYERS = [
+    f"aten.{name}.default"
+    for name in (
+        "_adaptive_avg_pool3d_backward adaptive_max_pool3d_backward upsample_linear1d_backward "
+        "upsample_bilinear2d_backward upsample_trilinear3d_backward upsample_bicubic2d_backward "
+        "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward _embedding_bag_backward "
+        "_embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward"
+    ).split()
+    + [
+        f"{kind}{dims}d_backward"
+        for kind in ("upsample_nearest", "_upsample_nearest_exact", "replication_pad")
+        for dims in (1, 2, 3)
+    ]
+]
+WITHOUT.update({name: "is a gradient" for name in OF_LAYERS})
+
 SPECS = [*COMPARED, *COMPOSED]
 
 
@@ -62,18 +80,36 @@ def shapes_of(spec):
     return [s for s in SHAPES if spec.accepts(s)]
 
 
-def is_differentiable(spec):
-    """Torch has a gradient for one of its results."""
-    shapes, types = shapes_of(spec), float_types(spec)
-    if not shapes or not types:
-        return False
+def answer(spec, device):
+    """What torch says when it is asked for a gradient on a device: "gradient", "none" where no result has one, or the
+    error."""
+    shapes = shapes_of(spec)
+    types = float_types(spec) or spec.dtypes
     drawn = spec.operands(differential.Draw(Case(spec, types[0], shapes[0])), shapes[0])
-    results = [t for t in _results(spec, _leaves(drawn, torch.float64)) if t.requires_grad]
+    dtype = torch.float64 if device == "cpu" else None
+    results = differential.results_of(spec.call(*_leaves([t.to(device) for t in drawn], dtype)))
+    results = [t for t in results if t.requires_grad]
     try:
         torch.autograd.backward(results, [torch.ones_like(t) for t in results])
-    except RuntimeError:
-        return False
-    return bool(results)
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    return "gradient" if results else "none"
+
+
+def divided(specs):
+    """Those with a gradient on the CPU, and those without."""
+    with_one, without = [], []
+    for spec in specs:
+        (with_one if float_types(spec) and answer(spec, "cpu") == "gradient" else without).append(spec)
+    return with_one, without
+
+
+def check_without(spec):
+    """What is wrong with an operation that has no gradient; empty when nothing is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        wanted, got = (answer(spec, device) for device in ("cpu", "spyre"))
+    return [] if got == wanted else [f"'{got}' for '{wanted}'"]
 
 
 def _leaves(operands, dtype=None):

@@ -22,6 +22,19 @@ CASES = {
     "large patches": ((1, 1, 18, 9), (4, 1, 9, 9), {"stride": 9}, False),
 }
 
+# Of transposed ones: [in, out / groups, kernel].
+TRANSPOSED = {
+    "up": ((1, 4, 5, 6), (4, 3, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}, True),
+    "up patches": ((2, 4, 3, 5), (4, 6, 2, 2), {"stride": 2}, True),
+    "up plain": ((1, 2, 5, 5), (2, 3, 3, 3), {}, False),
+    "up groups": ((1, 4, 4, 4), (4, 3, 3, 2), {"dilation": 2, "groups": 2}, True),
+    "up signal": ((2, 3, 7), (3, 4, 4), {"stride": 2, "padding": 1}, True),
+    "up volume": ((1, 2, 3, 2, 3), (2, 2, 2, 3, 2), {"stride": (1, 2, 2)}, False),
+    "up cropped": ((1, 2, 6, 6), (2, 2, 2, 2), {"padding": 2}, True),
+    "up room": ((1, 2, 4, 4), (2, 2, 2, 2), {"dilation": 3, "output_padding": 2}, False),
+}
+CASES.update(TRANSPOSED)
+
 
 def exact(*shape, seed):
     """Few different numbers, all exact in every format."""
@@ -29,14 +42,18 @@ def exact(*shape, seed):
     return torch.randint(-4, 5, shape, generator=generator).half() / 4
 
 
-def function_for(shape, arguments):
-    convolve = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(shape)]
+def function_for(name):
+    shape, _, arguments, _ = CASES[name]
+    kind = "conv_transpose" if name in TRANSPOSED else "conv"
+    convolve = getattr(F, f"{kind}{len(shape) - 2}d")
     return lambda x, weight, bias=None: convolve(x, weight, bias, **arguments)
 
 
-def inputs_for(shape, weight, has_bias):
+def inputs_for(name):
+    shape, weight, arguments, has_bias = CASES[name]
+    out = weight[1] * arguments.get("groups", 1) if name in TRANSPOSED else weight[0]
     inputs = [exact(*shape, seed=1), exact(*weight, seed=2)]
-    return [*inputs, exact(weight[0], seed=3)] if has_bias else inputs
+    return [*inputs, exact(out, seed=3)] if has_bias else inputs
 
 
 def gradients(function, inputs):
@@ -48,8 +65,7 @@ def gradients(function, inputs):
 
 def check(name, on_device, dtype=torch.float16, wrap=lambda function: function):
     """The result and all gradients are those of the CPU in fp32."""
-    shape, weight, arguments, has_bias = CASES[name]
-    function, inputs = function_for(shape, arguments), inputs_for(shape, weight, has_bias)
+    function, inputs = function_for(name), inputs_for(name)
     with on_device():
         results = gradients(wrap(function), [t.to(dtype).to("spyre") for t in inputs])
     expected = gradients(function, [t.float() for t in inputs])
@@ -64,12 +80,12 @@ def test_eager_with_gradients(name, on_device):
     check(name, on_device)
 
 
-@pytest.mark.parametrize("name", ["padded", "patches"])
+@pytest.mark.parametrize("name", ["padded", "patches", "up"])
 def test_bf16_with_gradients(name, on_device):
     check(name, on_device, torch.bfloat16)
 
 
-@pytest.mark.parametrize("name", ["padded", "patches"])
+@pytest.mark.parametrize("name", ["padded", "patches", "up", "up patches", "up signal"])
 def test_compiled_with_gradients(name, on_device):
     check(name, on_device, wrap=lambda function: torch.compile(function, backend="spyre"))
 
@@ -81,16 +97,6 @@ def test_a_convolution_is_one_program(on_device):
         result = F.conv2d(x, weight).cpu()
     assert proof.counters["programs_launched"] == 1, proof.counters
     assert torch.equal(result.float(), F.conv2d(x.cpu().float(), weight.cpu().float()))
-
-
-def test_what_the_device_does_not_do_runs_on_the_cpu():
-    x, weight = exact(1, 2, 5, 5, seed=1), exact(2, 3, 3, 3, seed=2)
-    wanted = F.conv_transpose2d(x.float(), weight.float())
-    torch.spyre.reset_counters()
-    with pytest.warns(FallbackWarning, match="aten.convolution.default"):
-        got = F.conv_transpose2d(x.to("spyre"), weight.to("spyre"))
-    assert torch.equal(got.cpu().float(), wanted)
-    assert torch.spyre.counters()["fallback_ops"] == 1
 
 
 def test_large_kernels_run_on_the_cpu():

@@ -1,6 +1,7 @@
 """Every operation of the table against float64: types, odd shapes, views, cores, scratchpads and planners.
 
-A sample in which each pair of values of two factors meets; with SPYRE_TEST_LONG=1 the full product.
+A sample in which each pair of values of two factors meets; with SPYRE_TEST_LONG=1 the full product, with
+SPYRE_TEST_PART=3/50 besides the third of fifty parts of it, each with cases of every operation.
 """
 
 import itertools
@@ -9,13 +10,18 @@ import os
 import differential
 import pytest
 import torch
-from differential_composed import SPECS
+from differential_layers import SPECS
 
 LONG = os.environ.get("SPYRE_TEST_LONG") == "1"
 
 
+def long_cases():
+    part, parts = (int(n) for n in os.environ.get("SPYRE_TEST_PART", "1/1").split("/"))
+    return itertools.islice(differential.product(SPECS), part - 1, None, parts)
+
+
 def cases_by_operation():
-    cases = differential.product(SPECS) if LONG else differential.pairwise(SPECS)
+    cases = long_cases() if LONG else differential.pairwise(SPECS)
     for name, group in itertools.groupby(cases, key=lambda case: case.spec.id):
         yield pytest.param(list(group), id=name)
 

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 import torch
-from differential_composed import SPECS
+from differential_layers import SPECS
+from gradients import OF_LAYERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -65,6 +66,7 @@ ELSEWHERE = {
     "spyre.restickify.default": "test_names.py",
     "spyre.rms_norm.default": "test_names.py",
 }
+ELSEWHERE.update({name: "test_gradients.py" for name in OF_LAYERS})
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import math
 import torch
 
 from torch_spyre.ops import (
+    bags,
     convolution,
     functions,
     groups,
@@ -18,6 +19,7 @@ from torch_spyre.ops import (
     products,
     recurrent,
     region_writes,
+    resampling,
     scans,
     sorting,
 )
@@ -114,10 +116,10 @@ def _repeat(x, repeats):
 
 
 def _strided_scatter(x, part, size, stride, storage_offset=None):
-    """Inputs that share memory come as one tensor of which they are parts; here: dense ones."""
+    """Inputs that share memory come as one tensor of which they are parts: most of them are dense."""
     dense = torch.empty(tuple(size), device="meta").stride() == tuple(stride)
     if not dense or not x.is_contiguous() or x.storage_offset() != 0 or part.numel() == 0:
-        return NotImplemented
+        return region_writes.as_strided_scatter(x, part, size, stride, storage_offset)
     if part.numel() == x.numel():
         return part.reshape(x.shape).clone()
     start = storage_offset or 0
@@ -248,10 +250,14 @@ def decompositions():
     table.update(
         {
             aten._grouped_mm.default: groups.grouped_mm,
-            aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool2d,
-            aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool2d_backward,
-            aten.adaptive_max_pool2d.default: pooling.adaptive_max_pool2d,
-            aten.adaptive_max_pool2d_backward.default: pooling.adaptive_max_pool2d_backward,
+            aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool,
+            aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool_backward(2),
+            aten._adaptive_avg_pool3d.default: pooling.adaptive_avg_pool,
+            aten._adaptive_avg_pool3d_backward.default: pooling.adaptive_avg_pool_backward(3),
+            aten.adaptive_max_pool2d.default: pooling.adaptive_max_pool(2),
+            aten.adaptive_max_pool2d_backward.default: pooling.adaptive_max_pool_backward(2),
+            aten.adaptive_max_pool3d.default: pooling.adaptive_max_pool(3),
+            aten.adaptive_max_pool3d_backward.default: pooling.adaptive_max_pool_backward(3),
             aten.avg_pool2d.default: pooling.avg_pool(2),
             aten.avg_pool2d_backward.default: pooling.avg_pool_backward(2),
             aten.avg_pool3d.default: pooling.avg_pool(3),
@@ -271,6 +277,7 @@ def decompositions():
             aten.index_fill.int_Tensor: index_writes.index_fill,
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
+            aten.kthvalue.default: sorting.kthvalue,
             aten.linalg_vector_norm.default: _vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
@@ -278,6 +285,8 @@ def decompositions():
             aten.max_pool2d_with_indices_backward.default: pooling.max_pool_backward(2),
             aten.max_pool3d_with_indices.default: pooling.max_pool(3),
             aten.max_pool3d_with_indices_backward.default: pooling.max_pool_backward(3),
+            **dict(zip((aten.median.dim, aten.median.default), sorting.median_of(False))),
+            **dict(zip((aten.nanmedian.dim, aten.nanmedian.default), sorting.median_of(True))),
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
             aten.prod.default: products.default,
@@ -298,7 +307,9 @@ def decompositions():
             aten._native_batch_norm_legit_no_training.default: _batch_norm,
             aten._transformer_encoder_layer_fwd.default: _encoder_layer,
             aten._native_multi_head_attention.default: _multi_head_attention,
+            **bags.decompositions(),
             **recurrent.CELLS,
+            **resampling.decompositions(),
         }
     )
     return table

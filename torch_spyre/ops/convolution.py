@@ -7,6 +7,10 @@ the input (the patches of an image) are a reshape.
     x [n, c, height, width]  ->  columns [n, groups, c / groups * places, windows]
     weight                   ->  rows    [groups, out / groups, c / groups * places]
 
+Transposed convolutions are the same with the roles of input and result exchanged (docs/adr/0074): the elements of the
+input stand ``stride`` apart, with zeros between them, and the kernel is turned around. Where each element has places of its
+own in the result, their product is the result in another order.
+
 Products of fp32 are made by the vector unit (docs/adr/0062): use halves where speed matters.
 """
 
@@ -21,17 +25,20 @@ from torch_spyre.ops.functions import FLOATS
 _MAX_PLACES = 128
 
 
-class _Geometry:
-    """Sizes of one convolution; all lists have an entry per spatial dimension."""
+def _per_dim(given, count):
+    return [int(v) for v in (list(given) * count)[:count]]
 
-    def __init__(self, x, weight, stride, padding, dilation, groups):
-        spatial = x.dim() - 2
+
+class _Geometry:
+    """Sizes of one convolution of an image of the shape; all lists have an entry per spatial dimension."""
+
+    def __init__(self, shape, weight, stride, padding, dilation, groups):
+        spatial = len(shape) - 2
         self.stride, self.padding, self.dilation = (
-            [int(v) for v in (list(given) * spatial)[:spatial]]
-            for given in (stride, padding, dilation)
+            _per_dim(given, spatial) for given in (stride, padding, dilation)
         )
         self.groups = groups
-        self.batch, self.channels, self.size = x.shape[0], x.shape[1], list(x.shape[2:])
+        self.batch, self.channels, self.size = shape[0], shape[1], list(shape[2:])
         self.out, self.kernel = weight.shape[0], list(weight.shape[2:])
         self.padded = [s + 2 * p for s, p in zip(self.size, self.padding)]
         self.windows = [
@@ -85,18 +92,36 @@ def _window(x, place, g):
 
 
 def _geometry(x, weight, stride, padding, dilation, transposed, output_padding, groups):
-    """None for what the CPU does."""
+    """None for what the CPU does. That of a transposed convolution is of the one it is the gradient of: its image is the
+    result, its windows are the elements of ``x``."""
     is_plain = (
-        not transposed
-        and not any(output_padding)
-        and x.dim() in (3, 4, 5)
+        x.dim() in (3, 4, 5)
+        and (transposed or not any(output_padding))
         and x.dtype in FLOATS
         and weight.dtype == x.dtype
         and x.numel() > 0
         and weight.numel() > 0
     )
-    g = _Geometry(x, weight, stride, padding, dilation, groups) if is_plain else None
-    return g if is_plain and g.is_supported() else None
+    if not is_plain:
+        return None
+    shape = _shape_before(x, weight, stride, padding, dilation, output_padding, groups) if transposed else x.shape
+    if min(shape) <= 0:
+        return None
+    g = _Geometry(shape, weight, stride, padding, dilation, groups)
+    if transposed:
+        g.windows = list(x.shape[2:])  # padding of the result may leave room for more
+    return g if g.is_supported() else None
+
+
+def _shape_before(x, weight, stride, padding, dilation, output_padding, groups):
+    """Of the result of a transposed convolution."""
+    count = x.dim() - 2
+    each = [_per_dim(given, count) for given in (stride, padding, dilation, output_padding)]
+    sizes = [
+        (size - 1) * step - 2 * pad + d * (k - 1) + more + 1
+        for size, k, step, pad, d, more in zip(x.shape[2:], weight.shape[2:], *each)
+    ]
+    return [x.shape[0], weight.shape[1] * groups, *sizes]
 
 
 def runs_on_device(x, weight, stride, padding, dilation, transposed, output_padding, groups):
@@ -108,9 +133,42 @@ def convolution(x, weight, bias, stride, padding, dilation, transposed, output_p
     g = _geometry(x, weight, stride, padding, dilation, transposed, output_padding, groups)
     if g is None:
         return NotImplemented
-    rows = weight.reshape(1, groups, g.out // groups, g.depth)
-    result = torch.matmul(rows, _columns(x, g)).reshape(g.batch, g.out, *g.windows)
+    result = _transposed(x, weight, g) if transposed else _product(x, weight, g)
     return result if bias is None else result + bias.reshape(1, -1, *[1] * len(g.windows))
+
+
+def _product(x, weight, g):
+    rows = weight.reshape(1, g.groups, g.out // g.groups, g.depth)
+    return torch.matmul(rows, _columns(x, g)).reshape(g.batch, g.out, *g.windows)
+
+
+def _transposed(x, weight, g):
+    """The result in one accumulator per element: the sum of what each place gives would be rounded for each."""
+    if g.is_tiling():
+        rows = weight.reshape(1, g.groups, g.out // g.groups, g.depth)
+        flat = x.reshape(g.batch, g.groups, g.out // g.groups, math.prod(g.windows))
+        return _input_gradient(torch.matmul(rows.transpose(2, 3), flat), g)
+    spatial = range(len(g.kernel))
+    for i in spatial:
+        before = g.dilation[i] * (g.kernel[i] - 1) - g.padding[i]
+        wanted = g.size[i] + g.dilation[i] * (g.kernel[i] - 1)
+        x = _spread(x, i + 2, g.stride[i], g.stride[i] * x.shape[i + 2])
+        x = _fitted(x, i + 2, before, wanted)
+    parts = weight.reshape(g.groups, g.out // g.groups, -1, *g.kernel).transpose(1, 2)
+    turned = parts.flip([3 + i for i in spatial]).reshape(g.channels, g.out // g.groups, *g.kernel)
+    ones = [1] * len(g.kernel)
+    plain = _Geometry(x.shape, turned, ones, [0] * len(ones), g.dilation, g.groups)
+    return _product(x, turned, plain)
+
+
+def _fitted(x, dim, before, size):
+    """With zeros before, or so many elements less, and zeros or nothing behind up to the size."""
+    if before < 0:
+        x, before = x.narrow(dim, -before, x.shape[dim] + before), 0
+    x = x.narrow(dim, 0, min(x.shape[dim], size - before))
+    pads = [0] * (2 * (x.dim() - dim))
+    pads[-2:] = before, size - before - x.shape[dim]
+    return torch.constant_pad_nd(x, pads) if any(pads) else x
 
 
 def told_bias_sizes(backward):
@@ -172,13 +230,16 @@ def convolution_backward(
     g = _geometry(x, weight, stride, padding, dilation, transposed, output_padding, groups)
     if g is None or grad.dtype != x.dtype:
         return NotImplemented
-    flat = grad.reshape(g.batch, groups, g.out // groups, math.prod(g.windows))
+    image, result = (grad, x) if transposed else (x, grad)
+    flat = result.reshape(g.batch, groups, g.out // groups, math.prod(g.windows))
     of_input = of_weight = of_bias = None
-    if output_mask[0]:
+    if output_mask[0] and transposed:
+        of_input = _product(grad, weight, g)
+    elif output_mask[0]:
         rows = weight.reshape(1, groups, g.out // groups, g.depth)
         of_input = _input_gradient(torch.matmul(rows.transpose(2, 3), flat), g)
     if output_mask[1]:
-        products = torch.matmul(flat, _columns(x, g).transpose(2, 3))
+        products = torch.matmul(flat, _columns(image, g).transpose(2, 3))
         of_weight = products.sum(0).reshape(weight.shape)
     if output_mask[2]:
         of_bias = grad.sum([0, *range(2, grad.dim())])

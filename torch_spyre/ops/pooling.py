@@ -120,17 +120,7 @@ def max_pool(dims):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, dilation, ceil_mode)
         if not w.is_supported(x):
             return NotImplemented
-        padded = w.pad(x, -math.inf)
-        best = number = None
-        for place in w.places():
-            value, numbers = w.take(padded, place), w.numbers(place, x.device)
-            if best is None:
-                best, number = value, numbers.expand(value.shape)
-                continue
-            takes = (value > best) | (value != value)
-            number = torch.where(takes, numbers, number)
-            best = torch.maximum(best, value)
-        return best, number.clone()
+        return _largest(w, w.pad(x, -math.inf), x.device)
 
     return pool
 
@@ -178,39 +168,111 @@ def avg_pool_backward(dims):
     return gradient
 
 
+def _bounds(size, count, device):
+    """Where the cells of an adaptive pooling begin and end."""
+    cell = torch.arange(count, device=device)
+    begin = torch.div(cell * size, count, rounding_mode="floor")
+    return begin, torch.div((cell + 1) * size + count - 1, count, rounding_mode="floor")
+
+
 def _cells(size, count, device, dtype):
     """Which of ``size`` elements are in which of ``count`` cells of an adaptive pooling: [count, size] of 0 and 1."""
-    cell, at = torch.arange(count, device=device)[:, None], torch.arange(size, device=device)[None]
-    begin = torch.div(cell * size, count, rounding_mode="floor")
-    end = torch.div((cell + 1) * size + count - 1, count, rounding_mode="floor")
+    begin, end = (bound[:, None] for bound in _bounds(size, count, device))
+    at = torch.arange(size, device=device)[None]
     return ((at >= begin) & (at < end)).to(dtype)
 
 
-def _cell_sizes(rows, columns):
-    return rows.float().sum(1)[:, None] * columns.float().sum(1)[None]
+def _all_cells(x, counts):
+    """One matrix for each spatial dimension."""
+    return [_cells(size, count, x.device, x.dtype) for size, count in zip(_spatial(x, len(counts)), counts)]
 
 
-def adaptive_avg_pool2d(x, output_size):
-    """A sum over rows and one over columns, as products with matrices of 0 and 1."""
+def _cell_sizes(cells):
+    total = None
+    for number, matrix in enumerate(cells):
+        along = matrix.float().sum(1).reshape([-1] + [1] * (len(cells) - 1 - number))
+        total = along if total is None else total * along
+    return total
+
+
+def _summed(x, matrices):
+    """Sums along the last dimensions, as products with matrices of 0 and 1."""
+    for number, matrix in enumerate(reversed(matrices)):
+        dim = x.dim() - 1 - number
+        if number == 0:
+            x = torch.matmul(x, matrix.t())
+            continue
+        shape = [*x.shape[:dim], matrix.shape[0], *x.shape[dim + 1 :]]
+        x = torch.matmul(matrix, x.flatten(dim + 1)).reshape(shape)
+    return x
+
+
+def adaptive_avg_pool(x, output_size):
     if not x.is_floating_point() or x.numel() == 0 or 0 in output_size:
         return NotImplemented
-    (height, width), (rows, columns) = x.shape[-2:], output_size
-    down, across = (
-        _cells(size, count, x.device, x.dtype) for size, count in ((height, rows), (width, columns))
-    )
-    total = torch.matmul(torch.matmul(down, x), across.t())
-    return (total.float() / _cell_sizes(down, across)).to(x.dtype)
+    cells = _all_cells(x, output_size)
+    return (_summed(x, cells).float() / _cell_sizes(cells)).to(x.dtype)
 
 
-def adaptive_avg_pool2d_backward(grad, x):
-    if not x.is_floating_point() or x.numel() == 0 or grad.numel() == 0:
-        return NotImplemented
-    (height, width), (rows, columns) = x.shape[-2:], grad.shape[-2:]
-    down, across = (
-        _cells(size, count, x.device, x.dtype) for size, count in ((height, rows), (width, columns))
-    )
-    share = (grad.float() / _cell_sizes(down, across)).to(x.dtype)
-    return torch.matmul(torch.matmul(down.t(), share), across)
+def adaptive_avg_pool_backward(dims):
+    def gradient(grad, x):
+        if not x.is_floating_point() or x.numel() == 0 or grad.numel() == 0:
+            return NotImplemented
+        cells = _all_cells(x, _spatial(grad, dims))
+        share = (grad.float() / _cell_sizes(cells)).to(x.dtype)
+        return _summed(share, [matrix.t() for matrix in cells])
+
+    return gradient
+
+
+class _Cells:
+    """Cells of an adaptive pooling that may overlap, and differ by an element: as many places as the largest has, of which
+    the last may be named twice."""
+
+    def __init__(self, sizes, counts):
+        self.sizes, self.counts = list(sizes), list(counts)
+        self.kernel = [
+            max(-(-(cell + 1) * s // c) - cell * s // c for cell in range(c)) for s, c in zip(sizes, counts)
+        ]
+
+    def places(self):
+        return itertools.product(*(range(k) for k in self.kernel))
+
+    def _at(self, number, place, device):
+        begin, end = _bounds(self.sizes[number], self.counts[number], device)
+        return torch.minimum(begin + place, end - 1)
+
+    def take(self, x, place):
+        for number, at in enumerate(place):
+            x = torch.index_select(x, x.dim() - len(place) + number, self._at(number, at, x.device))
+        return x
+
+    def numbers(self, place, device):
+        """Of the elements take() returns, in the input of one channel."""
+        total = torch.zeros([1] * len(place), dtype=torch.int64, device=device)
+        for number, at in enumerate(place):
+            shape = [1] * len(place)
+            shape[number] = self.counts[number]
+            total = total * self.sizes[number] + self._at(number, at, device).reshape(shape)
+        return total
+
+
+def _largest(taker, x, device):
+    """The largest of all places, and its number: the first of equal ones, and what is no number before all."""
+    best = number = None
+    for place in taker.places():
+        value, numbers = taker.take(x, place), taker.numbers(place, device)
+        if best is None:
+            best, number = value, numbers.expand(value.shape)
+            continue
+        takes = (value > best) | (value != value)
+        number = torch.where(takes, numbers, number)
+        best = torch.maximum(best, value)
+    return best, number.clone()
+
+
+#: Elements of the input times cells that are compared at most.
+_MOST_COMPARED = 1 << 24
 
 
 def _even_kernel(size, counts):
@@ -219,19 +281,37 @@ def _even_kernel(size, counts):
     return [s // count for s, count in zip(size, counts)] if alike else None
 
 
-def adaptive_max_pool2d(x, output_size):
-    if x.is_floating_point() and list(output_size) == [1, 1] and x.numel() > 0:
-        values, numbers = x.flatten(-2).max(-1)
-        return values[..., None, None], numbers[..., None, None]
-    kernel = _even_kernel(x.shape[-2:], output_size)
-    return NotImplemented if kernel is None else max_pool(2)(x, kernel)
+def adaptive_max_pool(dims):
+    def pool(x, output_size):
+        size, output_size = _spatial(x, dims), (list(output_size) * dims)[:dims]
+        if not x.is_floating_point() or x.numel() == 0 or 0 in output_size:
+            return NotImplemented
+        if math.prod(output_size) == 1:
+            values, numbers = x.flatten(-dims).max(-1)
+            return tuple(t.reshape([*t.shape, *[1] * dims]) for t in (values, numbers))
+        kernel = _even_kernel(size, output_size)
+        if kernel is not None:
+            return max_pool(dims)(x, kernel)
+        cells = _Cells(size, output_size)
+        return _largest(cells, x, x.device) if math.prod(cells.kernel) <= _MAX_PLACES else NotImplemented
+
+    return pool
 
 
-def adaptive_max_pool2d_backward(grad, x, indices):
-    if list(grad.shape[-2:]) == [1, 1] and x.is_floating_point() and x.numel() > 0:
-        at = torch.arange(x.shape[-2] * x.shape[-1], device=x.device).reshape(x.shape[-2:])
-        return torch.where(indices == at, grad, torch.zeros_like(x))
-    kernel = _even_kernel(x.shape[-2:], grad.shape[-2:])
-    if kernel is None:
-        return NotImplemented
-    return max_pool_backward(2)(grad, x, kernel, kernel, 0, 1, False, indices)
+def adaptive_max_pool_backward(dims):
+    def gradient(grad, x, indices):
+        size, counts = _spatial(x, dims), _spatial(grad, dims)
+        if not x.is_floating_point() or x.numel() == 0 or grad.numel() == 0:
+            return NotImplemented
+        kernel = _even_kernel(size, counts)
+        if kernel is not None and math.prod(counts) > 1:
+            return max_pool_backward(dims)(grad, x, kernel, kernel, 0, 1, False, indices)
+        if math.prod(counts) * x.numel() > _MOST_COMPARED:
+            return NotImplemented
+        at = torch.arange(math.prod(size), device=x.device)
+        named = indices.flatten(-dims).unsqueeze(-1) == at
+        none = torch.zeros((), dtype=grad.dtype, device=x.device)
+        terms = torch.where(named, grad.flatten(-dims).unsqueeze(-1), none)
+        return terms.sum(-2).reshape(x.shape)
+
+    return gradient

@@ -41,6 +41,39 @@ def slice_scatter(x, part, dim=0, start=None, end=None, step=1):
     return torch.slice_scatter(x, region, dim, start, stop, 1)
 
 
+def _written(rows, part, sizes, strides):
+    """``part`` at the beginning of rows of memory: each of its outer elements begins a row of ``strides[0]`` elements."""
+    if not sizes:
+        return torch.cat([part.unsqueeze(-1), rows.narrow(-1, 1, rows.shape[-1] - 1)], -1)
+    last, count = rows.dim() - 1, sizes[0] * strides[0]
+    inside = min(count, rows.shape[-1])
+    region = _padded(rows.narrow(-1, 0, inside), last, 0, count - inside)
+    region = _written(_split(region, last, sizes[:1] + strides[:1]), part, sizes[1:], strides[1:])
+    region = region.flatten(last).narrow(-1, 0, inside)
+    return torch.cat([region, rows.narrow(-1, inside, rows.shape[-1] - inside)], -1)
+
+
+def as_strided_scatter(x, part, size, stride, storage_offset=None):
+    """``x`` with new elements at places of its memory, outer ones further apart than what is inside of them reaches."""
+    start = storage_offset or 0
+    order = sorted(range(x.dim()), key=lambda d: -x.stride(d))
+    memory = x.permute(order)
+    if not memory.is_contiguous() or x.storage_offset() != 0 or part.numel() == 0 or x.dtype not in _TYPES:
+        return NotImplemented
+    dims = sorted((d for d in range(len(size)) if size[d] > 1), key=lambda d: -stride[d])
+    sizes, strides = [size[d] for d in dims], [stride[d] for d in dims]
+    reach = 1
+    for count, step in zip(reversed(sizes), reversed(strides)):
+        if step < reach:
+            return NotImplemented  # elements that are written twice
+        reach += (count - 1) * step
+    part = part.to(x.dtype).permute([*(d for d in range(len(size)) if d not in dims), *dims]).reshape(sizes)
+    flat = memory.reshape(-1)
+    rest = _written(flat.narrow(0, start, flat.numel() - start), part, sizes, strides)
+    written = torch.cat([flat.narrow(0, 0, start), rest]).reshape(memory.shape)
+    return written.permute([order.index(d) for d in range(x.dim())])
+
+
 def diagonal_scatter(x, part, offset=0, dim1=0, dim2=1):
     """``x`` with a new diagonal: its elements stand in the columns they go to, for all rows."""
     if x.numel() == 0 or part.numel() == 0 or x.dtype not in _TYPES:

@@ -76,6 +76,47 @@ def sort(x, dim=-1, descending=False):
     return sort_stable(x, dim=dim, descending=descending)
 
 
+def kthvalue(x, k, dim=-1, keepdim=False):
+    """The element with k - 1 before it, and its place."""
+    result = _sorted(x, dim, False)
+    if result is None:
+        return NotImplemented
+    if x.dim() == 0:
+        return result
+    values, places = (t.narrow(dim, k - 1, 1) for t in result)
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def _median(x, dim, keepdim, ignores_nan):
+    """The lower of two; what is no number comes last, and is the median where there is one."""
+    result = _sorted(x, dim, False)
+    if result is None or x.dim() == 0:
+        return NotImplemented if result is None else result
+    values, places = result
+    count = x.shape[dim]
+    at = torch.full([1], (count - 1) // 2, dtype=torch.int64, device=x.device)
+    if x.dtype in _FLOATS:
+        numbers = torch.sum((values == values).to(torch.float32), dim, keepdim=True).to(torch.int64)
+        middle = torch.div(torch.clamp_min(numbers - 1, 0), 2, rounding_mode="floor")
+        at = middle if ignores_nan else torch.where(numbers < count, numbers, middle)
+    at = at.expand([1 if d == dim % x.dim() else n for d, n in enumerate(x.shape)]).contiguous()
+    found = [torch.gather(t, dim, at) for t in (values, places)]
+    return tuple(found) if keepdim else tuple(t.squeeze(dim) for t in found)
+
+
+def median_of(ignores_nan):
+    """Along a dimension, and of all elements."""
+
+    def along(x, dim, keepdim=False):
+        return _median(x, dim, keepdim, ignores_nan)
+
+    def of_all(x):
+        result = _median(x.reshape(-1), 0, False, ignores_nan)
+        return result if result is NotImplemented else result[0]
+
+    return along, of_all
+
+
 #: Integers that are found one after the other.
 _FEW = 8
 
@@ -115,6 +156,9 @@ def _running_extreme(takes_later):
     """In steps of 1, 2, 4, ..: of equal elements the last is named, and what is no number stays."""
 
     def decomposed(x, dim):
+        if x.dtype == torch.bool:  # the device holds truths as numbers
+            found = decomposed(x.to(torch.float16), dim)
+            return found if found is NotImplemented else (found[0].to(torch.bool), found[1])
         if x.dtype not in {*_FLOATS, *INTEGERS} or x.numel() == 0:
             return NotImplemented
         if x.dim() == 0:

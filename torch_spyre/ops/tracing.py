@@ -119,14 +119,21 @@ def _with_tensors(op, args):
 def _with_number(op, args):
     """The overload for a number, where one stands for a tensor."""
     schema = op._schema.arguments
-    has_number = any(
-        str(a.type) == "Tensor" and isinstance(value, (int, float)) for a, value in zip(schema, args)
-    )
-    other = getattr(op.overloadpacket, "Scalar", None)
-    if not has_number or op._overloadname != "Tensor" or other is None:
+    wanted = [
+        "number" if str(a.type) == "Tensor" and isinstance(value, (int, float)) else str(a.type)
+        for a, value in zip(schema, args)
+    ]
+    if "number" not in wanted:
         return op
-    is_same = [a.name for a in other._schema.arguments] == [a.name for a in schema]
-    return other if is_same else op
+    wanted += [str(a.type) for a in schema[len(wanted) :]]
+    names = [a.name for a in schema]
+    for overload in op.overloadpacket.overloads():
+        other = getattr(op.overloadpacket, overload)
+        if [str(a.type) for a in other._schema.arguments] == wanted and [
+            a.name for a in other._schema.arguments
+        ] == names:
+            return other
+    return op
 
 
 def _graph_of(op, args, kwargs, inputs, table):

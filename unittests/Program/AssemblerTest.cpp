@@ -70,9 +70,9 @@ TEST(Assembler, ToleratesBlanksCommentsNumbersAndOtherOrders) {
   EXPECT_EQ(instructions[0].operands[1].stride[5], 128);
   EXPECT_EQ(instructions[0].counts, (std::array<int64_t, kMaxLevels>{1, 1, 1, 1, 1, 4}));
   EXPECT_EQ(instructions[1].counts, (std::array<int64_t, kMaxLevels>{1, 1, 1, 1, 2, 1}));
-  EXPECT_EQ(instructions[1].immediate, 5u);
+  EXPECT_EQ(instructions[1].constant, 5u);
   // The scale is 1 when none is given.
-  EXPECT_EQ(instructions[2].immediate, kScaleOne);
+  EXPECT_EQ(instructions[2].constant, kScaleOne);
 }
 
 TEST(Assembler, ReadsEveryKindOfOperand) {
@@ -84,7 +84,7 @@ TEST(Assembler, ReadsEveryKindOfOperand) {
   EXPECT_EQ(vector.operands[0].splatLane, 7);
   EXPECT_EQ(vector.operands[0].coreTable, 0);
   EXPECT_EQ(vector.operands[1].kind, Operand::Kind::Constant);
-  EXPECT_EQ(vector.operands[1].offset, -1);
+  EXPECT_EQ(vector.operands[1].offset, 0xffffffff);
   EXPECT_EQ(vector.operands[2].offset, 0xffffffff);
   EXPECT_EQ(vector.operands[3].loopStride[3], -128);
   EXPECT_EQ(vector.operands[5].sliceTable, 0);
@@ -106,7 +106,7 @@ TEST(Assembler, ReadsTheExtremesOfNumbers) {
                                "pattern=0xFFFFFFFF");
   EXPECT_EQ(fill.operands[0].offset, INT64_MIN);
   EXPECT_EQ(fill.operands[0].stride[5], INT64_MAX);
-  EXPECT_EQ(fill.immediate, UINT32_MAX);
+  EXPECT_EQ(fill.constant, UINT32_MAX);
   expectLineRefused("loop 9223372036854775808", 6, "64 bits");
   expectLineRefused("loop -9223372036854775809", 6, "64 bits");
   expectLineRefused("loop 99999999999999999999999", 6, "64 bits");

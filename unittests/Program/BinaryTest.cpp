@@ -53,23 +53,23 @@ TEST(ProgramBinary, ReadsBackWhatWasWritten) {
 
 TEST(ProgramBinary, StartsWithMagicVersionAndTotalSize) {
   std::string bytes = writeProgram(validProgram());
-  EXPECT_EQ(bytes.substr(0, 8), std::string("SPYP\2\0\0\0", 8));
+  EXPECT_EQ(bytes.substr(0, 8), std::string("SPYP\3\0\0\0", 8));
   EXPECT_EQ(numberAt(bytes, 8), bytes.size());
   // Header, phase header, padded name; then the sizes docs/program-format.md gives.
   Program one = smallProgram();
-  EXPECT_EQ(writeProgram(one).size(), 32u + 24u + 8u);
+  EXPECT_EQ(writeProgram(one).size(), 32u + 32u + 8u);
   one.phases[0].coreTables = {{1, 2}};
   one.phases[0].instructions.resize(1);
-  EXPECT_EQ(writeProgram(one).size(), 64u + 8u + 16u + 88u);
+  EXPECT_EQ(writeProgram(one).size(), 72u + 8u + 16u + 88u);
   one.phases[0].instructions[0].operands.resize(3);
-  EXPECT_EQ(writeProgram(one).size(), 64u + 8u + 16u + 88u + 3u * 104u);
+  EXPECT_EQ(writeProgram(one).size(), 72u + 8u + 16u + 88u + 3u * 104u);
   one.symbols = {{"s", 0}};
-  EXPECT_EQ(writeProgram(one).size(), 64u + 8u + 16u + 88u + 3u * 104u + 24u);
+  EXPECT_EQ(writeProgram(one).size(), 72u + 8u + 16u + 88u + 3u * 104u + 24u);
   one = smallProgram();
   one.buffers.resize(1);
   one.buffers[0].name = "123456789";
   one.buffers[0].coreOffset = {0, 128};
-  EXPECT_EQ(writeProgram(one).size(), 64u + 48u + 16u + 16u);
+  EXPECT_EQ(writeProgram(one).size(), 72u + 48u + 16u + 16u);
 }
 
 // Whoever launches a program patches the values without reading the rest.
@@ -102,7 +102,7 @@ TEST(ProgramBinary, RefusesOtherFilesAndVersions) {
     EXPECT_EQ(readProgram(other).status().code(), 5101);
   }
   std::string bytes = writeProgram(validProgram());
-  bytes[4] = 3;
+  bytes[4] = 2;
   EXPECT_EQ(readProgram(bytes).status().code(), 5101);
   // The empty program of version 1 was shorter than the header of version 2.
   std::string old("SPYP\1\0\0\0\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
@@ -135,8 +135,8 @@ TEST(ProgramBinary, RefusesCountsThatDoNotFitBeforeAllocating) {
   program.buffers.resize(1);
   program.phases[0].coreTables.resize(1);
   // Counts: phases, symbols, buffers, name bytes of the symbol, name and core offsets of the
-  // buffer, name, tables and instructions of the phase, entries of the table.
-  for (size_t offset : {16u, 20u, 24u, 40u, 44u, 48u, 52u, 96u, 100u, 104u, 128u, 132u}) {
+  // buffer, name, tables, instructions and constants of the phase, entries of the table.
+  for (size_t offset : {16u, 20u, 24u, 40u, 44u, 48u, 52u, 96u, 100u, 104u, 120u, 136u, 140u}) {
     std::string bytes = writeProgram(program);
     for (size_t i = 0; i < 4; ++i) {
       bytes[offset + i] = char(0xFF);
@@ -152,9 +152,9 @@ TEST(ProgramBinary, RefusesBytesInReservedFields) {
   program.buffers[0].name = "b";
   program.phases[0].instructions.resize(1);
   program.phases[0].instructions[0].operands.resize(1);
-  // Header; padding of the symbol's name; flags (2), reserved and padding of the buffer; flags and
-  // padding of the phase; three of the instruction; one of the operand.
-  for (size_t offset : {28u, 55u, 66u, 100u, 111u, 124u, 143u, 151u, 158u, 172u, 234u}) {
+  // Header; padding of the symbol's name; flags (2), reserved and padding of the buffer; flags,
+  // reserved and padding of the phase; three of the instruction; one of the operand.
+  for (size_t offset : {28u, 55u, 66u, 100u, 111u, 124u, 140u, 151u, 159u, 166u, 180u, 242u}) {
     std::string bytes = writeProgram(program);
     ASSERT_EQ(bytes[offset], 0) << offset;
     bytes[offset] = 8;
@@ -164,8 +164,54 @@ TEST(ProgramBinary, RefusesBytesInReservedFields) {
   bytes[65] = 4; // a flag of the buffer that does not exist
   EXPECT_EQ(readProgram(bytes).status().code(), 5102);
   bytes = writeProgram(program);
-  bytes[144 + 6] = 7; // operands
+  bytes[152 + 6] = 7; // operands
   EXPECT_EQ(readProgram(bytes).status().code(), 5102);
+}
+
+// Instructions name their 32-bit constants by numbers of 16 bits; equal ones have one number.
+TEST(ProgramBinary, ConstantsAreInTheTableOfTheirPhase) {
+  Program program = smallProgram();
+  program.phases[0].instructions.resize(3);
+  program.phases[0].instructions[0].constant = 0xFEDCBA98;
+  program.phases[0].instructions[2].constant = 0xFEDCBA98;
+  program.phases[0].instructions[1].operands = {constantOperand(0x3F800000), constantOperand(0)};
+  const size_t table = 72, first = table + 8, second = first + 88, operands = second + 88;
+  const size_t third = operands + 2 * 104;
+  const std::string bytes = writeProgram(program);
+  ASSERT_EQ(bytes.size(), third + 88);
+  EXPECT_EQ(numberAt(bytes, table), 0x3F800000FEDCBA98u);
+  EXPECT_EQ(bytes[first + 16], 1);
+  EXPECT_EQ(bytes[operands + 16], 2);
+  EXPECT_EQ(bytes[operands + 104 + 16], 0);
+  EXPECT_EQ(bytes[third + 16], 1);
+  expectRoundTrip(program);
+
+  const auto refused = [&](size_t offset, char value) {
+    std::string changed = bytes;
+    changed[offset] = value;
+    return readProgram(changed).status().code() == 5102;
+  };
+  EXPECT_TRUE(refused(first + 16, 3)) << "not in the table";
+  EXPECT_TRUE(refused(operands + 16, 1)) << "a constant nobody uses";
+  EXPECT_TRUE(refused(first + 16, 2)) << "not in the order of use";
+  EXPECT_TRUE(refused(first + 18, 1)) << "more than 16 bits";
+  std::string zero = bytes;
+  zero.replace(table, 4, 4, '\0');
+  EXPECT_EQ(readProgram(zero).status().code(), 5102) << "0 is not in tables";
+}
+
+TEST(ProgramBinary, RefusesMoreConstantsThan16BitsName) {
+  Program program = smallProgram();
+  for (uint32_t i = 1; i <= kMaxConstants; ++i) {
+    Instruction fill;
+    fill.constant = i;
+    program.phases[0].instructions.push_back(fill);
+  }
+  EXPECT_TRUE(readProgram(writeProgram(program)).ok());
+  program.phases[0].instructions.push_back(program.phases[0].instructions[0]);
+  EXPECT_TRUE(readProgram(writeProgram(program)).ok());
+  program.phases[0].instructions.back().constant = kMaxConstants + 1;
+  EXPECT_EQ(readProgram(writeProgram(program)).status().code(), 5102);
 }
 
 // Any bytes give a program or an error; what is read, verifies or is refused, and prints. What

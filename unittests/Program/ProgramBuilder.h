@@ -146,7 +146,7 @@ public:
   }
   PhaseBuilder &fill(const Counts &counts, At lx, uint32_t pattern) {
     Instruction fill = instruction(Opcode::Fill, Function::None, counts, {lx});
-    fill.immediate = pattern;
+    fill.constant = pattern;
     return add(fill);
   }
   PhaseBuilder &vector(Function function, const Counts &counts, const std::vector<At> &operands) {
@@ -156,7 +156,7 @@ public:
                            uint32_t masked = 0) {
     Instruction added = instruction(Opcode::Accumulate, function, counts, {in, acc});
     added.validLanes = lanes;
-    added.immediate = masked;
+    added.constant = masked;
     return add(added);
   }
   PhaseBuilder &matmul(const Counts &counts, At a, At b, At acc, uint16_t lanes = 64,
@@ -169,7 +169,7 @@ public:
   PhaseBuilder &finish(Function function, const Counts &counts, At acc, At out,
                        uint32_t scale = program::kScaleOne) {
     Instruction added = instruction(Opcode::Finish, function, counts, {acc, out});
-    added.immediate = scale;
+    added.constant = scale;
     return add(added);
   }
   PhaseBuilder &shuffle(uint16_t elementBytes, const Counts &counts, At from, At to) {
@@ -216,7 +216,7 @@ private:
                            const std::vector<program::Operand> &operands, uint32_t bound,
                            int64_t stride, uint16_t elementBytes) {
     Instruction added = instruction(opcode, Function::None, counts, operands);
-    added.immediate = bound;
+    added.constant = bound;
     added.parameter = stride;
     added.elementBytes = elementBytes;
     return add(added);

@@ -229,11 +229,11 @@ void Generator::fillFields(Instruction &instruction) {
   case Opcode::Gather:
   case Opcode::Scatter:
     instruction.elementBytes = chance(2) ? 4 : 8;
-    instruction.immediate = uint32_t(random.between(1, 16));
+    instruction.constant = uint32_t(random.between(1, 16));
     instruction.parameter = sticks(-2, 2);
     break;
   case Opcode::Fill:
-    instruction.immediate = uint32_t(random.next());
+    instruction.constant = uint32_t(random.next());
     break;
   case Opcode::Vector:
     instruction.format = any(kLaneFormats);
@@ -245,7 +245,7 @@ void Generator::fillFields(Instruction &instruction) {
     instruction.function = any(kAccumulateFunctions);
     instruction.validLanes =
         uint16_t(random.between(1, numerics::elemsPerStick(instruction.format)));
-    instruction.immediate = uint32_t(random.next());
+    instruction.constant = uint32_t(random.next());
     break;
   case Opcode::Matmul:
     instruction.format = any(kMatmulFormats);
@@ -256,14 +256,14 @@ void Generator::fillFields(Instruction &instruction) {
   case Opcode::Finish:
     instruction.format = any(kLaneFormats);
     instruction.function = any(kFinishFunctions);
-    instruction.immediate =
+    instruction.constant =
         instruction.format == DataFormat::IeeeInt32 ? kScaleOne : uint32_t(random.next());
     break;
   case Opcode::Shuffle:
   case Opcode::Pick:
     instruction.elementBytes = uint16_t(1 << random.below(3));
     if (instruction.opcode == Opcode::Pick) {
-      instruction.immediate = uint32_t(random.between(1, 16));
+      instruction.constant = uint32_t(random.between(1, 16));
       instruction.parameter = instruction.elementBytes * random.between(-4, 4);
     }
     break;
@@ -339,7 +339,7 @@ Span Generator::spanOf(const Instruction &instruction, size_t index) const {
                    (instruction.opcode == Opcode::Gather && index == 0) ||
                    (instruction.opcode == Opcode::Scatter && index == 2);
   if (isIndexed) {
-    span.widen(instruction.parameter, instruction.immediate);
+    span.widen(instruction.parameter, instruction.constant);
   }
   if (operand.coreTable >= 0) {
     const std::vector<int64_t> &table = phase.coreTables[size_t(operand.coreTable)];
@@ -362,8 +362,7 @@ void Generator::fillOperand(Instruction &instruction, size_t index, Role role) {
       instruction.opcode == Opcode::Vector && index + 1 < instruction.operands.size();
   if (isVectorInput && chance(4)) {
     operand.kind = Operand::Kind::Constant;
-    operand.offset = instruction.format == DataFormat::IeeeInt32 ? random.between(-9, 9)
-                                                                 : int64_t(random.next() >> 32);
+    operand.offset = int64_t(random.next() >> 32);
     return;
   }
   bool isSmall = role == Role::LxElement || role == Role::LxIndex;
@@ -422,6 +421,9 @@ static Operand arbitraryOperand(Random &random) {
   operand.offset = int64_t(random.next());
   scramble(random, operand.loopStride);
   scramble(random, operand.stride);
+  if (operand.kind == Operand::Kind::Constant) {
+    operand.offset = uint32_t(operand.offset);
+  }
   return operand;
 }
 
@@ -437,7 +439,7 @@ static Instruction arbitraryInstruction(Random &random) {
   instruction.validLanes = uint16_t(random.next());
   instruction.elementBytes = uint16_t(random.next());
   instruction.group = uint16_t(random.next());
-  instruction.immediate = uint32_t(random.next());
+  instruction.constant = uint32_t(random.next());
   instruction.peerTable = int32_t(random.next());
   instruction.onlyTable = int32_t(random.next());
   instruction.parameter = int64_t(random.next());

@@ -181,7 +181,7 @@ TEST(Verifier, RefusesFieldsWithoutMeaning) {
   refused(goodLoad(), "load has no valid lanes", [](auto &i) { i.validLanes = 1; });
   refused(goodLoad(), "load has no element bytes", [](auto &i) { i.elementBytes = 1; });
   refused(goodLoad(), "load has no group", [](auto &i) { i.group = 1; });
-  refused(goodLoad(), "load has no immediate", [](auto &i) { i.immediate = 1; });
+  refused(goodLoad(), "load has no constant", [](auto &i) { i.constant = 1; });
   refused(goodLoad(), "load has no parameter", [](auto &i) { i.parameter = 1; });
   refused(goodLoad(), "no target format", [](auto &i) { i.toFormat = DataFormat::IeeeFp32; });
   refused(goodLoad(), "load has no unit", [](auto &i) { i.unit = Unit::Ring; });
@@ -226,7 +226,7 @@ TEST(Verifier, ChecksElementsIndicesAndParameters) {
   expectFault(one().gather({}, ddrAt(0, 0), at(0), at(128), 10, 128, 2), "indices of 4 or 8");
   expectFault(one().scatter({}, at(128), at(0), ddrAt(0, 0), 10, 128, 1), "indices of 4 or 8");
   for (const PhaseBuilder &indexed : {goodGather(), goodScatter(), goodPick()}) {
-    expectFault(changed(indexed, [](auto &i) { i.immediate = 0; }), "bound of");
+    expectFault(changed(indexed, [](auto &i) { i.constant = 0; }), "bound of");
   }
   expectFault(changed(goodGather(), [](auto &i) { i.parameter = 64; }), "stride 64 is not");
   expectFault(changed(goodScatter(), [](auto &i) { i.parameter = 4; }), "stride 4 is not");
@@ -244,8 +244,8 @@ TEST(Verifier, ChecksKindsOfOperands) {
   expectGood(copy(constant(0xffffffff)));
   expectFault(copy(constant(int64_t(1) << 32)), "not 32 bits");
   expectFault(copy(constant(-1)), "not 32 bits");
-  expectGood(copy(constant(-1)).format(DataFormat::IeeeInt32));
-  expectFault(copy(constant(INT32_MIN - int64_t(1))).format(DataFormat::IeeeInt32), "not 32 bits");
+  expectGood(copy(constant(UINT32_MAX)).format(DataFormat::IeeeInt32));
+  expectFault(copy(constant(UINT32_MAX + int64_t(1))), "not 32 bits");
   expectFault(copy(constant(0).in(0)), "names 0");
   expectFault(copy(constant(0).loops({128})), "no tables and strides");
   expectFault(copy(constant(0).table(0)), "no tables and strides");

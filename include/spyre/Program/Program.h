@@ -25,13 +25,13 @@
 //                                                and the ring delivers it to all of them
 //   Store       ddr(1) <- lx(0)                  one stick
 //   Gather      lx(2)  <- ddr(0 + n * parameter) one stick; n is the integer (elementBytes 4 or 8)
-//                                                at lx(1), 0 <= n < immediate
+//                                                at lx(1), 0 <= n < constant
 //   Scatter     ddr(2 + n * parameter) <- lx(0)  the same; points ascending, the last one stays
-//   Fill        lx(0)  <- `immediate`            32-bit pattern over the stick
+//   Fill        lx(0)  <- `constant`            32-bit pattern over the stick
 //   Vector      lx(last) <- fn(inputs...)        lane-wise in fp32, one rounding to `format`; an
 //                                                input may be a constant or one lane for all lanes
 //   Accumulate  acc(1) <- fn(acc, lx(0))         lane-wise; lanes >= validLanes of the stick take
-//                                                the fp32 value `immediate`
+//                                                the fp32 value `constant`
 //   Matmul      acc(2) <- acc + A(0) x B(1)      A stick: the k-values of one row; B: sticks at
 //                                                operand 1 + r * parameter; for each n < 64:
 //                                                acc[n] = fma(A[k], B[k][n], acc[n]), k ascending,
@@ -40,11 +40,11 @@
 //                                                lanes alternating; int8 accumulates in int32
 //   Finish      lx(1)  <- acc(0)                 Lanes: each lane; Tree*: halving tree over the
 //                                                lanes (lane i with lane i + n/2, ...), result in
-//                                                all lanes; then times the fp32 value `immediate`,
+//                                                all lanes; then times the fp32 value `constant`,
 //                                                rounded once to `format`
 //   Shuffle     lx(1)  <- lx(0)                  one element of elementBytes
 //   Pick        lx(2)  <- lx(0 + n * parameter)  one element of elementBytes; n is the int32 at
-//                                                lx(1), 0 <= n < immediate
+//                                                lx(1), 0 <= n < constant
 //   Convert     lx(1)  <- lx(0)                  `format` to `toFormat` through fp32. One stick of
 //                                                the format with more lanes against r of the
 //                                                other, `parameter` bytes apart: stick j has lane
@@ -90,7 +90,8 @@
 
 namespace spyre::program {
 
-constexpr uint32_t kFormatVersion = 2;
+/// Of the bytes, and of the text.
+constexpr uint32_t kFormatVersion = 3, kTextVersion = 2;
 constexpr size_t kMaxLevels = 6;
 constexpr size_t kMaxLoops = 4;
 constexpr size_t kMaxOperands = 6;
@@ -98,6 +99,8 @@ constexpr uint8_t kMaxTokens = 32;
 constexpr int64_t kMaxTopK = 64;
 /// Of a phase; readers refuse more, so that a few bytes per instruction cannot take all memory.
 constexpr size_t kMaxInstructions = size_t(1) << 18;
+/// Different constants of a phase, 0 aside: an instruction names them with 16 bits.
+constexpr size_t kMaxConstants = 65'535;
 /// Lanes of a Matmul result, and rows of B in 16-bit formats.
 constexpr int64_t kMatmulBlock = 64;
 /// Value of a symbol nobody has set.
@@ -285,7 +288,8 @@ struct Instruction {
   /// Convert: 1 or 8.
   uint16_t group = 0;
   /// Fill: pattern. Accumulate: value of masked lanes. Finish: scale. Gather, Scatter, Pick: bound.
-  uint32_t immediate = 0;
+  /// In the bytes of a program it is in the table of its phase: immediates have 16 bits.
+  uint32_t constant = 0;
   /// Index into Phase::coreTables, or -1. Load, Exchange: peers; any but control: only.
   int32_t peerTable = -1, onlyTable = -1;
   /// Loop: trip count. Matmul, Gather, Scatter, Pick, Convert: byte stride. TopK: k.
