@@ -30,6 +30,8 @@ constexpr double kWorthIt = 0.02;
 constexpr int64_t kMostPadding = 4;
 /// Extents that are looked at, the most common ones first.
 constexpr size_t kMostExtents = 3;
+/// Of 16 bits; parts of an even number of such sticks are whole sticks of 8 and of 32 bits.
+constexpr int64_t kLanes = 64;
 
 struct Choice {
   int64_t extent = 0;
@@ -37,11 +39,10 @@ struct Choice {
   int64_t rows = 0;
   /// Of the first part.
   int64_t even = 0;
-  /// Products run in two parts, too.
-  bool withProducts = true;
+  Cut cut = Cut::Rows;
 
   RowGroup find(mlir::func::FuncOp main) const {
-    return rows > 0 ? findPadded(main, extent) : findCut(main, extent, withProducts);
+    return rows > 0 ? findPadded(main, extent) : findCut(main, extent, cut);
   }
   void apply(mlir::func::FuncOp main) const {
     const RowGroup group = find(main);
@@ -49,8 +50,9 @@ struct Choice {
   }
   std::string text() const {
     return rows > 0 ? fmt::format("padded from {} to {} rows", extent, rows)
-                    : fmt::format("{} rows run as {} and {}{}", extent, even, extent - even,
-                                  withProducts ? "" : ", products as they are");
+                    : fmt::format("{} {} run as {} and {}{}", extent,
+                                  cut == Cut::Columns ? "columns" : "rows", even, extent - even,
+                                  cut == Cut::RowsWithoutProducts ? ", products as they are" : "");
   }
 };
 
@@ -97,10 +99,10 @@ public:
   }
 
 private:
-  /// Rows that less than half of the cores could share.
-  bool isOdd(int64_t extent) const {
-    return extent > settings.cores &&
-           solver::division::divisorsUpTo(extent, settings.cores).back() * 2 < settings.cores;
+  /// Rows, or sticks of columns, that less than half of the cores could share.
+  bool isOdd(int64_t count) const {
+    return count > settings.cores &&
+           solver::division::divisorsUpTo(count, settings.cores).back() * 2 < settings.cores;
   }
 
   std::vector<int64_t> extentsToTry() {
@@ -113,7 +115,7 @@ private:
     }
     std::vector<int64_t> found;
     for (const auto &[extent, count] : uses) {
-      if (isOdd(extent)) {
+      if (isOdd(extent) || isOdd(ceilDiv(extent, kLanes))) {
         found.push_back(extent);
       }
     }
@@ -123,11 +125,20 @@ private:
     return found;
   }
 
-  /// Rows for all cores, or for a half or a quarter of them: the others may share columns.
   std::vector<Choice> choicesOf(int64_t extent) {
+    std::vector<Choice> choices = isOdd(extent) ? rowChoices(extent) : std::vector<Choice>();
+    const int64_t sticks = ceilDiv(extent, kLanes);
+    if (isOdd(sticks) && !findCut(main, extent, Cut::Columns).ops.empty()) {
+      choices.push_back({extent, 0, (sticks - sticks % settings.cores) * kLanes, Cut::Columns});
+    }
+    return choices;
+  }
+
+  /// Rows for all cores, or for a half or a quarter of them: the others may share columns.
+  std::vector<Choice> rowChoices(int64_t extent) {
     std::vector<Choice> choices;
     const size_t cuts = findCut(main, extent).ops.size();
-    const size_t apart = findCut(main, extent, false).ops.size();
+    const size_t apart = findCut(main, extent, Cut::RowsWithoutProducts).ops.size();
     const bool pads = !findPadded(main, extent).ops.empty();
     std::set<int64_t> known;
     for (int64_t slices : {settings.cores, settings.cores / 2, settings.cores / 4}) {
@@ -141,7 +152,7 @@ private:
       if (cuts > 0 && known.insert(even).second) {
         choices.push_back({extent, 0, even});
         if (apart > 0 && apart < cuts) {
-          choices.push_back({extent, 0, even, false});
+          choices.push_back({extent, 0, even, Cut::RowsWithoutProducts});
         }
       }
     }
@@ -218,13 +229,18 @@ struct EvenRows : LoopPass<impl::EvenRowsPassBase<EvenRows>> {
       return Status::success();
     }
     const bool isSound = extent > 1 && even > 0 && even < extent &&
-                         (rows == 0 || (rows > extent && rows - extent <= extent));
+                         (rows == 0 || (rows > extent && rows - extent <= extent)) &&
+                         (!columns || (rows == 0 && even % (2 * kLanes) == 0));
     if (!isSound) {
-      return error<3146>("{} rows as {}, or {} and the rest; give extent, a smaller even, and "
-                         "rows up to twice the extent or 0",
+      return error<3146>("{} rows as {}, or {} and the rest; give extent, a smaller even "
+                         "(of columns a multiple of 128), and rows up to twice the extent or 0",
                          int64_t(extent), int64_t(rows), int64_t(even));
     }
-    Choice{extent, rows, even, products}.apply(main);
+    Choice{extent, rows, even,
+           columns    ? Cut::Columns
+           : products ? Cut::Rows
+                      : Cut::RowsWithoutProducts}
+        .apply(main);
     return Status::success();
   }
 };

@@ -9,8 +9,10 @@
 namespace spyre::loop {
 
 /// The dimension that \p var walks alone, whole and in single steps; -1 where the operand does not
-/// have the variable, nothing where it is walked otherwise or through lanes.
-static std::optional<int> rowDim(ComputeOp op, unsigned operand, unsigned var) {
+/// have the variable, nothing where it is walked otherwise or through lanes (of columns: not
+/// through lanes).
+static std::optional<int> rowDim(ComputeOp op, unsigned operand, unsigned var,
+                                 bool columns = false) {
   const Access access = accessOf(op, operand);
   BufferOp buffer = access.buffer;
   const auto type = llvm::cast<mlir::MemRefType>(buffer.getResult().getType());
@@ -27,9 +29,13 @@ static std::optional<int> rowDim(ComputeOp op, unsigned operand, unsigned var) {
     found = int(d);
   }
   const Expected<StickUse> use = stickUse(access);
-  const bool isLane = !use.ok() || use->kind == StickUse::Kind::Illegal || use->isVar(var) ||
-                      findNamedStickVar(op, operand) == var;
-  return found >= 0 && isLane ? std::nullopt : std::optional<int>(found);
+  if (!use.ok() || use->kind == StickUse::Kind::Illegal) {
+    return std::nullopt;
+  }
+  const std::optional<unsigned> named = findNamedStickVar(op, operand);
+  const bool fits =
+      columns ? use->isVar(var) && named.value_or(var) == var : !use->isVar(var) && named != var;
+  return found < 0 || fits ? std::optional<int>(found) : std::nullopt;
 }
 
 /// Somebody has decided how it is divided, or its rows know of each other.
@@ -43,18 +49,30 @@ static bool isFixed(ComputeOp op) {
   return op.getIndirect() || isTopK(op) || op.getCallee() == kScan;
 }
 
+/// The first part would write what the second one reads.
+static bool readsWhatItWrites(ComputeOp op) {
+  for (unsigned i = 0; i < op.getInputs().size(); ++i) {
+    if (op.getInputs()[i] == op.getOutput() &&
+        op.getMaps()[i] != op.getMaps()[operandCount(op) - 1]) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// The one variable of this extent that all operands have as rows or not at all.
-static std::optional<unsigned> rowVar(ComputeOp op, int64_t extent) {
-  if (isFixed(op)) {
+static std::optional<unsigned> rowVar(ComputeOp op, int64_t extent, bool columns) {
+  if (isFixed(op) || readsWhatItWrites(op)) {
     return std::nullopt;
   }
   std::optional<unsigned> found;
   const unsigned output = operandCount(op) - 1;
   const unsigned results = op.getExtents().size() - unsigned(op.getReductions());
   for (unsigned var = 0; var < results; ++var) {
-    bool fits = op.getExtents()[var] == extent && rowDim(op, output, var).value_or(-1) >= 0;
+    bool fits =
+        op.getExtents()[var] == extent && rowDim(op, output, var, columns).value_or(-1) >= 0;
     for (unsigned i = 0; i < output && fits; ++i) {
-      fits = rowDim(op, i, var).has_value();
+      fits = rowDim(op, i, var, columns).has_value();
     }
     if (fits && found) {
       return std::nullopt; // rows of rows
@@ -88,11 +106,12 @@ namespace {
 
 class Finder {
 public:
-  Finder(mlir::func::FuncOp main, int64_t extent, bool withProducts) : main(main) {
+  Finder(mlir::func::FuncOp main, int64_t extent, Cut cut = Cut::Rows)
+      : main(main), columns(cut == Cut::Columns) {
     group.extent = extent;
     for (ComputeOp op : main.getOps<ComputeOp>()) {
-      const std::optional<unsigned> var = rowVar(op, extent);
-      if (var && (withProducts || op.getCallee() != kMatmul)) {
+      const std::optional<unsigned> var = rowVar(op, extent, columns);
+      if (var && (cut != Cut::RowsWithoutProducts || op.getCallee() != kMatmul)) {
         group.ops[op] = *var;
       }
     }
@@ -136,7 +155,7 @@ private:
     for (auto [operation, var] : group.ops) {
       auto op = llvm::cast<ComputeOp>(operation);
       if (isInner(op)) {
-        group.inner[op.getOutput()] = unsigned(*rowDim(op, operandCount(op) - 1, var));
+        group.inner[op.getOutput()] = unsigned(*rowDim(op, operandCount(op) - 1, var, columns));
       }
     }
   }
@@ -144,7 +163,7 @@ private:
   bool isMemberAlong(ComputeOp reader, mlir::Value buffer, int dim) const {
     const auto found = group.ops.find(reader);
     for (unsigned i = 0; found != group.ops.end() && i < reader.getInputs().size(); ++i) {
-      if (reader.getInputs()[i] == buffer && rowDim(reader, i, found->second) != dim) {
+      if (reader.getInputs()[i] == buffer && rowDim(reader, i, found->second, columns) != dim) {
         return false;
       }
     }
@@ -160,7 +179,7 @@ private:
   /// All readers walk the result of \p op as rows of the group; or step over the end of them.
   bool isReadByGroup(ComputeOp op, bool mayStepOver) const {
     const mlir::Value buffer = op.getOutput();
-    const int dim = *rowDim(op, operandCount(op) - 1, group.ops.lookup(op));
+    const int dim = *rowDim(op, operandCount(op) - 1, group.ops.lookup(op), columns);
     return llvm::all_of(buffer.getUsers(), [&](mlir::Operation *user) {
       auto reader = llvm::cast<ComputeOp>(user);
       return reader == op || isMemberAlong(reader, buffer, dim) ||
@@ -231,17 +250,18 @@ private:
   }
 
   mlir::func::FuncOp main;
+  const bool columns;
   RowGroup group;
 };
 
 } // namespace
 
 RowGroup findPadded(mlir::func::FuncOp main, int64_t extent) {
-  return Finder(main, extent, true).padded();
+  return Finder(main, extent).padded();
 }
 
-RowGroup findCut(mlir::func::FuncOp main, int64_t extent, bool withProducts) {
-  return Finder(main, extent, withProducts).cut();
+RowGroup findCut(mlir::func::FuncOp main, int64_t extent, Cut cut) {
+  return Finder(main, extent, cut).cut();
 }
 
 } // namespace spyre::loop

@@ -39,9 +39,15 @@ struct RowGroup {
 
 /// Operations whose results can be given more rows, and where that begins and ends.
 RowGroup findPadded(mlir::func::FuncOp main, int64_t extent);
-/// Operations that can run in two parts; their inner temps are read by the group alone. Products
-/// read their second operand once per part, and can be left out.
-RowGroup findCut(mlir::func::FuncOp main, int64_t extent, bool withProducts = true);
+enum class Cut {
+  Rows,
+  /// Products read their second operand once per part: these stay whole.
+  RowsWithoutProducts,
+  /// The dimension is the stick of all operands that have it; parts are whole sticks.
+  Columns,
+};
+/// Operations that can run in two parts; their inner temps are read by the group alone.
+RowGroup findCut(mlir::func::FuncOp main, int64_t extent, Cut cut = Cut::Rows);
 
 /// Gives all of the group \p rows; exits and copies of entries run over \p even rows and over the
 /// rest.
