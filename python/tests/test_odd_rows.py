@@ -10,7 +10,7 @@ from torch_spyre._inductor import config
 
 
 def compiled(function, *inputs, **patch):
-    """Result, cores of each operation, what the trace says of rows, and device time of one run."""
+    """Result, cores of each operation, and device time of one run."""
     torch._dynamo.reset()
     inputs = [x.to("spyre") for x in inputs]
     with torch.no_grad(), config.patch(**patch):
@@ -53,7 +53,8 @@ def test_odd_rows_use_more_cores_and_keep_their_bits(on_device, rows, function):
         plain, few, longer = compiled(function, x, padding=False)
     assert torch.equal(result, plain)
     assert min(few) == 1 and max(cores) >= 16
-    assert time < longer * 0.9, (time, longer)
+    # A launch alone takes five microseconds.
+    assert time < (longer / 2 if rows == 997 else longer), (time, longer)
 
 
 @pytest.mark.parametrize("dim", [0, -1])
@@ -63,6 +64,15 @@ def test_reductions_never_see_more_rows(on_device, dim):
         result, _, _ = compiled(lambda x: chain(x).amax(dim), x)
         plain, _, _ = compiled(lambda x: chain(x).amax(dim), x, padding=False)
     assert torch.equal(result, plain)
+
+
+def test_sticks_of_columns_are_cut_as_well(on_device):
+    x = numbers(1, 50257)
+    with on_device():
+        result, cores, time = compiled(chain, x)
+        plain, few, longer = compiled(chain, x, padding=False)
+    assert torch.equal(result, plain)
+    assert max(few) == 6 and max(cores) == 32 and time < longer
 
 
 @pytest.mark.parametrize("rows", [1024, 32, 96])
