@@ -62,14 +62,25 @@ static double overheadCycles(const arch::Timing &timing) {
   return timing.phaseOverheadCycles + timing.barrierCycles;
 }
 
-static double cyclesOf(const PricedKernel &priced, std::span<const int32_t> splits,
-                       Candidate &candidate, Sketch &sketch, Breakdown *breakdown) {
+static bool makeSketch(const PricedKernel &priced, std::span<const int32_t> splits,
+                       Candidate &candidate, Sketch &sketch) {
   if (!candidate.set(priced, splits) || !makeSketch(candidate, sketch)) {
-    return std::numeric_limits<double>::infinity();
+    return false;
   }
   doubleBuffers(sketch, *priced.device);
+  return true;
+}
+
+/// \p enough: as for runSketch().
+static double cyclesOf(const PricedKernel &priced, std::span<const int32_t> splits,
+                       Candidate &candidate, Sketch &sketch, Breakdown *breakdown,
+                       double enough = std::numeric_limits<double>::infinity()) {
+  if (!makeSketch(priced, splits, candidate, sketch)) {
+    return std::numeric_limits<double>::infinity();
+  }
   const arch::Timing &timing = priced.device->timing;
-  return runSketch(sketch, timing, breakdown) + overheadCycles(timing);
+  const double overhead = overheadCycles(timing);
+  return runSketch(sketch, timing, breakdown, enough - overhead) + overhead;
 }
 
 void KernelPricer::price(std::span<const int32_t> splits, std::span<double> nanoseconds) const {
@@ -89,6 +100,20 @@ void KernelPricer::lowerBounds(std::span<const int32_t> splits,
   const arch::Timing &timing = state->priced.device->timing;
   for (size_t i = 0; i < nanoseconds.size(); ++i) {
     double cycles = state->bound.nearerCycles(splits.data() + i * dims(), 0x1p1000);
+    nanoseconds[i] = (cycles + overheadCycles(timing)) / timing.clockGhz;
+  }
+}
+
+void KernelPricer::workBounds(std::span<const int32_t> splits,
+                              std::span<double> nanoseconds) const {
+  const arch::Timing &timing = state->priced.device->timing;
+  Candidate candidate;
+  Sketch sketch;
+  for (size_t i = 0; i < nanoseconds.size(); ++i) {
+    const std::span<const int32_t> one = splits.subspan(i * dims(), dims());
+    const double cycles = makeSketch(state->priced, one, candidate, sketch)
+                              ? leastCycles(sketch, timing)
+                              : std::numeric_limits<double>::infinity();
     nanoseconds[i] = (cycles + overheadCycles(timing)) / timing.clockGhz;
   }
 }
@@ -167,9 +192,12 @@ private:
     return nanoseconds(bound.nearerCycles(splitsOf(of).data(), limit() * clockGhz));
   }
 
+  /// Where it is above the best so far, nobody asks by how much.
   double price(Bounded &of) {
     of.isPriced = true;
-    const double found = cyclesOf(priced, splitsOf(of), candidate, sketch, nullptr) / clockGhz;
+    const double enough = best.nanoseconds * clockGhz;
+    const double found =
+        cyclesOf(priced, splitsOf(of), candidate, sketch, nullptr, enough) / clockGhz;
     best.priced += 1;
     if (found < best.nanoseconds || (found == best.nanoseconds && of.candidate < best.candidate)) {
       best.nanoseconds = found;

@@ -5,8 +5,8 @@
 #include "spyre/Program/Program.h"
 
 #include <algorithm>
-#include <bitset>
 #include <cmath>
+#include <limits>
 
 namespace spyre::costmodel {
 
@@ -58,22 +58,6 @@ TileBytes bytesOf(const MatmulShape &shape, const Tile &tile, bool sliced) {
   return bytes;
 }
 
-/// How often the first \p depth loops run their body.
-int64_t tripsOf(const MatmulShape &shape, const Tile &tile, const Order &order, size_t depth) {
-  int64_t trips = 1;
-  for (size_t i = 0; i < depth; ++i) {
-    trips = saturatingProduct(trips, (shape.count[order[i]] + tile[order[i]] - 1) / tile[order[i]]);
-  }
-  return trips;
-}
-
-size_t depthOf(const Order &order, size_t loops, uint32_t operand) {
-  while (loops > 0 && (operand >> order[loops - 1] & 1) == 0) {
-    --loops;
-  }
-  return loops;
-}
-
 Work workOf(const MatmulShape &shape, const arch::DeviceDesc &device) {
   double cSteps = 1;
   for (size_t a = 0; a < shape.axes; ++a) {
@@ -90,47 +74,19 @@ Work workOf(const MatmulShape &shape, const arch::DeviceDesc &device) {
   return work;
 }
 
-/// Cycles of one core, or nothing when the tiles do not fit.
-std::optional<double> cyclesOfTiles(const MatmulShape &shape, const Tile &tile, bool rowsOutside,
-                                    bool sliced, const Work &work, const arch::DeviceDesc &device) {
-  TileBytes bytes = bytesOf(shape, tile, sliced);
-  if (bytes.with(1, 1) > shape.stagingBytes) {
-    return std::nullopt;
-  }
-  Order order;
-  size_t loops = matmulLoops(shape, tile, rowsOutside, order);
-  int64_t aLoads = tripsOf(shape, tile, order, depthOf(order, loops, shape.aAxes));
-  int64_t bLoads = tripsOf(shape, tile, order, depthOf(order, loops, shape.bAxes));
-  auto cTrips = double(tripsOf(shape, tile, order, depthOf(order, loops, shape.cAxes)));
-  TileLoop loop;
-  loop.doubled = bytes.with(aLoads > 1 ? 2 : 1, bLoads > 1 ? 2 : 1) <= shape.stagingBytes;
-  loop.iterations = double(tripsOf(shape, tile, order, loops));
-  double rows = 1;
-  for (size_t a = 0; a < shape.rowAxes; ++a) {
-    rows *= double(tile[a]);
-  }
-  loop.computeCycles = matmulCycles(work.macs, rows, loop.iterations, device.timing);
-  loop.transferCycles = work.storeCycles;
-  if (!shape.aInLx) {
-    loop.transferCycles +=
-        double(aLoads) * loadCycles(double(bytes.a), shape.aReaders, shape.cores, device);
-  }
-  if (!shape.bInLx) {
-    loop.transferCycles +=
-        double(bLoads) * loadCycles(double(bytes.b), shape.bReaders, shape.cores, device);
-  }
-  double stores = sliced ? cTrips * double(tile[shape.nAxis()]) : 0;
-  // There is one set of accumulators: the matrix unit stands still while they are taken over.
-  return cyclesOf(loop, device.timing) + work.accCycles + stores * device.timing.ddrLatencyCycles;
-}
-
 //===- Search -------------------------------------------------------------------------------===//
 
-/// Tiles of an axis to try, ascending.
+/// Tiles of an axis to try, ascending, and how many each has.
 struct Choices {
   std::array<int64_t, 192> tile;
+  std::array<double, 192> trips;
   size_t count = 0;
   void add(int64_t value) { tile[count++] = value; }
+  void countTrips(int64_t all) {
+    for (size_t i = 0; i < count; ++i) {
+      trips[i] = double((all + tile[i] - 1) / tile[i]);
+    }
+  }
 };
 
 Choices tileCandidates(int64_t count) {
@@ -139,6 +95,7 @@ Choices tileCandidates(int64_t count) {
     choices.add(tile);
   }
   choices.add(count);
+  choices.countTrips(count);
   return choices;
 }
 
@@ -152,6 +109,7 @@ Choices finerCandidates(int64_t count) {
     }
   }
   std::sort(choices.tile.begin(), choices.tile.begin() + ptrdiff_t(choices.count));
+  choices.countTrips(count);
   return choices;
 }
 
@@ -171,54 +129,276 @@ bool isScarce(const MatmulShape &shape) {
   return bytesOf(shape, tile, false).with(2, 2) > shape.stagingBytes;
 }
 
+/// Cycles of any number of loads that have so many bytes together, at least.
+double leastLoadCycles(double bytes, int64_t readers, int64_t cores,
+                       const arch::DeviceDesc &device) {
+  const double alone = loadCycles(bytes, cores, cores, device);
+  return readers == cores ? alone
+                          : std::min(alone, groupLoadCycles(bytes, readers, cores, 0, device) - 1);
+}
+
+constexpr size_t kOperands = 3, kA = 0, kB = 1, kC = 2;
+using PerOperand = std::array<double, kOperands>;
+
+/// A tile's part of the row axes.
+struct RowTile {
+  double rows = 1, trips = 1;
+  /// Of the matrix unit: the products, and what each instruction adds.
+  double productCycles = 0, instructionCycles = 0;
+  /// Of each operand: steps of a tile, and how often the loops over rows turn down to the last one
+  /// that moves it; 0: none does.
+  PerOperand steps{1, 1, 1}, reach{};
+};
+
+/// Parts of n and k.
+struct ColumnTile {
+  double n, k, nTrips, kTrips;
+};
+
+/// All tilings by branch and bound.
 class Search {
 public:
-  Search(const MatmulShape &shape, const arch::DeviceDesc &device)
-      : shape(shape), device(device), scarce(isScarce(shape)), work(workOf(shape, device)),
-        rows(tileCandidates(tileableRows(shape))),
-        n(scarce ? finerCandidates(shape.count[shape.nAxis()])
-                 : tileCandidates(shape.count[shape.nAxis()])),
-        k(tileCandidates(shape.count[shape.kAxis()])) {}
+  Search(const MatmulShape &shape, const arch::DeviceDesc &device);
+  std::optional<MatmulTiles> run();
 
-  /// All orders of one size of tiles. Of equals the last that was tried is taken.
-  void tryTiles(size_t r, size_t c, size_t d) {
-    const bool mayBeSliced = scarce && !shape.cInLx && n.tile[c] > 1;
-    Tile tile;
-    setMatmulTiles(shape, {rows.tile[r], n.tile[c], k.tile[d], false, 0, false}, tile);
-    if (best && leastCycles(tile) > best->cycles) {
-      return;
-    }
-    for (bool sliced : {true, false}) {
-      if (sliced && !mayBeSliced) {
-        continue;
-      }
-      for (bool rowsOutside : {true, false}) {
-        std::optional<double> cycles =
-            cyclesOfTiles(shape, tile, rowsOutside, sliced, work, device);
-        if (cycles && (!best || *cycles <= best->cycles)) {
-          best = MatmulTiles{rows.tile[r], n.tile[c], k.tile[d], rowsOutside, *cycles, sliced};
-        }
-      }
-    }
+private:
+  void guess();
+  void tryRows(const RowTile &row, int64_t rowCount, size_t most);
+  void tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles tiles);
+  RowTile rowTileOf(int64_t rows) const;
+  bool moves(size_t operand, size_t axis) const { return axesOf[operand] >> axis & 1; }
+  /// How often a tile of the operand is another one than before.
+  double loads(size_t operand, const RowTile &row, const ColumnTile &tile, bool rowsOutside) const;
+  double tripsOf(const RowTile &row, const ColumnTile &tile) const {
+    return batches * row.trips * tile.nTrips * tile.kTrips;
   }
-
-  /// No order and no number of copies is faster than the products.
-  double leastCycles(const Tile &tile) const {
-    double trips = 1, tileRows = 1;
-    for (size_t a = 0; a < shape.axes; ++a) {
-      trips *= double((shape.count[a] + tile[a] - 1) / tile[a]);
-      tileRows *= a < shape.rowAxes ? double(tile[a]) : 1;
-    }
-    return matmulCycles(work.macs, tileRows, trips, device.timing) + work.accCycles;
+  /// Bytes of results, and of one copy of each factor.
+  double fixedBytes(const RowTile &row, double n, bool sliced) const;
+  double aBytes(const RowTile &row, const ColumnTile &tile) const;
+  double bBytes(const RowTile &row, const ColumnTile &tile) const;
+  bool fits(const RowTile &row, const ColumnTile &tile, double copies = 1) const {
+    const double fixed = fixedBytes(row, tile.n, mayBeSliced(tile.n));
+    return fixed + copies * (aBytes(row, tile) + bBytes(row, tile)) <= double(shape.stagingBytes);
   }
+  ColumnTile columnTile(size_t c, size_t d) const {
+    return {double(n.tile[c]), double(k.tile[d]), n.trips[c], k.trips[d]};
+  }
+  bool mayBeSliced(double n) const { return scarce && !shape.cInLx && n > 1; }
+  bool isTooSlow(double least) const {
+    // Sums of other terms than those of the cycles: they may differ in the last digits.
+    constexpr double kRounding = 1 - 1e-9;
+    return least * kRounding > enough;
+  }
+  double leastTransfer(const RowTile &row, const ColumnTile &tile) const;
+  double leastCycles(const RowTile &row, const ColumnTile &tile) const;
 
   const MatmulShape &shape;
   const arch::DeviceDesc &device;
   const bool scarce;
   const Work work;
   const Choices rows, n, k;
+  const std::array<uint32_t, kOperands> axesOf;
+  double batches = 1;
+  PerOperand batchReach{1, 1, 1};
+  /// Cycles to load all of a factor once, at least; and whether it is one of a product (it moves
+  /// along its side and k, not along the other side), so that it is loaded again for parts of the
+  /// other's side.
+  double wholeA = 0, wholeB = 0;
+  bool aRepeats = true, bRepeats = true;
   std::optional<MatmulTiles> best;
+  /// What some tiles cost.
+  double enough = std::numeric_limits<double>::infinity();
 };
+
+Search::Search(const MatmulShape &shape, const arch::DeviceDesc &device)
+    : shape(shape), device(device), scarce(isScarce(shape)), work(workOf(shape, device)),
+      rows(tileCandidates(tileableRows(shape))),
+      n(scarce ? finerCandidates(shape.count[shape.nAxis()])
+               : tileCandidates(shape.count[shape.nAxis()])),
+      k(tileCandidates(shape.count[shape.kAxis()])), axesOf{shape.aAxes, shape.bAxes, shape.cAxes} {
+  for (size_t a = shape.nAxis(); a-- > shape.rowAxes;) {
+    batches *= double(shape.count[a]);
+    for (size_t x = 0; x < kOperands; ++x) {
+      batchReach[x] = shape.count[a] > 1 && moves(x, a) ? batches : batchReach[x];
+    }
+  }
+  PerOperand whole{1, 1, 1};
+  for (size_t a = 0; a < shape.axes; ++a) {
+    whole[kA] *= moves(kA, a) ? double(shape.count[a]) : 1;
+    whole[kB] *= moves(kB, a) ? double(shape.count[a]) : 1;
+    bRepeats &= a >= shape.rowAxes ? a < shape.nAxis() || moves(kB, a) : !moves(kB, a);
+  }
+  aRepeats = !moves(kA, shape.nAxis()) && moves(kA, shape.kAxis());
+  if (!shape.aInLx) {
+    wholeA = leastLoadCycles(whole[kA] * kStickBytes, shape.aReaders, shape.cores, device);
+  }
+  if (!shape.bInLx) {
+    wholeB = leastLoadCycles(whole[kB] * kBlockBytes, shape.bReaders, shape.cores, device);
+  }
+}
+
+RowTile Search::rowTileOf(int64_t rowCount) const {
+  Tile tile;
+  setMatmulTiles(shape, {rowCount, 1, 1, false, 0, false}, tile);
+  RowTile row;
+  for (size_t a = shape.rowAxes; a-- > 0;) {
+    const auto trips = double((shape.count[a] + tile[a] - 1) / tile[a]);
+    row.rows *= double(tile[a]);
+    row.trips *= trips;
+    for (size_t x = 0; x < kOperands; ++x) {
+      row.steps[x] *= moves(x, a) ? double(tile[a]) : 1;
+      row.reach[x] = trips > 1 && moves(x, a) ? row.trips : row.reach[x];
+    }
+  }
+  row.productCycles = matmulCycles(work.macs, row.rows, 0, device.timing);
+  row.instructionCycles = matmulCycles(0, row.rows, 1, device.timing);
+  return row;
+}
+
+double Search::loads(size_t operand, const RowTile &row, const ColumnTile &tile,
+                     bool rowsOutside) const {
+  const bool alongN = tile.nTrips > 1 && moves(operand, shape.nAxis());
+  const double reach = row.reach[operand];
+  if (tile.kTrips > 1 && moves(operand, shape.kAxis())) {
+    return batches * row.trips * tile.nTrips * tile.kTrips;
+  }
+  if (rowsOutside) {
+    return alongN      ? batches * row.trips * tile.nTrips
+           : reach > 0 ? batches * reach
+                       : batchReach[operand];
+  }
+  return reach > 0 ? batches * tile.nTrips * reach
+         : alongN  ? batches * tile.nTrips
+                   : batchReach[operand];
+}
+
+double Search::fixedBytes(const RowTile &row, double n, bool sliced) const {
+  const bool alongN = moves(kC, shape.nAxis());
+  const double results = alongN ? row.steps[kC] * n : row.steps[kC];
+  const double slice = alongN ? row.steps[kC] : std::floor(results / n);
+  const double out = shape.cInLx ? 0 : (sliced ? slice : results);
+  return results * double(program::kMatmulAccBytes) + out * double(kStickBytes);
+}
+
+double Search::aBytes(const RowTile &row, const ColumnTile &tile) const {
+  const double columns =
+      (moves(kA, shape.nAxis()) ? tile.n : 1) * (moves(kA, shape.kAxis()) ? tile.k : 1);
+  return shape.aInLx ? 0 : row.steps[kA] * columns * double(kStickBytes);
+}
+
+double Search::bBytes(const RowTile &row, const ColumnTile &tile) const {
+  const double columns =
+      (moves(kB, shape.nAxis()) ? tile.n : 1) * (moves(kB, shape.kAxis()) ? tile.k : 1);
+  return shape.bInLx ? 0 : row.steps[kB] * columns * double(kBlockBytes);
+}
+
+/// With parts of k, both factors are loaded again for each part of the other's side; with all of
+/// it the outer one stays.
+double Search::leastTransfer(const RowTile &row, const ColumnTile &tile) const {
+  const double a = wholeA * (aRepeats ? tile.nTrips : 1), b = wholeB * (bRepeats ? row.trips : 1);
+  if (tile.kTrips > 1) {
+    return work.storeCycles + a + b;
+  }
+  return work.storeCycles + std::min(wholeA + (tile.nTrips > 1 ? b : wholeB),
+                                     (row.reach[kA] > 0 ? a : wholeA) + wholeB);
+}
+
+/// Of whatever order and number of copies; more with smaller tiles.
+double Search::leastCycles(const RowTile &row, const ColumnTile &tile) const {
+  const double trips = tripsOf(row, tile), transfer = leastTransfer(row, tile);
+  const double computing = row.productCycles + trips * row.instructionCycles;
+  // Two tiles take the time of one by one.
+  const double half = (transfer + computing + trips * device.timing.ddrLatencyCycles) / 2;
+  return std::max({transfer, computing, half}) + work.accCycles;
+}
+
+/// All orders of one size of tiles. Of equals the last that was tried is taken.
+void Search::tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles tiles) {
+  const double a = aBytes(row, tile), b = bBytes(row, tile), room = double(shape.stagingBytes);
+  const double aCycles = shape.aInLx ? 0 : loadCycles(a, shape.aReaders, shape.cores, device);
+  const double bCycles = shape.bInLx ? 0 : loadCycles(b, shape.bReaders, shape.cores, device);
+  TileLoop loop;
+  loop.iterations = tripsOf(row, tile);
+  loop.computeCycles = row.productCycles + loop.iterations * row.instructionCycles;
+  for (bool sliced : {true, false}) {
+    const double fixed = fixedBytes(row, tile.n, sliced);
+    if ((sliced && !mayBeSliced(tile.n)) || fixed + a + b > room) {
+      continue;
+    }
+    for (bool rowsOutside : {true, false}) {
+      const double aLoads = loads(kA, row, tile, rowsOutside);
+      const double bLoads = loads(kB, row, tile, rowsOutside);
+      loop.doubled = fixed + a * (aLoads > 1 ? 2 : 1) + b * (bLoads > 1 ? 2 : 1) <= room;
+      loop.transferCycles = work.storeCycles + aLoads * aCycles + bLoads * bCycles;
+      const double stores = sliced ? loads(kC, row, tile, rowsOutside) * tile.n : 0;
+      // There is one set of accumulators: the matrix unit stands still while they are taken over.
+      tiles.cycles =
+          cyclesOf(loop, device.timing) + work.accCycles + stores * device.timing.ddrLatencyCycles;
+      if (!best || tiles.cycles <= best->cycles) {
+        enough = std::min(enough, tiles.cycles);
+        best = tiles;
+        best->rowsOutside = rowsOutside;
+        best->sliced = sliced;
+      }
+    }
+  }
+}
+
+/// The largest tiles that fit twice are mostly good: their cycles rule out most of the others.
+void Search::guess() {
+  size_t c = n.count - 1;
+  for (size_t r = 0; r < rows.count; ++r) {
+    const RowTile row = rowTileOf(rows.tile[r]);
+    while (c > 0 && !fits(row, columnTile(c, 0), 2)) {
+      --c;
+    }
+    size_t d = 0;
+    while (d + 1 < k.count && fits(row, columnTile(c, d + 1), 2)) {
+      ++d;
+    }
+    if (!isTooSlow(leastCycles(row, columnTile(c, d)))) {
+      tryTiles(row, columnTile(c, d), {rows.tile[r], n.tile[c], k.tile[d], false, 0, false});
+    }
+  }
+}
+
+/// Tiles of so many rows, and of at most so much of n as \p most has.
+void Search::tryRows(const RowTile &row, int64_t rowCount, size_t most) {
+  for (size_t c = most + 1; c-- > 0;) {
+    if (isTooSlow(leastCycles(row, columnTile(c, k.count - 1)))) {
+      return; // and so are smaller parts of n
+    }
+    for (size_t d = k.count; d-- > 0;) {
+      const ColumnTile tile = columnTile(c, d);
+      if (!fits(row, tile)) {
+        continue;
+      }
+      if (isTooSlow(leastCycles(row, tile))) {
+        break; // and so are smaller parts of k
+      }
+      tryTiles(row, tile, {rowCount, n.tile[c], k.tile[d], false, 0, false});
+    }
+  }
+}
+
+/// Of equals the smallest is taken, which is tried last.
+std::optional<MatmulTiles> Search::run() {
+  guess();
+  best.reset();
+  // More of n takes more room, but where the results do not move along it.
+  size_t most = moves(kC, shape.nAxis()) ? 0 : n.count - 1;
+  for (size_t r = rows.count; r-- > 0;) {
+    const RowTile row = rowTileOf(rows.tile[r]);
+    if (most == 0 && !fits(row, columnTile(0, 0))) {
+      continue;
+    }
+    while (most + 1 < n.count && fits(row, columnTile(most + 1, 0))) {
+      ++most;
+    }
+    tryRows(row, rows.tile[r], most);
+  }
+  return best;
+}
 
 } // namespace
 
@@ -267,266 +447,7 @@ int64_t matmulStagingBytes(const MatmulShape &shape, const MatmulTiles &tiles) {
 
 std::optional<MatmulTiles> chooseMatmulTiles(const MatmulShape &shape,
                                              const arch::DeviceDesc &device) {
-  Search search(shape, device);
-  // Large tiles are mostly the best: from there on, most small ones need no look. Of equals the
-  // smallest is taken.
-  for (size_t r = search.rows.count; r-- > 0;) {
-    for (size_t c = search.n.count; c-- > 0;) {
-      for (size_t d = search.k.count; d-- > 0;) {
-        search.tryTiles(r, c, d);
-      }
-    }
-  }
-  return search.best;
-}
-
-//===- A short search -----------------------------------------------------------------------===//
-
-namespace {
-
-/// Sizes of tiles by number: powers of two, and as finerCandidates() has them.
-struct Sizes {
-  static constexpr int kCount = 128;
-  std::array<double, kCount> plain{}, finer{1, 2, 3};
-  constexpr Sizes() {
-    double size = 1;
-    for (int i = 0; i < kCount; ++i, size *= 2) {
-      plain[size_t(i)] = size;
-    }
-    size = 4;
-    for (int i = 3; i + 2 < kCount; i += 3, size *= 2) {
-      finer[size_t(i)] = size;
-      finer[size_t(i) + 1] = 1.25 * size;
-      finer[size_t(i) + 2] = 1.5 * size;
-    }
-  }
-};
-constexpr Sizes kSizes;
-
-/// The number of the first size that is all of \p count.
-int lastIndex(double count, const std::array<double, Sizes::kCount> &sizes) {
-  int index = 0;
-  while (sizes[size_t(index)] < count) {
-    ++index;
-  }
-  return index;
-}
-
-/// loadCycles() as a function of bytes.
-struct LoadLine {
-  double alone = 0, together = 0, first = 0;
-  LoadLine() = default;
-  LoadLine(int64_t readers, int64_t cores, const arch::DeviceDesc &device)
-      : alone(loadCycles(1, cores, cores, device)), together(alone) {
-    if (readers < cores) {
-      first = groupLoadCycles(0, readers, cores, std::min(cores - 1, device.cores / 2), device);
-      together = groupLoadCycles(1, readers, cores, 0, device) - 1;
-    }
-  }
-  double at(double bytes) const { return std::min(alone * bytes, together * bytes + first); }
-};
-
-/// The cost of chooseMatmulTiles() with everything that does not change taken out of it, for shapes
-/// with at most one row axis and operands that all move along the batch.
-class ShortSearch {
-public:
-  ShortSearch(const MatmulShape &shape, const arch::DeviceDesc &device)
-      : shape(shape), timing(device.timing), rowCount(double(tileableRows(shape))),
-        nCount(double(shape.count[shape.nAxis()])), kCount(double(shape.count[shape.kAxis()])),
-        room(double(shape.stagingBytes)) {
-    for (size_t a = shape.rowAxes; a < shape.nAxis(); ++a) {
-      batches *= double(shape.count[a]);
-    }
-    Work work = workOf(shape, device);
-    macCycles = work.macs / timing.ptMacsPerCycle;
-    store = work.storeCycles;
-    accCycles = work.accCycles;
-    aLoad = LoadLine(shape.aReaders, shape.cores, device);
-    bLoad = LoadLine(shape.bReaders, shape.cores, device);
-    outStick = shape.cInLx ? 0 : kStickBytes;
-    rowStream = double(program::kMatmulBlock * program::kMatmulBlock) / timing.ptMacsPerCycle;
-    fill = double(kBlockBytes) / timing.ptFillBytesPerCycle;
-  }
-
-  static bool takes(const MatmulShape &shape) {
-    auto batch = uint32_t((1u << shape.nAxis()) - (1u << shape.rowAxes));
-    uint32_t wanted = batch;
-    for (size_t a = shape.rowAxes; a < shape.nAxis(); ++a) {
-      wanted &= shape.count[a] > 1 ? ~0u : ~(1u << a);
-    }
-    return shape.rowAxes <= 1 && (shape.aAxes & wanted) == wanted &&
-           (shape.bAxes & wanted) == wanted && (shape.cAxes & wanted) == wanted &&
-           (shape.rowAxes == 0 || (shape.aAxes & shape.cAxes & 1) == 1);
-  }
-
-  MatmulTiles run();
-
-private:
-  MatmulTiles from(int r, int n, int k);
-  void descend();
-  void setSides();
-  /// True when it is the best so far.
-  bool tryTiles(int r, int n, int k);
-
-  const MatmulShape &shape;
-  const arch::Timing &timing;
-  double rowCount, nCount, kCount, room;
-  double batches = 1, macCycles = 0, store = 0, accCycles = 0;
-  const bool scarce = isScarce(shape);
-  const std::array<double, Sizes::kCount> &nSizes = scarce ? kSizes.finer : kSizes.plain;
-  LoadLine aLoad, bLoad;
-  double outStick = 0, rowStream = 0, fill = 0;
-  MatmulTiles best{1, 1, 1, true, 0x1p1000, false};
-  int bestR = 0, bestN = 0, bestK = 0;
-  int rLast = 0, nLast = 0, kLast = 0;
-  /// Tiles of each size, and how many there are of them.
-  struct Side {
-    double size, trips;
-  };
-  std::array<Side, Sizes::kCount> rSides, nSides, kSides;
-  /// Tilings that were looked at: from another place they are not better.
-  static constexpr size_t kMostSizes = 32;
-  std::bitset<kMostSizes * kMostSizes * kMostSizes> visited;
-};
-
-void ShortSearch::setSides() {
-  auto set = [](std::array<Side, Sizes::kCount> &sides, int last, double count,
-                const std::array<double, Sizes::kCount> &sizes) {
-    for (int i = 0; i <= last; ++i) {
-      double size = std::min(sizes[size_t(i)], count);
-      sides[size_t(i)] = {size, double(int64_t((count + size - 1) / size))};
-    }
-  };
-  set(rSides, rLast, rowCount, kSizes.plain);
-  set(nSides, nLast, nCount, nSizes);
-  set(kSides, kLast, kCount, kSizes.plain);
-}
-
-bool ShortSearch::tryTiles(int ri, int ni, int ki) {
-  const auto most = int(kMostSizes);
-  if (ri < most && ni < most && ki < most) {
-    auto seen = visited[(size_t(ri) * kMostSizes + size_t(ni)) * kMostSizes + size_t(ki)];
-    if (seen) {
-      return false;
-    }
-    seen = true;
-  }
-  const auto [r, rTrips] = rSides[size_t(ri)];
-  const auto [n, nTrips] = nSides[size_t(ni)];
-  const auto [k, kTrips] = kSides[size_t(ki)];
-  const double all = batches * rTrips * nTrips * kTrips, stream = r * rowStream;
-  const double compute =
-      (stream < fill ? macCycles * fill / stream : macCycles) + all * std::min(fill, stream);
-  // No order and no number of copies is faster than this.
-  if (compute + accCycles >= best.cycles) {
-    return false;
-  }
-  const double aBytes = shape.aInLx ? 0 : r * k * kStickBytes;
-  const double bBytes = shape.bInLx ? 0 : n * k * kBlockBytes;
-  const double acc = r * n * program::kMatmulAccBytes;
-  const double aCycles = aLoad.at(aBytes), bCycles = bLoad.at(bBytes);
-  const double perTrip = 1 / all;
-  bool better = false;
-  for (bool sliced : {false, true}) {
-    if (sliced && (!scarce || shape.cInLx || n == 1)) {
-      break;
-    }
-    const double fixed = acc + outStick * (sliced ? r : r * n);
-    if (fixed + aBytes + bBytes > room) {
-      continue;
-    }
-    const double slicing =
-        sliced ? batches * rTrips * nTrips * n * timing.ddrLatencyCycles + accCycles : accCycles;
-    // With parts of k both factors are loaded again for every tile, whatever the order.
-    for (bool rowsOutside : {false, true}) {
-      if (rowsOutside && kTrips > 1) {
-        break;
-      }
-      double aLoads = all, bLoads = all;
-      if (kTrips == 1) {
-        aLoads = batches * (rTrips > 1 ? rTrips * (rowsOutside ? 1 : nTrips) : 1);
-        bLoads = batches * (nTrips > 1 ? nTrips * (rowsOutside ? rTrips : 1) : 1);
-      }
-      const double transfer = store + aLoads * aCycles + bLoads * bCycles;
-      const double oneByOne = (transfer + compute) * perTrip + timing.ddrLatencyCycles;
-      const bool doubled =
-          fixed + aBytes * (aLoads > 1 ? 2 : 1) + bBytes * (bLoads > 1 ? 2 : 1) <= room;
-      // cyclesOf() of a TileLoop.
-      const double period =
-          doubled ? std::max(std::max(transfer, compute) * perTrip, oneByOne / 2) : oneByOne;
-      const double cycles = oneByOne + (all - 1) * period + slicing;
-      if (cycles < best.cycles) {
-        best = {int64_t(r), int64_t(n), int64_t(k), rowsOutside, cycles, sliced};
-        better = true;
-      }
-    }
-  }
-  return better;
-}
-
-MatmulTiles ShortSearch::run() {
-  rLast = lastIndex(rowCount, kSizes.plain);
-  nLast = lastIndex(nCount, nSizes);
-  kLast = lastIndex(kCount, kSizes.plain);
-  setSides();
-  // From several places downhill; where a tile does not fit, from a smaller one.
-  MatmulTiles cheapest = from(0, 0, 0);
-  for (int n : {0, nLast / 2, nLast}) {
-    for (int r : {rLast, rLast / 2}) {
-      MatmulTiles found = from(r, n, kLast);
-      cheapest = found.cycles < cheapest.cycles ? found : cheapest;
-    }
-  }
-  return cheapest;
-}
-
-MatmulTiles ShortSearch::from(int r, int n, int k) {
-  best.cycles = 0x1p1000;
-  while (r >= 0 && n >= 0 && k >= 0 && !tryTiles(r, n, k)) {
-    (k > 0 ? k : n > 0 ? n : r) -= 1;
-  }
-  bestR = r;
-  bestN = n;
-  bestK = k;
-  if (r >= 0) {
-    descend();
-  }
-  return best;
-}
-
-/// Downhill from the best so far.
-void ShortSearch::descend() {
-  static constexpr int kMoves[][3] = {{0, 0, 1},  {0, 0, -1}, {0, 1, 0},  {0, -1, 0}, {1, 0, 0},
-                                      {-1, 0, 0}, {0, 1, -1}, {0, -1, 1}, {-1, 1, 0}, {1, -1, 0},
-                                      {1, 0, -1}, {-1, 0, 1}, {0, 2, 0},  {0, -2, 0}, {2, 0, 0},
-                                      {-2, 0, 0}, {0, 0, 2},  {0, 0, -2}};
-  for (bool moved = true; moved;) {
-    moved = false;
-    int r = bestR, n = bestN, k = bestK;
-    for (const auto &move : kMoves) {
-      int toR = r + move[0], toN = n + move[1], toK = k + move[2];
-      if (toR < 0 || toR > rLast || toN < 0 || toN > nLast || toK < 0 || toK > kLast) {
-        continue;
-      }
-      if (tryTiles(toR, toN, toK)) {
-        bestR = toR;
-        bestN = toN;
-        bestK = toK;
-        moved = true;
-      }
-    }
-  }
-}
-
-} // namespace
-
-std::optional<MatmulTiles> findMatmulTiles(const MatmulShape &shape,
-                                           const arch::DeviceDesc &device) {
-  if (!ShortSearch::takes(shape)) {
-    return chooseMatmulTiles(shape, device);
-  }
-  MatmulTiles found = ShortSearch(shape, device).run();
-  return found.cycles < 0x1p1000 ? std::optional(found) : std::nullopt;
+  return Search(shape, device).run();
 }
 
 } // namespace spyre::costmodel

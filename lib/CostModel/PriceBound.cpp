@@ -4,6 +4,8 @@
 #include "spyre/Base/Math.h"
 #include "spyre/Program/Program.h"
 
+#include "TileClock.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,8 +13,6 @@
 
 namespace spyre::costmodel {
 
-/// Loops are followed until they repeat but for so much (TileClock.cpp), and then multiplied.
-static constexpr double kRepeats = 0.995;
 /// Instructions have at least so many levels for tiles; more dims may become loops.
 static constexpr size_t kTileDims = 4;
 

@@ -178,7 +178,7 @@ bool sketchMatmul(const Candidate &candidate, Sketch &sketch) {
   addAxes(candidate, sketch, product);
   AxisTable &table = sketch.table;
   MatmulShape shape = shapeOf(candidate, sketch, product);
-  std::optional<MatmulTiles> tiles = findMatmulTiles(shape, *priced.device);
+  std::optional<MatmulTiles> tiles = chooseMatmulTiles(shape, *priced.device);
   if (!tiles) {
     return false;
   }

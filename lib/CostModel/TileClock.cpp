@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace spyre::costmodel {
 
@@ -75,6 +76,7 @@ public:
     times.ddrEnd = times.unmatchedReads = times.unmatchedWrites = 0;
   }
 
+  double leastCycles();
   double run() {
     walk(0, 0);
     return *std::max_element(times.done.begin(), times.done.end());
@@ -86,6 +88,8 @@ private:
   static constexpr uint8_t kNobody = 0xFF;
 
   void sortSteps();
+  template <typename Each>
+  void forEachVariant(size_t step, size_t depth, unsigned variant, double times, const Each &each);
   void walk(size_t depth, unsigned variant);
   void iterate(size_t depth, unsigned variant);
   bool isFrom(const Iteration &iteration, const Used &used) const;
@@ -410,6 +414,76 @@ void Run::runSliced(size_t first, size_t end, unsigned variant) {
   }
 }
 
+//===- Without the clock --------------------------------------------------------------------===//
+
+/// Calls each(times, cost) for the executions of a step that cost the same; \p times is how often
+/// the first \p depth loops around it turn.
+template <typename Each>
+void Run::forEachVariant(size_t step, size_t depth, unsigned variant, double times,
+                         const Each &each) {
+  const SketchStep &of = sketch.step[step];
+  if (depth == of.depth) {
+    const bool runs = (of.onlyTail < 0 || tail[size_t(of.onlyTail)]) &&
+                      (of.alsoTail < 0 || tail[size_t(of.alsoTail)]);
+    if (runs) {
+      each(of.perStepOf < 0 ? times : times * double(steps[size_t(of.perStepOf)]),
+           costOf(step, variant));
+    }
+    return;
+  }
+  const size_t a = sketch.loop[depth];
+  const SketchAxis &axis = sketch.table.axis[a];
+  const int64_t trips = axis.full / axis.tile, rest = axis.count - trips * axis.tile;
+  if (trips > 0) {
+    steps[a] = axis.tile;
+    tail[a] = false;
+    forEachVariant(step, depth + 1, variant, times * double(trips), each);
+  }
+  if (rest > 0) {
+    steps[a] = rest;
+    tail[a] = axis.full < axis.count;
+    forEachVariant(step, depth + 1, variant | 1u << depth, times, each);
+  }
+  steps[a] = axis.count;
+  tail[a] = axis.full < axis.count;
+}
+
+/// Each unit does its steps one after the other, DDR serves one request at a time, and who touches
+/// a copy of a buffer waits for the unit that did before. Of the bytes that are read and those that
+/// are written, the fewer turn the bus.
+double Run::leastCycles() {
+  constexpr double kMany = std::numeric_limits<double>::infinity();
+  std::array<double, kUnits> unit{};
+  std::array<double, kMaxBuffers> buffer{};
+  double all = 0, read = 0, written = 0, slack = 0, turnPerByte = kMany;
+  for (size_t s = 0; s < sketch.steps; ++s) {
+    const SketchStep &step = sketch.step[s];
+    double busy = 0;
+    forEachVariant(s, 0, 0, 1, [&](double times, const Cost &cost) {
+      busy += times * cost.busy;
+      if (step.work == Work::Transfer && cost.ddrBytes > 0) {
+        (step.unit == Unit::Load ? read : written) += times * cost.ddrBytes;
+        slack += times * cost.slack;
+        turnPerByte = std::min(turnPerByte, cost.turn / cost.ddrBytes);
+      }
+    });
+    unit[size_t(step.unit)] += busy;
+    all += busy;
+    for (unsigned left = unsigned(step.reads | step.writes); left != 0; left &= left - 1) {
+      const auto b = size_t(__builtin_ctz(left));
+      buffer[b] += sketch.buffer[b].doubled ? busy / 2 : busy;
+    }
+  }
+  const double turned = std::min(read, written);
+  const double turns = turned > 0 ? std::max(turned * turnPerByte - slack, 0.0) : 0;
+  if (!sketch.overlaps) {
+    return all + turns;
+  }
+  unit[size_t(Unit::Load)] += unit[size_t(Unit::Store)] + turns;
+  return std::max(*std::max_element(unit.begin(), unit.end()),
+                  *std::max_element(buffer.begin(), buffer.end()));
+}
+
 //===- Steps --------------------------------------------------------------------------------===//
 
 double Run::reserve(double earliest, double busy) {
@@ -631,8 +705,19 @@ void Run::count(const SketchStep &step, const Cost &cost, double turn) {
 
 } // namespace
 
-double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown) {
+double leastCycles(const Sketch &sketch, const arch::Timing &timing) {
+  return kRepeats * Run(sketch, timing, nullptr).leastCycles();
+}
+
+double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown,
+                 double enough) {
   Run run(sketch, timing, breakdown);
+  if (enough < std::numeric_limits<double>::infinity()) {
+    const double least = run.leastCycles();
+    if (kRepeats * least > enough) {
+      return least;
+    }
+  }
   double cycles = run.run();
   if (!sketch.unrolls || !sketch.overlaps || !run.isChain()) {
     return cycles;

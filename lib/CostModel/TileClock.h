@@ -12,9 +12,19 @@
 
 #include "Sketch.h"
 
+#include <limits>
+
 namespace spyre::costmodel {
 
-/// Cycles from the first instruction to the last result. \p breakdown may be null.
-double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown);
+/// Loops are followed until they repeat but for so much, and then multiplied: what a bound knows of
+/// their work may be off by it.
+constexpr double kRepeats = 0.995;
+
+/// What runSketch() answers at least, by the work that there is.
+double leastCycles(const Sketch &sketch, const arch::Timing &timing);
+/// Cycles from the first instruction to the last result. \p breakdown may be null. \p enough: when
+/// it is known to be more, any number beyond is an answer.
+double runSketch(const Sketch &sketch, const arch::Timing &timing, Breakdown *breakdown,
+                 double enough = std::numeric_limits<double>::infinity());
 
 } // namespace spyre::costmodel

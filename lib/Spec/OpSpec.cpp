@@ -6,56 +6,99 @@
 #include "spyre/Spec/LoopSpec.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <concepts>
 
 namespace spyre::spec {
 
-static std::string termText(int64_t factor, const std::string &symbol) {
-  return factor == 1 ? symbol : fmt::format("{}*{}", factor, symbol);
-}
+namespace {
 
-static std::string quoted(const std::string &text) {
-  std::string out = "'";
-  for (char c : text) {
+/// Text as Python quotes it.
+struct Quoted {
+  std::string_view text;
+};
+/// An expression in quotes.
+struct Sympify {
+  std::string_view text;
+};
+
+void appendOne(std::string &to, std::string_view text) { to += text; }
+void appendOne(std::string &to, const char *text) { to += text; }
+template <std::integral Number>
+void appendOne(std::string &to, Number number) {
+  std::array<char, 24> digits;
+  to.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+void appendOne(std::string &to, Quoted quoted) {
+  to += '\'';
+  for (char c : quoted.text) {
     if (c == '\n') {
-      out += "\\n";
+      to += "\\n";
       continue;
     }
     if (c == '\'' || c == '\\') {
-      out += '\\';
+      to += '\\';
     }
-    out += c;
+    to += c;
   }
-  return out + "'";
+  to += '\'';
 }
+void appendOne(std::string &to, Sympify expression) {
+  to += "sympify(";
+  appendOne(to, Quoted{expression.text});
+  to += ')';
+}
+
+/// Writes one behind the other what a format string would name: a compilation has thousands.
+template <typename... Pieces>
+void append(std::string &to, const Pieces &...pieces) {
+  (appendOne(to, pieces), ...);
+}
+
+void appendTerm(std::string &to, int64_t factor, const std::string &symbol) {
+  if (factor != 1) {
+    append(to, factor, "*");
+  }
+  to += symbol;
+}
+
+} // namespace
 
 std::string Coordinate::toString() const {
   std::string text;
   switch (kind) {
   case Kind::Constant:
-    return fmt::format("{}", offset);
+    append(text, offset);
+    return text;
   case Kind::Symbol:
     text = symbol;
     break;
   case Kind::Floor:
-    text = fmt::format("floor({}/{})", symbol, divisor);
+    append(text, "floor(", symbol, "/", divisor, ")");
     break;
   case Kind::Mod:
-    text = inner == 1 ? fmt::format("Mod({}, {})", symbol, divisor)
-                      : fmt::format("Mod(floor({}/{}), {})", symbol, inner, divisor);
+    if (inner == 1) {
+      append(text, "Mod(", symbol, ", ", divisor, ")");
+    } else {
+      append(text, "Mod(floor(", symbol, "/", inner, "), ", divisor, ")");
+    }
     break;
   case Kind::Window:
-    text = termText(factor, symbol) + " + " + termText(windowFactor, windowSymbol);
+    appendTerm(text, factor, symbol);
+    text += " + ";
+    appendTerm(text, windowFactor, windowSymbol);
     break;
   case Kind::Indirect:
-    text = fmt::format("IndirectAccess({})", quoted(symbol));
+    append(text, "IndirectAccess(", Quoted{symbol}, ")");
     break;
   }
   if (offset > 0) {
-    text += fmt::format(" + {}", offset);
+    append(text, " + ", offset);
   } else if (offset < 0) {
     // The magnitude of the smallest int64 has no signed form.
-    text += fmt::format(" - {}", 0 - uint64_t(offset));
+    append(text, " - ", 0 - uint64_t(offset));
   }
   return text;
 }
@@ -102,8 +145,6 @@ int64_t pieceElements(const OpSpec &spec, const IterationDim &dim) {
 
 namespace {
 
-std::string sympify(const std::string &text) { return fmt::format("sympify({})", quoted(text)); }
-
 /// Shortest text that reads back to the same double, with the point Python prints.
 std::string numberText(double value) {
   std::string text = fmt::format("{}", value);
@@ -113,8 +154,26 @@ std::string numberText(double value) {
   return text;
 }
 
-std::string listText(const std::vector<int64_t> &values) {
-  return fmt::format("[{}]", fmt::join(values, ", "));
+/// \p items in brackets, each by \p appendItem, with commas between them.
+template <typename Items, typename AppendItem>
+void appendList(std::string &to, char open, const Items &items, char close,
+                const AppendItem &appendItem) {
+  to += open;
+  bool isFirst = true;
+  for (const auto &item : items) {
+    to += isFirst ? "" : ", ";
+    isFirst = false;
+    appendItem(item);
+  }
+  to += close;
+}
+
+void appendNumbers(std::string &to, const std::vector<int64_t> &values) {
+  appendList(to, '[', values, ']', [&](int64_t value) { append(to, value); });
+}
+
+void appendSymbols(std::string &to, const std::vector<std::string> &symbols) {
+  appendList(to, '[', symbols, ']', [&](const std::string &name) { append(to, Sympify{name}); });
 }
 
 const char *residencyKey(Residency residency) {
@@ -129,107 +188,104 @@ const char *residencyKey(Residency residency) {
   return "hbm";
 }
 
-std::string argText(const TensorArg &arg) {
-  std::vector<std::string> coordinates;
-  for (const Coordinate &coordinate : arg.deviceCoordinates) {
+void appendArg(std::string &to, const TensorArg &arg) {
+  append(to, "      TensorArg(is_input=", arg.isInput ? "True" : "False",
+         ", arg_index=", arg.argIndex, ", device_dtype=DataFormats.",
+         numerics::formatName(arg.deviceDtype), ",\n        device_size=");
+  appendNumbers(to, arg.deviceSize);
+  to += ",\n        device_coordinates=";
+  appendList(to, '[', arg.deviceCoordinates, ']', [&](const Coordinate &coordinate) {
     // An opaque function of a name: no expression.
-    coordinates.push_back(coordinate.kind == Coordinate::Kind::Indirect
-                              ? coordinate.toString()
-                              : sympify(coordinate.toString()));
-  }
-  std::string text =
-      fmt::format("      TensorArg(is_input={}, arg_index={}, device_dtype=DataFormats.{},\n"
-                  "        device_size={},\n"
-                  "        device_coordinates=[{}],\n"
-                  "        allocation={{'{}': {}}},",
-                  arg.isInput ? "True" : "False", arg.argIndex,
-                  numerics::formatName(arg.deviceDtype), listText(arg.deviceSize),
-                  fmt::join(coordinates, ", "), residencyKey(arg.residency), arg.address);
+    if (coordinate.kind == Coordinate::Kind::Indirect) {
+      to += coordinate.toString();
+    } else {
+      append(to, Sympify{coordinate.toString()});
+    }
+  });
+  append(to, ",\n        allocation={'", residencyKey(arg.residency), "': ", arg.address, "},");
   if (!arg.strideMap.empty()) {
-    text += fmt::format(" stride_map={},", listText(arg.strideMap));
+    to += " stride_map=";
+    appendNumbers(to, arg.strideMap);
+    to += ',';
   }
   if (arg.perTileFixed) {
-    text += " per_tile_fixed=True,";
+    to += " per_tile_fixed=True,";
   }
   if (!arg.name.empty()) {
-    text += fmt::format(" name={},", quoted(arg.name));
+    append(to, " name=", Quoted{arg.name}, ",");
   }
   if (!arg.lxDivision.empty()) {
-    std::vector<std::string> slices;
-    for (const auto &[symbol, count] : arg.lxDivision) {
-      slices.push_back(fmt::format("{}: {}", sympify(symbol), count));
-    }
-    text += fmt::format(" lx_division={{{}}},", fmt::join(slices, ", "));
+    to += " lx_division=";
+    appendList(to, '{', arg.lxDivision, '}',
+               [&](const auto &slices) { append(to, Sympify{slices.first}, ": ", slices.second); });
+    to += ',';
   }
-  return text + "),\n";
+  to += "),\n";
 }
 
-std::string opInfoText(const OpSpec &spec) {
+void appendOpInfo(std::string &to, const OpSpec &spec) {
   if (spec.constants.empty()) {
-    return "{}";
+    to += "{}";
+    return;
   }
-  std::vector<std::string> entries;
-  for (const auto &[name, value] : spec.constants) {
-    entries.push_back(quoted(name) + ": " + numberText(value));
-  }
-  return fmt::format("{{'constants': {{{}}}}}", fmt::join(entries, ", "));
+  to += "{'constants': ";
+  appendList(to, '{', spec.constants, '}', [&](const auto &constant) {
+    append(to, Quoted{constant.first}, ": ", numberText(constant.second));
+  });
+  to += '}';
 }
 
-std::string symbolsText(const std::vector<std::string> &symbols) {
-  std::vector<std::string> names;
-  for (const std::string &symbol : symbols) {
-    names.push_back(sympify(symbol));
-  }
-  return fmt::format("[{}]", fmt::join(names, ", "));
-}
-
-std::string specText(const OpSpec &spec) {
-  std::vector<std::string> dims;
-  for (const IterationDim &dim : spec.iterationSpace) {
-    dims.push_back(fmt::format("{}: ({}, {}{})", sympify(dim.symbol),
-                               sympify(fmt::format("{}", dim.range)), dim.cores,
-                               dim.uneven    ? ", 'uneven'"
-                               : dim.fastest ? ", 'fastest'"
-                                             : ""));
-  }
-  std::string text = fmt::format("  OpSpec(\n"
-                                 "    op={}, is_reduction={},\n"
-                                 "    iteration_space={{{}}},\n"
-                                 "    op_info={},\n",
-                                 quoted(spec.op), spec.isReduction ? "True" : "False",
-                                 fmt::join(dims, ", "), opInfoText(spec));
+void appendSpec(std::string &to, const OpSpec &spec) {
+  append(to, "  OpSpec(\n    op=", Quoted{spec.op},
+         ", is_reduction=", spec.isReduction ? "True" : "False", ",\n    iteration_space=");
+  appendList(to, '{', spec.iterationSpace, '}', [&](const IterationDim &dim) {
+    append(to, Sympify{dim.symbol}, ": (sympify('", dim.range, "'), ", dim.cores,
+           dim.uneven    ? ", 'uneven'"
+           : dim.fastest ? ", 'fastest'"
+                         : "",
+           ")");
+  });
+  to += ",\n    op_info=";
+  appendOpInfo(to, spec);
+  to += ",\n";
   if (!spec.tiledSymbols.empty()) {
-    text += fmt::format("    tiled_symbols={},\n", symbolsText(spec.tiledSymbols));
+    to += "    tiled_symbols=";
+    appendSymbols(to, spec.tiledSymbols);
+    to += ",\n";
   }
-  text += "    args=[\n";
+  to += "    args=[\n";
   for (const TensorArg &arg : spec.args) {
-    text += argText(arg);
+    appendArg(to, arg);
   }
-  return text + "    ]\n  ),\n";
+  to += "    ]\n  ),\n";
 }
 
-std::string nodeText(const SpecNode &node) {
+void appendNode(std::string &to, const SpecNode &node) {
   switch (node.kind) {
   case SpecNode::Kind::Op:
-    return specText(node.op);
+    appendSpec(to, node.op);
+    return;
   case SpecNode::Kind::Unimplemented:
-    return fmt::format("  UnimplementedOp(op={}),\n", quoted(node.op.op));
+    append(to, "  UnimplementedOp(op=", Quoted{node.op.op}, "),\n");
+    return;
   case SpecNode::Kind::Loop:
     break;
   }
-  std::string text =
-      fmt::format("  LoopSpec(\n    count={}, tiled_symbols={},\n    body=[\n",
-                  sympify(std::to_string(node.count)), symbolsText(node.tiledSymbols));
+  append(to, "  LoopSpec(\n    count=sympify('", node.count, "'), tiled_symbols=");
+  appendSymbols(to, node.tiledSymbols);
+  to += ",\n    body=[\n";
   for (const SpecNode &inner : node.body) {
     // No line break is inside a string: each begins a line of the text.
-    const std::string lines = nodeText(inner);
+    std::string lines;
+    appendNode(lines, inner);
     for (size_t begin = 0; begin < lines.size();) {
       const size_t end = lines.find('\n', begin) + 1;
-      text += "    " + lines.substr(begin, end - begin);
+      to += "    ";
+      to.append(lines, begin, end - begin);
       begin = end;
     }
   }
-  return text + "    ]\n  ),\n";
+  to += "    ]\n  ),\n";
 }
 
 } // namespace
@@ -237,7 +293,7 @@ std::string nodeText(const SpecNode &node) {
 std::string writeKernel(const Kernel &kernel) {
   std::string text = "[\n";
   for (const SpecNode &node : kernel) {
-    text += nodeText(node);
+    appendNode(text, node);
   }
   return text + "]\n";
 }
@@ -245,7 +301,7 @@ std::string writeKernel(const Kernel &kernel) {
 std::string writeOpSpecs(const std::vector<OpSpec> &specs) {
   std::string text = "[\n";
   for (const OpSpec &spec : specs) {
-    text += specText(spec);
+    appendSpec(text, spec);
   }
   return text + "]\n";
 }

@@ -58,14 +58,19 @@ std::vector<int32_t> divisionsOf(const Kernel &kernel, int64_t cores, Random &ra
 void checkBounds(const std::string &what, const KernelPricer &pricer,
                  const std::vector<int32_t> &splits, double clockGhz) {
   std::vector<double> prices(splits.size() / pricer.dims()), bounds(prices.size());
+  std::vector<double> work(prices.size());
   pricer.price(splits, prices);
   pricer.lowerBounds(splits, bounds);
+  pricer.workBounds(splits, work);
   for (size_t i = 0; i < prices.size(); ++i) {
-    EXPECT_LE(bounds[i], prices[i] * (1 + 1e-12))
-        << what << " over "
-        << fmt::format("{}", fmt::join(splits.begin() + ptrdiff_t(i * pricer.dims()),
-                                       splits.begin() + ptrdiff_t((i + 1) * pricer.dims()), "x"));
+    const std::string over =
+        fmt::format("{} over {}", what,
+                    fmt::join(splits.begin() + ptrdiff_t(i * pricer.dims()),
+                              splits.begin() + ptrdiff_t((i + 1) * pricer.dims()), "x"));
+    EXPECT_LE(bounds[i], prices[i] * (1 + 1e-12)) << over;
+    EXPECT_LE(work[i], prices[i] * (1 + 1e-12)) << over;
     EXPECT_GT(bounds[i], 0);
+    EXPECT_GT(work[i], 0);
     // An explanation follows every iteration, a price remembers those it has seen.
     if (std::isfinite(prices[i])) {
       Breakdown parts = pricer.explain(std::span(splits).subspan(i * pricer.dims(), pricer.dims()));

@@ -1,9 +1,6 @@
 //===- KernelPricerTest.cpp - what a price promises -----------------------------------------===//
 #include "spyre/CostModel/KernelPricer.h"
 
-#include "spyre/Base/Random.h"
-#include "spyre/CostModel/MatmulTiles.h"
-
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -190,53 +187,6 @@ TEST(KernelPricer, RefusesWhatContradictsItself) {
   kernel = addOf(int64_t(1) << 40, int64_t(1) << 40);
   EXPECT_TRUE(refused(kernel));
   EXPECT_TRUE(refused(Kernel()));
-}
-
-/// One row axis, n and k, perhaps a batch.
-MatmulShape randomShape(Random &random) {
-  MatmulShape shape;
-  auto size = [&](uint64_t most) { return int64_t(1 + random.below(most)); };
-  bool batched = random.below(3) == 0;
-  shape.rowAxes = 1;
-  shape.axes = batched ? 4 : 3;
-  shape.count[0] = size(600);
-  if (batched) {
-    shape.count[1] = size(8);
-  }
-  shape.count[shape.nAxis()] = size(64);
-  shape.count[shape.kAxis()] = size(200);
-  uint32_t batch = batched ? 2 : 0, n = 1u << shape.nAxis(), k = 1u << shape.kAxis();
-  shape.aAxes = 1 | batch | k;
-  shape.bAxes = batch | n | k;
-  shape.cAxes = 1 | batch | n;
-  shape.cores = int64_t(1) << random.below(6);
-  shape.aReaders = std::max<int64_t>(shape.cores >> random.below(6), 1);
-  shape.bReaders = std::max<int64_t>(shape.cores >> random.below(6), 1);
-  shape.aInLx = random.below(6) == 0;
-  shape.cInLx = random.below(6) == 0;
-  shape.stagingBytes = device().lxStagingBytes();
-  return shape;
-}
-
-// Prices do not look at all tilings; what they find is as good but for a few percent.
-TEST(MatmulTiles, TheShortSearchFindsNearlyTheBest) {
-  Random random(7);
-  double worst = 0, sum = 0;
-  constexpr int kShapes = 400;
-  for (int i = 0; i < kShapes; ++i) {
-    MatmulShape shape = randomShape(random);
-    std::optional<MatmulTiles> best = chooseMatmulTiles(shape, device());
-    std::optional<MatmulTiles> found = findMatmulTiles(shape, device());
-    ASSERT_TRUE(best && found);
-    double over = found->cycles / best->cycles - 1;
-    EXPECT_GE(over, -1e-9);
-    worst = std::max(worst, over);
-    sum += over;
-  }
-  fmt::print("short search: mean {:.2f} %, worst {:.2f} % above the best tiles\n",
-             100 * sum / kShapes, 100 * worst);
-  EXPECT_LT(sum / kShapes, 0.02);
-  EXPECT_LT(worst, 0.15);
 }
 
 } // namespace

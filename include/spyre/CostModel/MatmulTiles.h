@@ -58,9 +58,5 @@ int64_t matmulStagingBytes(const MatmulShape &shape, const MatmulTiles &tiles);
 /// None when not even the smallest tiles fit.
 std::optional<MatmulTiles> chooseMatmulTiles(const MatmulShape &shape,
                                              const arch::DeviceDesc &device);
-/// The same answer, or one whose cycles differ by little, from a search that does not look at all
-/// of them: for prices of many candidates.
-std::optional<MatmulTiles> findMatmulTiles(const MatmulShape &shape,
-                                           const arch::DeviceDesc &device);
 
 } // namespace spyre::costmodel

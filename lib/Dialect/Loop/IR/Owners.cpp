@@ -172,6 +172,7 @@ static int64_t valueAt(mlir::AffineExpr expression, int64_t core) {
 
 std::vector<int64_t> slicesOf(mlir::AffineMap owners, int64_t core) {
   std::vector<int64_t> slices;
+  slices.reserve(owners.getNumResults());
   for (mlir::AffineExpr slice : owners.getResults()) {
     slices.push_back(valueAt(slice, core));
   }
