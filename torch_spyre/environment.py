@@ -68,6 +68,7 @@ _COMPILER = [
     Variable("SPYRE_INDUCTOR_ENABLE_FUSION", True, "operations share bundles", "flag"),
     Variable("CHUNK_LARGE_TENSORS", False, "cut tensors that exceed a segment", "flag"),
     Variable("SPYRE_UNEVEN_DIVISION", False, "slices of cores may differ by a piece", "flag"),
+    Variable("SPYRE_PADDING", True, "rows that cores cannot share are padded or cut", "flag"),
     Variable("GLOBAL_STICK_OPTIMIZER", True, "layouts for the whole graph", "flag"),
     Variable("MAX_BUCKETS", 32, "programs per symbolic size", "number", 1, 1 << 20),
     Variable("MIN_DEFAULT_GRANULARITY", 4, "smallest bucket", "number", 1, 1 << 20),

@@ -18,6 +18,8 @@ class Explanation:
     ``layouts``: inputs that are only read in another layout; ``detail`` has the dim_order to give.
     ``divisions``: how each operation is divided over the cores: the candidates with their prices, the
     one that was taken, and why; ``numbers`` has cores, candidates and ns.
+    ``rows``: rows that cores cannot share, and whether they are padded or cut: all choices with the
+    predicted time of the whole graph, then the one that was taken or not, and why.
     ``scratchpads``: what stays in the cores' scratchpads and where, what does not, why, beside what, and
     what would change that; an entry named ``all`` has the bytes saved, the bound and the gap.
     ``operations``: every operation of the device in order, each a dict with its ``name`` and
@@ -48,6 +50,10 @@ class Explanation:
     @property
     def divisions(self):
         return self._entries("work-distribution")
+
+    @property
+    def rows(self):
+        return self._entries("even-rows")
 
     @property
     def scratchpads(self):

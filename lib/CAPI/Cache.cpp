@@ -57,7 +57,7 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   // A new field makes this line fail to compile: does it change what is compiled?
   const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo,
                keepPhases, backEndCommand, scratchDirectory, symbolicArguments, unrollLoops,
-               kFastCores, chunkLargeTensors, unevenDivision, lx, passPlugins, userPasses,
+               kFastCores, chunkLargeTensors, unevenDivision, padding, lx, passPlugins, userPasses,
                cacheDirectory, cacheLimitBytes] = options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
@@ -70,6 +70,7 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   key.add("k-fast cores", kFastCores ? "1" : "0");
   key.add("chunk large tensors", chunkLargeTensors ? "1" : "0");
   key.add("uneven division", unevenDivision ? "1" : "0");
+  key.add("padding", padding ? "1" : "0");
   addLx(key, lx);
   key.add("compile to", compileTo);
   key.add("keep phases", keepPhases ? "1" : "0");

@@ -31,6 +31,7 @@ public:
     pipeline.kFastCores = options.kFastCores;
     pipeline.chunkLargeTensors = options.chunkLargeTensors;
     pipeline.unevenDivision = options.unevenDivision;
+    pipeline.padding = options.padding;
     pipeline.explainDivision = options.explainDivision;
     pipeline.lx = options.lx;
     pipeline.lxProblem = options.lx.keepProblem ? &lxProblem : nullptr;

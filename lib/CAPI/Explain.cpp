@@ -55,7 +55,7 @@ Expected<std::string> explanationText(const std::string &decisionsJson) {
   if (!decisions.is_array()) {
     return error<9303>("a decision trace is an array; give what --trace-decisions wrote");
   }
-  std::string head, movement, layouts, cores, resident, absent;
+  std::string head, movement, layouts, rows, cores, resident, absent;
   for (const Json &entry : decisions) {
     const std::string stage = entry.is_object() ? field(entry, "stage") : "";
     const std::string line =
@@ -74,6 +74,8 @@ Expected<std::string> explanationText(const std::string &decisionsJson) {
       (isTaken(entry) ? resident : absent) +=
           fmt::format("  {}: {}: {}\n", field(entry, "subject"), field(entry, "reason"),
                       field(entry, "detail"));
+    } else if (stage == "even-rows") {
+      rows += line;
     } else if (stage == "work-distribution" && field(entry, "reason") != "host-step") {
       cores += line;
     }
@@ -84,7 +86,8 @@ Expected<std::string> explanationText(const std::string &decisionsJson) {
   return head + section("Data that is only moved, and why:", movement) +
          section("Layouts that would save copies:", layouts) +
          section("What stays in the scratchpads:", resident) +
-         section("What does not, and why:", absent) + section("Work per core:", cores);
+         section("What does not, and why:", absent) +
+         section("Rows that cores cannot share:", rows) + section("Work per core:", cores);
 }
 
 } // namespace spyre::capi

@@ -181,6 +181,7 @@ static loop::DivisionSettings divisionSettings(const Options &options) {
   settings.kFastCores = options.kFastCores;
   settings.explain = options.explainDivision;
   settings.uneven = options.unevenDivision;
+  settings.padding = options.padding;
   // What stays in LX must be owned alike by all operations that use it; spyre-loop-number-cores
   // asks when that is known.
   settings.fastReductions = !options.lx.enabled;
@@ -189,12 +190,48 @@ static loop::DivisionSettings divisionSettings(const Options &options) {
   return settings;
 }
 
+static PlanLxOptions lxOptions(const Options &options) {
+  // Callers that can report an error have asked before.
+  const Expected<int64_t> capacity = lxCapacity(options);
+  PlanLxOptions lx{options.lx, capacity.ok() ? *capacity : 0, options.cores};
+  lx.kFastCores = options.kFastCores;
+  if (options.planner == solver::division::Mode::Best) {
+    lx.device = options.device;
+  }
+  lx.spanLimitBytes = options.device.spanLimitBytes;
+  return lx;
+}
+
+/// Divides a copy of the program and adds up what its operations take.
+static Expected<double> priceOfProgram(mlir::ModuleOp module, const Options &options) {
+  mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
+  manager.addPass(loop::createWorkDistributionPass(divisionSettings(options)));
+  manager.enableVerifier(false);
+  // What cannot be divided so is no choice, and no error of the program.
+  mlir::ScopedDiagnosticHandler quiet(module.getContext(),
+                                      [](mlir::Diagnostic &) { return mlir::success(); });
+  if (mlir::failed(manager.run(module))) {
+    return error<3065>("a choice of rows cannot be divided; the rows stay as they are");
+  }
+  PlanLxOptions lx = lxOptions(options);
+  lx.capacityBytes = options.lx.enabled ? lx.capacityBytes : 0;
+  return predictNanoseconds(module, lx);
+}
+
 static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   const loop::DivisionSettings settings = divisionSettings(options);
   manager.addPass(loop::createAssignHintsPass(options.trace));
   manager.addPass(loop::createFormNestsPass(
       bundleTensors(options.device, options.symbolicArguments, /*hasPool=*/true), options.trace));
   manager.addPass(loop::createAssignSizesPass(options.trace));
+  if (settings.mode == solver::division::Mode::Best && settings.padding && settings.cores > 1) {
+    Options quiet = options;
+    quiet.trace = nullptr;
+    quiet.explainDivision = false;
+    manager.addPass(loop::createEvenRowsPass(
+        settings, [quiet](mlir::ModuleOp module) { return priceOfProgram(module, quiet); },
+        options.trace));
+  }
   if (settings.mode != solver::division::Mode::Best) {
     manager.addPass(loop::createSpanReductionPass(settings, options.trace));
   }
@@ -225,14 +262,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     addDivision(manager, options);
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
     if (options.lx.enabled) {
-      // Callers that can report an error have asked before.
-      const Expected<int64_t> capacity = lxCapacity(options);
-      PlanLxOptions lx{options.lx, capacity.ok() ? *capacity : 0, options.cores};
-      lx.kFastCores = options.kFastCores;
-      if (options.planner == solver::division::Mode::Best) {
-        lx.device = options.device;
-      }
-      lx.spanLimitBytes = options.device.spanLimitBytes;
+      PlanLxOptions lx = lxOptions(options);
       lx.trace = options.trace;
       lx.problem = options.lxProblem;
       manager.addPass(createPlanLxPass(lx));

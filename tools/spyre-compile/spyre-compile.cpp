@@ -36,7 +36,7 @@ struct Arguments {
   std::vector<std::string> lxPins;
   std::string dumpLxProblem;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
-  bool unevenDivision = false;
+  bool unevenDivision = false, padding = true;
 };
 
 /// Below the user's folder of caches; empty when there is none.
@@ -144,6 +144,7 @@ Status run(const Arguments &arguments) {
   options.kFastCores = arguments.kFastCores;
   options.chunkLargeTensors = arguments.chunkLargeTensors;
   options.unevenDivision = arguments.unevenDivision;
+  options.padding = arguments.padding;
   options.lx = arguments.lx;
   options.lx.keepProblem = !arguments.dumpLxProblem.empty();
   SPYRE_RETURN_IF_ERROR(addPins(arguments.lxPins, options.lx));
@@ -281,6 +282,10 @@ int main(int argc, char **argv) {
   app.add_flag("--uneven", arguments.unevenDivision,
                "Planner best may give cores slices that differ by a piece, where that is cheaper")
       ->envname("SPYRE_UNEVEN_DIVISION");
+  app.add_flag("--padding,!--no-padding", arguments.padding,
+               "Planner best may pad dims, or run the last rows apart, where that is cheaper "
+               "(default)")
+      ->envname("SPYRE_PADDING");
   app.add_flag("--k-fast-cores,!--plain-core-order", arguments.kFastCores,
                "Number the cores of a matmul by K (default), or by its first dimension")
       ->envname("SPYRE_CORE_ID_K_FAST_EMISSION");

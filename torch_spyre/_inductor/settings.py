@@ -97,6 +97,7 @@ def eager():
     settings.k_fast_cores = config.core_id_k_fast_emission
     settings.chunk_large_tensors = config.chunk_large_tensors
     settings.uneven_division = config.uneven_division
+    settings.padding = config.padding
     settings.cores = config.sencores
     compat = config.planner != "best"
     settings.lx_planning = config.lx_planning

@@ -285,6 +285,7 @@ void bindGraph(py::module_ &module) {
       .def_readwrite("k_fast_cores", &CompileSettings::kFastCores)
       .def_readwrite("chunk_large_tensors", &CompileSettings::chunkLargeTensors)
       .def_readwrite("uneven_division", &CompileSettings::unevenDivision)
+      .def_readwrite("padding", &CompileSettings::padding)
       .def_readwrite("lx_planning", &CompileSettings::lxPlanning)
       .def_readwrite("lx_compat", &CompileSettings::lxCompat)
       .def_readwrite("lx_move_splits", &CompileSettings::lxMoveSplits)

@@ -119,6 +119,7 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.kFastCores = settings.kFastCores;
   options.chunkLargeTensors = settings.chunkLargeTensors;
   options.unevenDivision = settings.unevenDivision;
+  options.padding = settings.padding;
   options.lx.enabled = settings.lxPlanning;
   options.lx.compat = settings.lxCompat;
   options.lx.coOptimize = settings.lxMoveSplits;

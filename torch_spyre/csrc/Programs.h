@@ -37,7 +37,7 @@ struct CompileSettings {
   /// As in capi::CompileOptions.
   bool wholeGraphLayouts = true, sharePool = true;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
-  bool unevenDivision = false;
+  bool unevenDivision = false, padding = true;
   /// Of capi::CompileOptions::lx.
   bool lxPlanning = true, lxCompat = false, lxMoveSplits = false;
   std::string lxSolver = {};

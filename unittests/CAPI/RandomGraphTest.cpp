@@ -114,6 +114,7 @@ Verdict judgeLx(const Graph &graph, const Machine &machine, capi::CompileOptions
   // bundle where the machine allows it.
   options.lx.compat = graph.calls.size() % 3 == 0;
   options.lx.divideTogether = graph.calls.size() % 3 == 2;
+  options.padding = options.lx.divideTogether; // rows have other cores then
   options.symbolicArguments = true;
   Expected<capi::CompileResult> compiled = capi::compileGraph(graphText(graph), options);
   if (!compiled.ok()) {
@@ -152,6 +153,7 @@ Verdict judge(const Graph &graph, const Machine &machine) {
   options.cores = machine.cores;
   options.unevenDivision = machine.uneven;
   options.lx.enabled = false;
+  options.padding = false;
   Expected<capi::CompileResult> compiled = capi::compileGraph(graphText(graph), options);
   // The tiny machine's span is small: a reshape through rows may honestly not fit.
   if (machine.device.name == "tiny" && compiled.status().code() == 3065) {

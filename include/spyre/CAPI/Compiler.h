@@ -104,6 +104,8 @@ struct CompileOptions {
   bool chunkLargeTensors = false;
   /// Planner best may give cores slices that differ by a piece, where that is cheaper (ADR 0055).
   bool unevenDivision = false;
+  /// Planner best may pad dims or run the last rows apart, where that is cheaper (ADR 0073).
+  bool padding = true;
   /// Intermediates that stay in the scratchpads.
   solver::placement::LxOptions lx;
   /// Shared libraries with passes of the user's, and which passes run where: a point ("pre",

@@ -60,6 +60,8 @@ struct Options {
   bool chunkLargeTensors = false;
   /// Planner best may give cores slices that differ by a piece (ADR 0055).
   bool unevenDivision = false;
+  /// Planner best may pad dims, or run the last rows of operations apart (ADR 0073).
+  bool padding = true;
   solver::placement::LxOptions lx;
   /// Where to put the placement problem as JSON; set if lx.keepProblem.
   std::string *lxProblem = nullptr;

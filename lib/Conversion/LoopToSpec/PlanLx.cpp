@@ -62,6 +62,13 @@ public:
     return Status::success();
   }
 
+  Expected<double> predict() {
+    SPYRE_ASSIGN_OR_RETURN(program, lxProgramOf(main));
+    SPYRE_ASSIGN_OR_RETURN(const placement::DivisionKinds kinds, kindsOf());
+    SPYRE_ASSIGN_OR_RETURN(const placement::TogetherResult result, together(kinds));
+    return result.nsAfter;
+  }
+
 private:
   /// The documented co-optimiser: other splits where more then stays.
   Status moveSplits() {
@@ -118,13 +125,15 @@ private:
     return kinds;
   }
 
+  Expected<placement::TogetherResult> together(const placement::DivisionKinds &kinds) const {
+    return placement::divideTogether(program.program, kinds, *options.device, options.lx,
+                                     int(options.cores), options.capacityBytes, options.kFastCores);
+  }
+
   /// Other splits where what neighbours share then stays, and that is cheaper.
   Status divideTogether() {
     SPYRE_ASSIGN_OR_RETURN(const placement::DivisionKinds kinds, kindsOf());
-    SPYRE_ASSIGN_OR_RETURN(const placement::TogetherResult result,
-                           placement::divideTogether(program.program, kinds, *options.device,
-                                                     options.lx, int(options.cores),
-                                                     options.capacityBytes, options.kFastCores));
+    SPYRE_ASSIGN_OR_RETURN(const placement::TogetherResult result, together(kinds));
     if (result.changes.empty()) {
       return Status::success();
     }
@@ -375,6 +384,12 @@ struct PlanLx : mlir::PassWrapper<PlanLx, mlir::OperationPass<mlir::ModuleOp>> {
 
 std::unique_ptr<mlir::Pass> createPlanLxPass(const PlanLxOptions &options) {
   return std::make_unique<PlanLx>(options);
+}
+
+Expected<double> predictNanoseconds(mlir::ModuleOp module, const PlanLxOptions &options) {
+  mlir::func::FuncOp main = loop::findMain(module);
+  SPYRE_CHECK(main && options.device, "a divided module and the machine it is divided for");
+  return Planner(main, options).predict();
 }
 
 void registerPlanLxPass() {

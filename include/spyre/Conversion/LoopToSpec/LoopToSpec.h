@@ -68,4 +68,8 @@ struct PlanLxOptions {
 std::unique_ptr<mlir::Pass> createPlanLxPass(const PlanLxOptions &options);
 void registerPlanLxPass();
 
+/// What the divided operations of a module take, with all that can stay in \p options' capacity
+/// and divisions as createPlanLxPass() would choose them. Nothing is changed. Needs the device.
+Expected<double> predictNanoseconds(mlir::ModuleOp module, const PlanLxOptions &options);
+
 } // namespace spyre

@@ -147,6 +147,7 @@ void registerLoopPasses() {
   mlir::registerPass([] { return createAssignHintsPass(); });
   mlir::registerPass([] { return createFormNestsPass(); });
   mlir::registerPass([] { return createAssignSizesPass(); });
+  mlir::registerPass([] { return createEvenRowsPass(); });
   mlir::registerPass([] { return createSpanReductionPass(); });
   mlir::registerPass([] { return createWorkDistributionPass(); });
   mlir::registerPass([] { return createNumberCoresPass(); });

@@ -10,6 +10,9 @@
 // What the first pass leaves to the second, by coefficients of the write index.
 // RUN: spyre-opt %s --spyre-loop-span-reduction="cores=4 span-limit-bytes=16384 planner=compat" | FileCheck %s --check-prefix=STORED
 // STORED: loop.compute "exp" {{.*}}span_splits = {output = array<i64: 1, 4>, reduction = array<i64>}
+// Both passes by their documented names.
+// RUN: spyre-opt %s --span-reduction="cores=4 span-limit-bytes=16384 planner=compat" | FileCheck %s --check-prefix=STORED
+// RUN: spyre-opt %s --span-reduction="cores=4 span-limit-bytes=16384 planner=compat" --work-distribution="cores=4 span-limit-bytes=16384 planner=compat" | FileCheck %s --check-prefix=NARROW
 // The second can be switched off: then 32 cores make no difference.
 // RUN: spyre-opt %s --spyre-loop-span-reduction="span-limit-bytes=16384 planner=compat" --spyre-loop-work-distribution="span-limit-bytes=16384 planner=compat distribute=false" | FileCheck %s --check-prefix=NARROW
 // Without the first pass the second knows of no span, and the judge refuses its plan.

@@ -7,11 +7,13 @@
 
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Decision.h"
+#include "spyre/Base/Status.h"
 #include "spyre/Solver/Division/Mode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <memory>
 
 namespace spyre::loop {
@@ -48,6 +50,14 @@ std::unique_ptr<mlir::Pass> createAssignHintsPass(DecisionTrace *trace = nullptr
 std::unique_ptr<mlir::Pass> createFormNestsPass(int64_t mostTensors, DecisionTrace *trace);
 std::unique_ptr<mlir::Pass> createFormNestsPass();
 std::unique_ptr<mlir::Pass> createAssignSizesPass(DecisionTrace *trace = nullptr);
+/// Divides the operations of a module and says what all of them take, in nanoseconds.
+using ProgramPrice = std::function<Expected<double>(mlir::ModuleOp)>;
+/// Rows that cores cannot share are padded or run in two parts, where \p price says that the
+/// program is cheaper so.
+std::unique_ptr<mlir::Pass> createEvenRowsPass(const DivisionSettings &settings, ProgramPrice price,
+                                               DecisionTrace *trace = nullptr);
+/// With the settings of its options, without asking for a price.
+std::unique_ptr<mlir::Pass> createEvenRowsPass();
 /// Of the documented modes.
 std::unique_ptr<mlir::Pass> createSpanReductionPass(const DivisionSettings &settings,
                                                     DecisionTrace *trace = nullptr);

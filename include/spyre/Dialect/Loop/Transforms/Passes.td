@@ -156,6 +156,28 @@ def SpanReductionPass : DivisionPass<"spyre-loop-span-reduction"> {
   let options = AllDivisionOptions.all;
 }
 
+def EvenRowsPass : Pass<"spyre-loop-even-rows", "::mlir::ModuleOp"> {
+  let summary = "Pads rows that cores cannot share, or runs the last of them apart.";
+  let description = [{
+    Requires: layouts; hints and sizes, where there are any.
+    Ensures: operations that treat the rows of one extent apart walk more of them (temps between them have as many, inputs
+    are copied, with their first rows once more behind the last), or run twice, over as many rows as cores can
+    share and over the rest. So do operations over columns whose sticks cores cannot share. In the compiler only where the whole program is cheaper so, with what stays in LX; as a
+    pass of spyre-opt as its options say. Results do not change.
+    Deterministic. Plans the program once per choice; nothing is done where cores can share all rows.
+    Example: 997 rows, 32 cores: 1024 rows, or 992 and 5.
+  }];
+  let dependentDialects = ["::spyre::loop::LoopDialect"];
+  let constructor = "::spyre::loop::createEvenRowsPass()";
+  let options = [
+    Option<"extent", "extent", "int64_t", "0", "Rows to change.">,
+    Option<"rows", "rows", "int64_t", "0", "Rows to walk instead; 0: run in two parts.">,
+    Option<"even", "even", "int64_t", "0", "Rows of the first part.">,
+    Option<"products", "products", "bool", "true", "Products run in two parts, too.">,
+    Option<"columns", "columns", "bool", "false", "Sticks of columns are cut, not rows.">
+  ];
+}
+
 def WorkDistributionPass : DivisionPass<"spyre-loop-work-distribution"> {
   let summary = "Splits each operation over the cores.";
   let description = [{

@@ -9,8 +9,12 @@ namespace spyre::loop {
 
 namespace division = solver::division;
 
-Expected<DivisionSettings> settingsFrom(const std::string &device, int64_t cores,
+Expected<DivisionSettings> settingsFrom(const std::optional<DivisionSettings> &given,
+                                        const std::string &device, int64_t cores,
                                         int64_t spanLimitBytes, const std::string &planner) {
+  if (given) {
+    return *given;
+  }
   DivisionSettings settings;
   SPYRE_ASSIGN_OR_RETURN(settings.device, arch::DeviceDesc::load(device));
   SPYRE_ASSIGN_OR_RETURN(settings.mode, division::parseMode(planner));
@@ -76,6 +80,18 @@ Expected<division::StoredSplits> storedSplitsOf(ComputeOp op) {
   SPYRE_RETURN_IF_ERROR(readEntries(from, "output", stored.output));
   SPYRE_RETURN_IF_ERROR(readEntries(from, "reduction", stored.reduction));
   return stored;
+}
+
+double priceOf(const DivisionProblem &problem, const arch::DeviceDesc &device,
+               llvm::ArrayRef<int64_t> splits) {
+  if (splits.empty()) {
+    return 0;
+  }
+  const division::Candidates one{splits.size(), {splits.begin(), splits.end()}};
+  double ns = 0;
+  division::KernelCosts(device, problem.traits)
+      .price(problem.op, division::unitsOf(problem.op), one, std::span(&ns, 1));
+  return ns;
 }
 
 std::string subjectOf(ComputeOp op) {

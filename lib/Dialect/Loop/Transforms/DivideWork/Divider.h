@@ -6,6 +6,8 @@
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Solver/Division/Divide.h"
 
+#include "../LoopPass.h"
+
 namespace spyre::loop {
 
 /// What the first pass leaves to the second: {output = [coefficient, slices, ...], reduction =
@@ -16,8 +18,10 @@ constexpr const char *kDims = "dims";
 /// Running sums: every result needs all that are in front of it along the last variable.
 constexpr const char *kScan = "x_cumsum";
 
-/// Of a pass that was made from text. Errors: E9201, E9202 (device), E3074 (planner).
-Expected<DivisionSettings> settingsFrom(const std::string &device, int64_t cores,
+/// \p given, or those of a pass that was made from text. Errors: E9201, E9202 (device), E3074
+/// (planner).
+Expected<DivisionSettings> settingsFrom(const std::optional<DivisionSettings> &given,
+                                        const std::string &device, int64_t cores,
                                         int64_t spanLimitBytes, const std::string &planner);
 /// Errors: E3002.
 Status checkCores(const DivisionSettings &settings);
@@ -25,6 +29,18 @@ Status checkCores(const DivisionSettings &settings);
 void storeSplits(ComputeOp op, const solver::division::StoredSplits &stored);
 /// Empty where nothing is stored. Errors: E3076.
 Expected<solver::division::StoredSplits> storedSplitsOf(ComputeOp op);
+
+/// What one division takes.
+double priceOf(const DivisionProblem &problem, const arch::DeviceDesc &device,
+               llvm::ArrayRef<int64_t> splits);
+
+/// A pass with settings, from within the compiler.
+template <typename PassT>
+std::unique_ptr<PassT> createDivisionPass(const DivisionSettings &settings, DecisionTrace *trace) {
+  auto pass = createLoopPass<PassT>(trace);
+  pass->given = settings;
+  return pass;
+}
 
 /// "file.py:12" of the call an operation came from, without directories; empty where it is unknown.
 std::string locationText(mlir::Location location);

@@ -20,8 +20,7 @@ static bool isCopyBetweenSticks(ComputeOp op) {
   return !from.ok() || !to.ok() || isRestickify(accessOf(op, 0), *from, *to);
 }
 
-/// Operations whose tensors may be parts of larger ones, as slices are.
-static bool stepsOver(ComputeOp reader, mlir::Value buffer) {
+bool stepsOver(ComputeOp reader, mlir::Value buffer) {
   if (reader.getIndirect() || isTopK(reader) || isCopyBetweenSticks(reader)) {
     return false;
   }

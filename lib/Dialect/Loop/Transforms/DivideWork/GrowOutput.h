@@ -14,6 +14,9 @@ namespace spyre::loop {
 /// over entries at the end of a dimension.
 bool mayGrow(ComputeOp op);
 
+/// Whether \p reader may read a part of a larger \p buffer, as it reads slices.
+bool stepsOver(ComputeOp reader, mlir::Value buffer);
+
 /// Gives \p op these extents, and its result the room for them.
 void grow(ComputeOp op, llvm::ArrayRef<int64_t> extents);
 

@@ -33,12 +33,8 @@ struct NumberCores : LoopPass<impl::NumberCoresPassBase<NumberCores>> {
   std::optional<DivisionSettings> given;
 
   Status runOnMain(mlir::func::FuncOp main) override {
-    DivisionSettings settings;
-    if (given) {
-      settings = *given;
-    } else {
-      SPYRE_ASSIGN_OR_RETURN(settings, settingsFrom(device, cores, spanLimitBytes, planner));
-    }
+    SPYRE_ASSIGN_OR_RETURN(const DivisionSettings settings,
+                           settingsFrom(given, device, cores, spanLimitBytes, planner));
     if (settings.mode != division::Mode::Best || !settings.kFastCores) {
       return Status::success();
     }
@@ -54,15 +50,6 @@ struct NumberCores : LoopPass<impl::NumberCoresPassBase<NumberCores>> {
     return op.getReductions() > 0 && op.getSplits() && op.getSplits()->back() > 1 &&
            op.getCallee() != kMatmul && !op->hasAttr(kHints) && !op->hasAttr(kTiles) &&
            !op->hasAttr(kUneven) && !usesLx(op);
-  }
-
-  static double priceOf(const DivisionProblem &problem, const arch::DeviceDesc &device,
-                        llvm::ArrayRef<int64_t> splits) {
-    const division::Candidates one{splits.size(), {splits.begin(), splits.end()}};
-    double ns = 0;
-    division::KernelCosts(device, problem.traits)
-        .price(problem.op, division::unitsOf(problem.op), one, std::span(&ns, 1));
-    return ns;
   }
 
   Status choose(ComputeOp op, const DivisionSettings &settings) {
@@ -96,9 +83,7 @@ struct NumberCores : LoopPass<impl::NumberCoresPassBase<NumberCores>> {
 
 std::unique_ptr<mlir::Pass> createNumberCoresPass(const DivisionSettings &settings,
                                                   DecisionTrace *trace) {
-  auto pass = createLoopPass<NumberCores>(trace);
-  pass->given = settings;
-  return pass;
+  return createDivisionPass<NumberCores>(settings, trace);
 }
 
 std::unique_ptr<mlir::Pass> createNumberCoresPass() { return createLoopPass<NumberCores>(nullptr); }

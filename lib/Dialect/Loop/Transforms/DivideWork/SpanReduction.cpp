@@ -23,12 +23,8 @@ struct SpanReduction : LoopPass<impl::SpanReductionPassBase<SpanReduction>> {
   std::optional<DivisionSettings> given;
 
   Status runOnMain(mlir::func::FuncOp main) override {
-    DivisionSettings settings;
-    if (given) {
-      settings = *given;
-    } else {
-      SPYRE_ASSIGN_OR_RETURN(settings, settingsFrom(device, cores, spanLimitBytes, planner));
-    }
+    SPYRE_ASSIGN_OR_RETURN(const DivisionSettings settings,
+                           settingsFrom(given, device, cores, spanLimitBytes, planner));
     SPYRE_RETURN_IF_ERROR(checkCores(settings));
     for (mlir::Operation &each : main.getBody().front()) {
       if (auto op = llvm::dyn_cast<ComputeOp>(each)) {
@@ -71,9 +67,7 @@ struct SpanReduction : LoopPass<impl::SpanReductionPassBase<SpanReduction>> {
 
 std::unique_ptr<mlir::Pass> createSpanReductionPass(const DivisionSettings &settings,
                                                     DecisionTrace *trace) {
-  auto pass = createLoopPass<SpanReduction>(trace);
-  pass->given = settings;
-  return pass;
+  return createDivisionPass<SpanReduction>(settings, trace);
 }
 
 std::unique_ptr<mlir::Pass> createSpanReductionPass() {

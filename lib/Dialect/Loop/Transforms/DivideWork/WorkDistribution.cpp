@@ -128,14 +128,7 @@ private:
   void say(Decision decision) { planned.decisions.push_back(std::move(decision)); }
 
   double priceOf(const division::Splits &splits) const {
-    if (splits.empty()) {
-      return 0;
-    }
-    const division::Candidates one{splits.size(), {splits.begin(), splits.end()}};
-    double ns = 0;
-    division::KernelCosts(settings.device, problem.traits)
-        .price(problem.op, division::unitsOf(problem.op), one, std::span(&ns, 1));
-    return ns;
+    return loop::priceOf(problem, settings.device, splits);
   }
 
   Status cheapest() {
@@ -334,11 +327,9 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
   std::optional<DivisionSettings> given;
 
   Status runOnMain(mlir::func::FuncOp main) override {
-    DivisionSettings settings;
-    if (given) {
-      settings = *given;
-    } else {
-      SPYRE_ASSIGN_OR_RETURN(settings, settingsFrom(device, cores, spanLimitBytes, planner));
+    SPYRE_ASSIGN_OR_RETURN(DivisionSettings settings,
+                           settingsFrom(given, device, cores, spanLimitBytes, planner));
+    if (!given) {
       settings.distribute = distribute;
       settings.tileLarge = tile;
       settings.uneven = uneven;
@@ -421,9 +412,7 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
 
 std::unique_ptr<mlir::Pass> createWorkDistributionPass(const DivisionSettings &settings,
                                                        DecisionTrace *trace) {
-  auto pass = createLoopPass<WorkDistribution>(trace);
-  pass->given = settings;
-  return pass;
+  return createDivisionPass<WorkDistribution>(settings, trace);
 }
 
 std::unique_ptr<mlir::Pass> createWorkDistributionPass() {
