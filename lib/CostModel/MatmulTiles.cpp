@@ -142,12 +142,12 @@ using PerOperand = std::array<double, kOperands>;
 
 /// A tile's part of the row axes.
 struct RowTile {
-  double rows = 1, trips = 1;
+  double rows, trips;
   /// Of the matrix unit: the products, and what each instruction adds.
-  double productCycles = 0, instructionCycles = 0;
+  double productCycles, instructionCycles;
   /// Of each operand: steps of a tile, and how often the loops over rows turn down to the last one
   /// that moves it; 0: none does.
-  PerOperand steps{1, 1, 1}, reach{};
+  PerOperand steps, reach;
 };
 
 /// Parts of n and k.
@@ -197,6 +197,8 @@ private:
   const bool scarce;
   const Work work;
   const Choices rows, n, k;
+  /// Of `rows`: powers of two.
+  std::array<RowTile, 65> rowTile;
   const std::array<uint32_t, kOperands> axesOf;
   double batches = 1;
   PerOperand batchReach{1, 1, 1};
@@ -240,7 +242,7 @@ Search::Search(const MatmulShape &shape, const arch::DeviceDesc &device)
 RowTile Search::rowTileOf(int64_t rowCount) const {
   Tile tile;
   setMatmulTiles(shape, {rowCount, 1, 1, false, 0, false}, tile);
-  RowTile row;
+  RowTile row{1, 1, 0, 0, {1, 1, 1}, {}};
   for (size_t a = shape.rowAxes; a-- > 0;) {
     const auto trips = double((shape.count[a] + tile[a] - 1) / tile[a]);
     row.rows *= double(tile[a]);
@@ -348,7 +350,7 @@ void Search::tryTiles(const RowTile &row, const ColumnTile &tile, MatmulTiles ti
 void Search::guess() {
   size_t c = n.count - 1;
   for (size_t r = 0; r < rows.count; ++r) {
-    const RowTile row = rowTileOf(rows.tile[r]);
+    const RowTile &row = rowTile[r];
     while (c > 0 && !fits(row, columnTile(c, 0), 2)) {
       --c;
     }
@@ -383,12 +385,15 @@ void Search::tryRows(const RowTile &row, int64_t rowCount, size_t most) {
 
 /// Of equals the smallest is taken, which is tried last.
 std::optional<MatmulTiles> Search::run() {
+  for (size_t r = 0; r < rows.count; ++r) {
+    rowTile[r] = rowTileOf(rows.tile[r]);
+  }
   guess();
   best.reset();
   // More of n takes more room, but where the results do not move along it.
   size_t most = moves(kC, shape.nAxis()) ? 0 : n.count - 1;
   for (size_t r = rows.count; r-- > 0;) {
-    const RowTile row = rowTileOf(rows.tile[r]);
+    const RowTile &row = rowTile[r];
     if (most == 0 && !fits(row, columnTile(0, 0))) {
       continue;
     }

@@ -533,11 +533,14 @@ void Run::run(const SketchStep &step, const Cost &cost) {
   uint16_t begins = step.writes & ~step.reads & wasRead;
   inCopy ^= begins;
   wasRead = uint16_t((wasRead & ~begins) | step.reads);
-  const unsigned used = unsigned(step.reads | step.writes);
+  // The copies it touches.
+  std::array<uint8_t, kMaxBuffers> places;
+  size_t touches = 0;
   bool waited = false;
-  for (unsigned left = used; left != 0; left &= left - 1) {
+  for (unsigned left = unsigned(step.reads | step.writes); left != 0; left &= left - 1) {
     auto b = size_t(__builtin_ctz(left));
-    size_t at = 2 * b + (sketch.buffer[b].doubled && (inCopy >> b & 1));
+    const size_t at = 2 * b + (sketch.buffer[b].doubled && (inCopy >> b & 1));
+    places[touches++] = uint8_t(at);
     if (lastUnit[at] != kNobody && lastUnit[at] != unit) {
       free = std::max(free, times.touched[at]);
       waited = true;
@@ -564,11 +567,9 @@ void Run::run(const SketchStep &step, const Cost &cost) {
   }
   free = end;
   done = std::max(done, end + cost.latency);
-  for (unsigned left = used; left != 0; left &= left - 1) {
-    auto b = size_t(__builtin_ctz(left));
-    size_t at = 2 * b + (sketch.buffer[b].doubled && (inCopy >> b & 1));
-    times.touched[at] = done;
-    lastUnit[at] = uint8_t(unit);
+  for (size_t i = 0; i < touches; ++i) {
+    times.touched[places[i]] = done;
+    lastUnit[places[i]] = uint8_t(unit);
   }
   if (breakdown != nullptr) {
     count(step, cost, turn);

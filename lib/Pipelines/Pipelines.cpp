@@ -91,10 +91,13 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> parseIr(const std::string &text, Ses
 std::string printIr(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
+  // The printer writes word by word.
+  stream.SetBuffered();
   mlir::OpPrintingFlags flags;
   flags.enableDebugInfo(true, false);
   module->print(stream, flags);
   stream << "\n";
+  stream.flush();
   return text;
 }
 

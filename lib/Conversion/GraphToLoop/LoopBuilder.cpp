@@ -274,8 +274,7 @@ bool LoopBuilder::uncutOneInput(Request &request) {
   return true;
 }
 
-bool LoopBuilder::divides(const Operand &operand, const Loops &loops) {
-  mlir::AffineMap map = accessMap(operand, loops);
+bool LoopBuilder::divides(const Operand &operand, mlir::AffineMap map, const Loops &loops) {
   std::vector<int64_t> shape = bufferShape(operand.view.buffer);
   for (unsigned d = 0; map && d < shape.size(); ++d) {
     Expected<loop::LinearIndex> index = loop::linearize(map.getResult(d), map.getNumDims());
@@ -288,9 +287,10 @@ bool LoopBuilder::divides(const Operand &operand, const Loops &loops) {
   return true;
 }
 
-bool LoopBuilder::regionOneInput(Request &request, const Loops &loops) {
+bool LoopBuilder::regionOneInput(Request &request, const Loops &loops,
+                                 std::vector<mlir::AffineMap> &maps) {
   for (Operand &operand : request.inputs) {
-    mlir::AffineMap map = accessMap(operand, loops);
+    const mlir::AffineMap map = maps.emplace_back(accessMap(operand, loops));
     if (!map) {
       operand.view = materialize(operand.view, "unit-dimension: a dimension of size 1 is needed");
       return true;
@@ -331,19 +331,16 @@ void LoopBuilder::add(Request request) {
       }
       SPYRE_CHECK(loops.has_value(), "whole operands never cut a loop");
     }
-    if (regionOneInput(request, *loops)) {
-      continue;
-    }
-    // A part of a buffer is not cut where an input is, unless the buffer divides.
-    if (!divides(request.result, *loops) && uncutOneInput(request)) {
-      continue;
-    }
     std::vector<mlir::AffineMap> maps;
-    for (const Operand &operand : request.inputs) {
-      maps.push_back(accessMap(operand, *loops));
+    if (regionOneInput(request, *loops, maps)) {
+      continue;
     }
-    maps.push_back(request.walksResult ? walkMap(request.result, *loops)
-                                       : accessMap(request.result, *loops));
+    const mlir::AffineMap result = accessMap(request.result, *loops);
+    // A part of a buffer is not cut where an input is, unless the buffer divides.
+    if (!divides(request.result, result, *loops) && uncutOneInput(request)) {
+      continue;
+    }
+    maps.push_back(request.walksResult ? walkMap(request.result, *loops) : result);
     SPYRE_CHECK(maps.back(), "a result has all loop dimensions");
     return emit(request, *loops, maps);
   }

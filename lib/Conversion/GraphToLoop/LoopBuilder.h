@@ -157,9 +157,10 @@ private:
   /// Replaces the input with the most cuts by a copy of it; false when none is cut.
   bool uncutOneInput(Request &request);
   /// True when the places of the operand can be written as digits of its buffer's dimensions.
-  bool divides(const Operand &operand, const Loops &loops);
-  /// Replaces an input whose steps do not divide its buffer; true when there was one.
-  bool regionOneInput(Request &request, const Loops &loops);
+  bool divides(const Operand &operand, mlir::AffineMap map, const Loops &loops);
+  /// Replaces an input whose steps do not divide its buffer; true when there was one. Otherwise
+  /// \p maps gets the accessMap() of all.
+  bool regionOneInput(Request &request, const Loops &loops, std::vector<mlir::AffineMap> &maps);
   /// Variables to buffer dimensions; null when a unit variable finds no unit dimension.
   mlir::AffineMap accessMap(const Operand &operand, const Loops &loops);
   mlir::AffineMap walkMap(const Operand &operand, const Loops &loops);

@@ -150,9 +150,10 @@ Expected<layout::DeviceLayout> layoutOf(BufferOp buffer) {
                        buffer.getName().str());
   }
   Expected<layout::DeviceLayout> layout = knownLayout(buffer);
-  return layout.ok() ? layout
-                     : Expected<layout::DeviceLayout>(layout.status().withContext(
-                           "buffer '" + buffer.getName().str() + "': "));
+  if (!layout.ok()) {
+    return layout.status().withContext("buffer '" + buffer.getName().str() + "': ");
+  }
+  return layout;
 }
 
 std::vector<int64_t> DimRoles::slots() const {
