@@ -120,9 +120,15 @@ def test_every_row_that_computes_has_an_eager_kernel(table):
 
 def test_names_are_operations_of_torch(table):
     """Nothing in the table that torch does not have."""
-    for row in [*table.compiled_rows(), *table.formula_rows()]:
+    for row in [*table.compiled_rows(), *table.formula_rows(), *table.cpu_rows()]:
         namespace, name, overload = row.name.split(".")
         getattr(getattr(getattr(torch.ops, namespace), name), overload)
+
+
+def test_what_is_said_to_have_no_formula_has_none(table):
+    said = {f"aten.{name}" for names in table._NO_FORMULA.values() for name in names}
+    rows = {row.name for row in [*table.compiled_rows(), *table.formula_rows()]}
+    assert said & rows == set()
 
 
 def test_gates_follow_the_table(table, on_device):

@@ -66,8 +66,33 @@ def formula_rows():
     return [Row(name, FORMULA, ", ".join(sorted(by))) for name, by in sorted(found.items())]
 
 
+#: What has neither row nor formula, and why; in 16 bits some of them are errors on the CPU, too.
+_NO_FORMULA = {
+    "a recursion over time with lengths that are data": ("_ctc_loss.Tensor", "_ctc_loss_backward.Tensor"),
+    "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default", "angle.default"),
+    "factors of a matrix": ("_linalg_slogdet.default", "_linalg_svd.default", "linalg_qr.default"),
+    "a function without a formula of the device's precision": (
+        "digamma.default",
+        "erfinv.default",
+        "i0.default",
+        "lgamma.default",
+        "polygamma.default",
+    ),
+    "seldom asked for": (
+        "_pdist_forward.default",
+        "fractional_max_pool2d.default",
+        "frexp.Tensor",
+        "gcd.default",
+        "ldexp.Tensor",
+        "mode.default",
+        "multilabel_margin_loss_forward.default",
+        "nextafter.default",
+    ),
+}
+
+
 def cpu_rows():
-    """What runs on the CPU by its nature: random numbers, and sizes that depend on values."""
+    """What runs on the CPU: by its nature random numbers and sizes that depend on values, and what has no formula."""
     reasons = {
         torch.Tag.nondeterministic_seeded: "random numbers",
         torch.Tag.dynamic_output_shape: "its size depends on values",
@@ -82,7 +107,8 @@ def cpu_rows():
         reason = next((text for tag, text in reasons.items() if tag in op.tags), None)
         if reason and not op._schema.is_mutable:
             rows.append(Row(str(op), "CPU", reason))
-    return rows
+    rows += [Row(f"aten.{name}", "CPU", reason) for reason, names in _NO_FORMULA.items() for name in names]
+    return sorted(rows, key=lambda row: row.name)
 
 
 _HEAD = """# Operations
