@@ -15,8 +15,8 @@ import torch
 from tolerances import TABLE
 
 F16, BF16, F32 = torch.float16, torch.bfloat16, torch.float32
-I32, I64, BOOL = torch.int32, torch.int64, torch.bool
-FLOATS, WORDS = (F16, BF16, F32), (I32, I64)
+I8, I16, I32, I64, BOOL = torch.int8, torch.int16, torch.int32, torch.int64, torch.bool
+FLOATS, WORDS = (F16, BF16, F32), (I8, I16, I32, I64)
 NUMBERS = (*FLOATS, *WORDS)
 ALL = (*NUMBERS, BOOL)
 
