@@ -100,7 +100,7 @@ std::vector<Change> changesOf(int64_t extent) {
     const int64_t even = extent * 2 / 3;
     changes = {{extent, 0, even}, {extent, extent + 3, even}};
   }
-  if (extent > kSticks) {
+  if (extent > kSticks + 1) {
     changes.push_back({extent, 0, kSticks, true});
   }
   return changes;

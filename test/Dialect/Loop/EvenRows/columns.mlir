@@ -3,6 +3,8 @@
 // RUN: spyre-opt %s --spyre-loop-even-rows="extent=50257 even=49152 columns=true" | FileCheck %s
 // RUN: spyre-opt %s --spyre-loop-even-rows="extent=50257 even=49152" | FileCheck %s --check-prefix=ROWS
 // RUN: not spyre-opt %s --spyre-loop-even-rows="extent=50257 even=49000 columns=true" 2>&1 | FileCheck %s --check-prefix=STICK
+// One column would have no stick of its own.
+// RUN: not spyre-opt %s --spyre-loop-even-rows="extent=49153 even=49152 columns=true" 2>&1 | FileCheck %s --check-prefix=ONE
 
 // CHECK: loop.buffer "t" "temp" {{.*}}device_size = array<i64: 768, 2, 64>{{.*}} : memref<2x49152xf16>
 // CHECK: loop.buffer "t_rest" "temp" {{.*}}device_size = array<i64: 18, 2, 64>{{.*}} : memref<2x1105xf16>
@@ -13,6 +15,7 @@
 // CHECK-NEXT: loop.compute "copy" {{.*}} extents [2, 50257]
 // ROWS: loop.compute "batchmatmul" {{.*}} extents [2, 50257, 64]
 // STICK: SPYRE-E3146: 50257 rows as 0, or 49000 and the rest
+// ONE: SPYRE-E3146: 49153 rows as 0, or 49152 and the rest
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [64, 1] layout {device_size = array<i64: 1, 2, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 64, 1>} : memref<2x64xf16>
   %w = loop.buffer "w" "input" index 1 stride [50257, 1] layout {device_size = array<i64: 786, 64, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 50257, 1>} : memref<64x50257xf16>

@@ -128,7 +128,8 @@ private:
   std::vector<Choice> choicesOf(int64_t extent) {
     std::vector<Choice> choices = isOdd(extent) ? rowChoices(extent) : std::vector<Choice>();
     const int64_t sticks = ceilDiv(extent, kLanes);
-    if (isOdd(sticks) && !findCut(main, extent, Cut::Columns).ops.empty()) {
+    // One element leaves no trace of its stick in a layout.
+    if (isOdd(sticks) && extent % kLanes != 1 && !findCut(main, extent, Cut::Columns).ops.empty()) {
       choices.push_back({extent, 0, (sticks - sticks % settings.cores) * kLanes, Cut::Columns});
     }
     return choices;
@@ -230,7 +231,7 @@ struct EvenRows : LoopPass<impl::EvenRowsPassBase<EvenRows>> {
     }
     const bool isSound = extent > 1 && even > 0 && even < extent &&
                          (rows == 0 || (rows > extent && rows - extent <= extent)) &&
-                         (!columns || (rows == 0 && even % (2 * kLanes) == 0));
+                         (!columns || (rows == 0 && even % (2 * kLanes) == 0 && extent - even > 1));
     if (!isSound) {
       return error<3146>("{} rows as {}, or {} and the rest; give extent, a smaller even "
                          "(of columns a multiple of 128), and rows up to twice the extent or 0",
