@@ -198,9 +198,9 @@ Expected<Combine> combineFor(const Operation &operation) {
   combine.kind = *kindOf(operation.spec->op);
   const numerics::DataFormat format = operation.views.front().format;
   if (combine.kind == Kind::Max || combine.kind == Kind::Min) {
-    // The largest finite number with the sign: DLFloat16 has no infinity.
+    // What no element passes; DLFloat16 has no infinity.
     const float largest = format == numerics::DataFormat::IeeeFp32
-                              ? std::numeric_limits<float>::max()
+                              ? std::numeric_limits<float>::infinity()
                               : numerics::dl16ToFloat(0x7FFE);
     combine.mask = combine.kind == Kind::Max ? -largest : largest;
   }

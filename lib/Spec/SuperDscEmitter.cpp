@@ -564,8 +564,9 @@ private:
       return;
     }
     dsc.masking.emplace_back(dim.label, std::pair(dim.range, dim.size - dim.range));
-    // The format's own largest value: DLFloat16 has no infinity and saturates.
-    const double largest = std::numeric_limits<float>::max();
+    // What no element passes: infinity, or the format's largest value where it has none. A finite
+    // fp32 number would be the maximum of a row that is -inf.
+    const double largest = std::numeric_limits<float>::infinity();
     const double mask = spec.op == "max" ? -largest : spec.op == "min" ? largest : 0.0;
     uint32_t bits = numerics::encodeConstant(mask, dsc.format);
     if (dsc.format == numerics::DataFormat::IeeeInt32) { // the integers at the ends are their own

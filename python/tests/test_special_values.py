@@ -105,7 +105,7 @@ def test_infinities_are_the_largest_number_in_16_bits(kind):
 
 
 def test_reductions_of_special_numbers(on_device):
-    x = torch.tensor([[1, NAN, 2, -1], [INF, 1, 2, 3], [-INF, 1, 2, 3], [INF, -INF, 1, 2], [1.0, 2, 3, 4]])
+    x = torch.tensor([[1, NAN, 2, -1], [INF, 1, 2, 3], [-INF, 1, 2, 3], [INF, -INF, 1, 2], [1.0, 2, 3, 4], [INF] * 4, [-INF] * 4])
     for name in ("sum", "mean", "amax", "amin", "prod", "cumsum", "logsumexp", "softmax", "var", "nansum"):
         function = getattr(torch, name)
         with on_device():

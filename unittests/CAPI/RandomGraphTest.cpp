@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 
@@ -105,6 +106,15 @@ Verdict judgeOutputs(const Graph &graph, const std::vector<Bounds> &values, cons
   return {};
 }
 
+/// Elements only: what is in the other lanes of a stick is nobody's result.
+bool haveEqualBits(const std::vector<HostTensor> &some, const std::vector<HostTensor> &others) {
+  return std::ranges::equal(some, others, [](const HostTensor &one, const HostTensor &other) {
+    return std::ranges::equal(
+        one.values, other.values, {}, [](float value) { return std::bit_cast<uint32_t>(value); },
+        [](float value) { return std::bit_cast<uint32_t>(value); });
+  });
+}
+
 /// The same graph with intermediates in LX: the same bits, and no more bytes of memory. Where other
 /// divisions go with it sums may have another order: right results.
 Verdict judgeLx(const Graph &graph, const Machine &machine, capi::CompileOptions options,
@@ -134,7 +144,7 @@ Verdict judgeLx(const Graph &graph, const Machine &machine, capi::CompileOptions
   if (options.lx.divideTogether) {
     return judgeOutputs(graph, values, *run);
   }
-  if (run->deviceBytes != plain.deviceBytes || run->inputBytes != plain.inputBytes) {
+  if (!haveEqualBits(run->outputs, plain.outputs) || !haveEqualBits(run->inputs, plain.inputs)) {
     return {"lx result", "what stays in LX changes the result"};
   }
   const auto bytesOf = [](const RunResult &one) {
@@ -249,5 +259,10 @@ TEST(RandomGraph, RowsThatSeeNothing) {
   const Machine machine{*arch::DeviceDesc::preset("openspyre"), 1};
   for (uint64_t seed : {5'000'522, 5'000'993, 5'001'628}) {
     EXPECT_TRUE(check(graphOf(seed), machine, seed));
+  }
+  // In fp32, where the lanes behind a short row were more than its -inf.
+  const Machine tiny{*arch::DeviceDesc::preset("tiny"), 0};
+  for (uint64_t seed : {7'002'699, 7'009'587}) {
+    EXPECT_TRUE(check(graphOf(seed), tiny, seed));
   }
 }
