@@ -1,5 +1,4 @@
-//===- EvenRowsTest.cpp - rows that are padded or cut give the same bits
-//-----------------------===//
+//===- EvenRowsTest.cpp - rows that are padded or cut give the same bits --------------------===//
 //
 // Random graphs, in which every extent that a group of operations has is padded or cut, whether
 // that pays or not. On one core nothing else changes: bits are those of the program as it was. On
@@ -153,6 +152,42 @@ TEST(EvenRows, RandomGraphsKeepTheirBits) {
     changes += check(rows, randomGraph(random, options), seed);
   }
   EXPECT_GT(changes, int64_t(cases())) << "groups are found in most graphs";
+}
+
+// Large programs are not divided ten times for the sake of a few rows.
+TEST(EvenRows, LargeProgramsTryLess) {
+  const auto triedOf = [](int64_t operations) {
+    const std::string type = "tensor<97x64xf16>";
+    std::string text = fmt::format(
+        "func.func @main(%v0: {0} {{graph.layout = {{device_size = array<i64: 1, 97, 64>, format = "
+        "\"SEN169_FP16\", stride_map = array<i64: 64, 64, 1>}}, graph.name = \"x\", graph.offset = "
+        "0 "
+        ": i64, graph.stride = array<i64: 64, 1>}}) -> ({0} {{graph.stride = array<i64: 64, 1>}}) "
+        "{{\n",
+        type);
+    for (int64_t i = 0; i < operations; ++i) {
+      text += fmt::format("  %v{} = graph.call \"aten.abs.default\"(%v{}) : ({}) -> {}\n", i + 1, i,
+                          type, type);
+    }
+    text += fmt::format("  return %v{} : {}\n}}\n", operations, type);
+    capi::CompileOptions options;
+    options.device = *arch::DeviceDesc::preset("openspyre");
+    options.compileTo = "division";
+    options.explainDivision = true;
+    Expected<capi::CompileResult> compiled = capi::compileGraph(text, options);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+    const std::string &trace = compiled->decisionsJson;
+    size_t count = 0;
+    for (size_t at = trace.find("\"choice\""); at != std::string::npos;
+         at = trace.find("\"choice\"", at + 1)) {
+      ++count;
+    }
+    EXPECT_EQ(trace.find("large-program") != std::string::npos, operations > 100);
+    return count;
+  };
+  EXPECT_EQ(triedOf(10), 3u);
+  EXPECT_EQ(triedOf(1000), 2u);
+  EXPECT_EQ(triedOf(1600), 0u);
 }
 
 } // namespace spyre::testing

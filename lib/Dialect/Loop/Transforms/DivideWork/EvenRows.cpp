@@ -1,5 +1,4 @@
-//===- EvenRows.cpp - whether rows are padded or cut, by the price of the program
-//--------------===//
+//===- EvenRows.cpp - whether rows are padded or cut, by price ------------------------------===//
 //
 // Each choice is made in a copy of the module, which is then divided like the program itself. Only
 // what is cheaper than the rows as they are is done.
@@ -30,6 +29,9 @@ constexpr double kWorthIt = 0.02;
 constexpr int64_t kMostPadding = 4;
 /// Extents that are looked at, the most common ones first.
 constexpr size_t kMostExtents = 3;
+/// Operations that are divided for the sake of a choice: a decoder layer is some thirty, and forty
+/// layers must not take seconds.
+constexpr size_t kMostPlanned = 3'000;
 /// Of 16 bits; parts of an even number of such sticks are whole sticks of 8 and of 32 bits.
 constexpr int64_t kLanes = 64;
 
@@ -92,7 +94,9 @@ public:
 
   void run() {
     for (int64_t extent : extentsToTry()) {
-      if (const std::vector<Choice> choices = choicesOf(extent); !choices.empty()) {
+      std::vector<Choice> choices = choicesOf(extent);
+      limit(extent, choices);
+      if (!choices.empty()) {
         choose(extent, choices);
       }
     }
@@ -147,17 +151,35 @@ private:
         continue;
       }
       const int64_t rows = roundUp(extent, slices), even = extent - extent % slices;
-      if (pads && rows - extent <= extent / kMostPadding && known.insert(rows).second) {
-        choices.push_back({extent, rows, extent - extent % settings.cores});
-      }
       if (cuts > 0 && known.insert(even).second) {
         choices.push_back({extent, 0, even});
         if (apart > 0 && apart < cuts) {
           choices.push_back({extent, 0, even, Cut::RowsWithoutProducts});
         }
       }
+      if (pads && rows - extent <= extent / kMostPadding && known.insert(rows).second) {
+        choices.push_back({extent, rows, extent - extent % settings.cores});
+      }
     }
     return choices;
+  }
+
+  /// Takes away what a large program has no time for; what pays most often comes first.
+  void limit(int64_t extent, std::vector<Choice> &choices) {
+    const auto ops = main.getOps<ComputeOp>();
+    const size_t count = size_t(std::distance(ops.begin(), ops.end()));
+    // The program as it is has to be priced, too.
+    const size_t most = std::max<size_t>(kMostPlanned / count, 1) - 1;
+    if (choices.size() <= most) {
+      return;
+    }
+    if (trace) {
+      trace->record(kStage, fmt::format("{} rows", extent),
+                    Decision::no("large-program",
+                                 "{} of {} choices tried: {} operations would be divided for each",
+                                 most, choices.size(), count));
+    }
+    choices.resize(most);
   }
 
   /// The program with \p choice, or as it is; nothing where it cannot be divided so.
