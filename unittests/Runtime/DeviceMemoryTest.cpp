@@ -32,25 +32,32 @@ void dropBuffer(BufferRef &buffer) {
   buffer.reset();
 }
 
+/// Launches that have begun, and end when they may.
+struct HeldLaunch {
+  explicit HeldLaunch(FakeState &state) {
+    state.onLaunch = [this] {
+      started.count_down();
+      mayEnd.wait();
+    };
+  }
+  std::latch started{1}, mayEnd{1};
+};
+
 TEST(DeviceMemory, FreeingAndAllocatingDoNotWaitForALaunch) {
   FakeState state;
   auto device = makeDevice(state);
-  std::latch started(1), mayEnd(1);
-  state.onLaunch = [&] {
-    started.count_down();
-    mayEnd.wait();
-  };
+  HeldLaunch held(state);
   BufferRef program = *device->allocate(256), old = *device->allocate(256);
   const std::string ones(256, '\1');
   ASSERT_TRUE(device->copyToDevice(old, 0, ones.data(), ones.size()).ok());
   std::thread launcher([&] { EXPECT_TRUE(device->launch(program, 0, 128, {}).ok()); });
-  started.wait();
+  held.started.wait();
   const uint64_t address = old->physicalAddress();
   old.reset();
   BufferRef fresh = *device->allocate(256);
   EXPECT_EQ(fresh->physicalAddress(), address);
   EXPECT_EQ(state.memory[address], 1) << "the launch runs, nothing was discarded";
-  mayEnd.count_down();
+  held.mayEnd.count_down();
   launcher.join();
   std::string read(256, '\2');
   ASSERT_TRUE(device->copyToHost(fresh, 0, read.data(), read.size()).ok());
@@ -60,17 +67,13 @@ TEST(DeviceMemory, FreeingAndAllocatingDoNotWaitForALaunch) {
 TEST(DeviceMemory, ARangeThatCannotBeDiscardedIsNotUsed) {
   FakeState state;
   auto device = makeDevice(state);
-  std::latch started(1), mayEnd(1);
-  state.onLaunch = [&] {
-    started.count_down();
-    mayEnd.wait();
-  };
+  HeldLaunch held(state);
   BufferRef program = *device->allocate(256), old = *device->allocate(256);
   std::thread launcher([&] { EXPECT_TRUE(device->launch(program, 0, 128, {}).ok()); });
-  started.wait();
+  held.started.wait();
   old.reset();
   BufferRef fresh = *device->allocate(256);
-  mayEnd.count_down();
+  held.mayEnd.count_down();
   launcher.join();
   state.onLaunch = nullptr;
   state.failDiscard = true;
@@ -87,18 +90,14 @@ TEST(DeviceMemory, ARangeThatCannotBeDiscardedIsNotUsed) {
 TEST(DeviceMemory, ABufferFreedBesideALaunchIsNoFault) {
   FakeState state;
   auto device = makeDevice(state);
-  std::latch started(1), mayEnd(1);
-  state.onLaunch = [&] {
-    started.count_down();
-    mayEnd.wait();
-  };
+  HeldLaunch held(state);
   BufferRef program = *device->allocate(256), old = *device->allocate(256);
   BufferRef neighbour = *device->allocate(256), used = *device->allocate(256);
   std::thread launcher([&] { EXPECT_TRUE(device->launch(program, 0, 128, {}).ok()); });
-  started.wait();
+  held.started.wait();
   const uint64_t address = old->physicalAddress();
   old.reset();
-  mayEnd.count_down();
+  held.mayEnd.count_down();
   launcher.join();
   state.onLaunch = nullptr;
   state.onDiscard = [&] {
