@@ -108,6 +108,41 @@ def _scaled(operation):
     return decomposed
 
 
+def _whole(value):
+    """A factor as torch takes it for integers: cut."""
+    return int(value)
+
+
+def _product_added(multiply):
+    """``beta * x + alpha * (a @ b)``."""
+
+    def decomposed(x, a, b, *, beta=1, alpha=1):
+        if not all(map(_is_plain, (x, a, b))) or not is_integer(x, _whole(beta), _whole(alpha)):
+            return NotImplemented
+        product, beta, alpha = multiply(a, b), _whole(beta), _whole(alpha)
+        product = product if alpha == 1 else product * alpha
+        if beta == 0:
+            return product.expand(torch.broadcast_shapes(x.shape, product.shape)).clone()
+        return (x if beta == 1 else x * beta) + product
+
+    return decomposed
+
+
+def _sum_of_products(a, b):
+    return torch.mm(a.permute(1, 0, 2).reshape(a.shape[1], -1), b.reshape(-1, b.shape[2]))
+
+
+def _addcmul(x, y, z, *, value=1):
+    if not all(map(_is_plain, (x, y, z))) or not is_integer(x, _whole(value)):
+        return NotImplemented
+    product = y * z
+    return x + (product if _whole(value) == 1 else product * _whole(value))
+
+
+def _hardtanh(x, min_val=-1, max_val=1):
+    return _clamp(x, _whole(min_val), _whole(max_val)) if _is_plain(x) else NotImplemented
+
+
 def _compared(operation):
     """A number that is not whole is compared in fp32, as torch does."""
 
@@ -215,6 +250,12 @@ def decompositions():
         **comparisons,
         **_bitwise_forms(),
         aten.add.Tensor: _scaled(torch.add),
+        aten.addbmm.default: _product_added(_sum_of_products),
+        aten.addcmul.default: _addcmul,
+        aten.addmm.default: _product_added(torch.mm),
+        aten.addmv.default: _product_added(torch.mv),
+        aten.baddbmm.default: _product_added(torch.bmm),
+        aten.hardtanh.default: _hardtanh,
         aten.sub.Tensor: _scaled(torch.sub),
         aten.all.default: _reduced(torch.amin),
         aten.all.dim: _reduced(torch.amin),

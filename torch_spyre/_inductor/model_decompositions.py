@@ -329,6 +329,7 @@ def decompositions():
             aten.softshrink_backward.default: _shrunk_backward,
             aten.sort.default: sorting.sort,
             aten.sort.stable: sorting.sort_stable,
+            aten.take.default: index_writes.take,
             aten.tril.default: scans.tril,
             aten.triu.default: scans.triu,
             aten.var.correction: _var,

@@ -18,6 +18,8 @@ aten = torch.ops.aten
 
 # From here on every fp32 number is whole.
 _ALL_WHOLE = float(2**23)
+# Powers of ten up to this one are exact in fp32.
+_MOST_DECIMALS = 10
 
 
 def _scaled(operation):
@@ -155,6 +157,26 @@ def _round(x):
     is_middle = (up - wide == 0.5).to(wide.dtype)
     nearest = up - is_odd * is_middle
     return torch.where(wide.abs() < _ALL_WHOLE, nearest, wide).to(x.dtype)
+
+
+def _round_to(x, *, decimals):
+    """The numbers are scaled, and scaled back, as torch does."""
+    if not _is_float(x) or abs(decimals) > _MOST_DECIMALS:
+        return NotImplemented
+    wide, scale = x.float(), 10.0 ** abs(decimals)
+    result = torch.round(wide * scale) / scale if decimals > 0 else torch.round(wide / scale) * scale
+    return result.to(x.dtype)
+
+
+def _angle(x):
+    """Of numbers that are not complex."""
+    kind = x.dtype if x.dtype in _FLOATS else torch.get_default_dtype()
+    if x.dtype not in {*_FLOATS, *functions.WHOLE}:
+        return NotImplemented
+    if x.dtype == torch.bool:
+        return torch.zeros_like(x, dtype=kind)
+    angle = torch.where(x < 0, math.pi, 0.0).to(kind)
+    return torch.where(x != x, x, angle) if x.dtype in _FLOATS else angle
 
 
 def _addmv(x, matrix, vector, *, beta=1, alpha=1):
@@ -343,6 +365,7 @@ def decompositions():
         aten.addcdiv.default: _in_fp32(_addcdiv),
         aten.addcmul.default: _in_fp32(_addcmul),
         aten.addmv.default: _addmv,
+        aten.angle.default: _angle,
         aten.all.default: _reduced(torch.amin),
         aten.all.dim: _reduced(torch.amin),
         aten.all.dims: _reduced(torch.amin),
@@ -371,6 +394,7 @@ def decompositions():
         aten.native_layer_norm.default: _small_layer_norm,
         aten.ne.Tensor: _of_truth(torch.ne),
         aten.pow.Tensor_Scalar: powers.tensor_scalar,
+        aten.round.decimals: _round_to,
         aten.round.default: _round,
         aten.slice_scatter.default: region_writes.slice_scatter,
         aten.sum.default: _summed_up(torch.sum),

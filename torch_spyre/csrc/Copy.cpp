@@ -6,6 +6,7 @@
 
 #include "ATen/MemoryOverlap.h"
 #include "ATen/ops/aminmax.h"
+#include "ATen/ops/clamp.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "ATen/record_function.h"
@@ -117,6 +118,15 @@ void storeRawImage(const at::Tensor &tensor, const at::Tensor &image) {
   upload(hostRef(whole, raw.host), tensor, rawLayout(geometry, raw), keep(image), Wait::No);
 }
 
+/// The numbers a copy has to bring to the device. One number beyond its 32-bit integers becomes the nearest
+/// of them: bounds such as the largest int64 stay bounds, as they do in constants of a program.
+at::Tensor withinRange(const at::Tensor &host) {
+  if (host.scalar_type() != c10::ScalarType::Long || host.numel() != 1) {
+    return host;
+  }
+  return at::clamp(host, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+}
+
 bool isDl16Value(c10::ScalarType type) {
   return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
 }
@@ -168,6 +178,7 @@ at::Tensor bitsOfValues(const at::Tensor &host, c10::ScalarType type, DataFormat
   }
   at::Tensor values = host.to(type).contiguous();
   checkDowncast(values);
+  values = withinRange(values);
   numerics::convertHostToDevice(requireHostType(type), values.const_data_ptr(), bits.data_ptr(),
                                 bits.numel());
   return bits;
@@ -333,7 +344,7 @@ void copyToDevice(const at::Tensor &given, const at::Tensor &tensor, bool nonBlo
       geometry.layout.format == numerics::deviceFormat(type)) {
     const at::Tensor &host = *whole;
     checkDowncast(host);
-    at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
+    at::Tensor source = withinRange(host.is_non_overlapping_and_dense() ? host : host.contiguous());
     // Pageable memory may be changed as soon as the call returns: the device reads a copy.
     if (nonBlocking && source.is_same(host) && !host.is_pinned()) {
       source = host.clone();

@@ -30,6 +30,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         return NotImplemented
     kind = x.dtype if dtype is None else dtype
     dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = dims if x.dim() else []
     return size_of(x.float(), ord, dims, keepdim).to(kind)
 
 

@@ -80,15 +80,27 @@ def _add_rows(x, index, rows):
 
 
 def _masked(x, mask, value, accumulate):
-    """A mask as index, and one number for all places it names."""
-    if x.shape[: mask.dim()] != mask.shape or value.numel() != 1:
+    """A mask as index: what is written is the same for all places it names, or has a row for each."""
+    if x.shape[: mask.dim()] != mask.shape:
         return NotImplemented
-    condition = _spread(mask, x.dim())
-    value = value.reshape([]).to(x.dtype)
+    rest = x.shape[mask.dim() :]
+    condition, value = _spread(mask, x.dim()), value.to(x.dtype)
+    if value.dim() == 1 + len(rest) and value.shape[0] != 1:
+        value = _rows_in_order(mask, value.expand([value.shape[0], *rest]))
     if not accumulate:
         return _chosen(condition, value, x)
     zero = torch.zeros((), dtype=x.dtype, device=x.device)
     return x + torch.where(condition, value, zero)
+
+
+def _rows_in_order(mask, rows):
+    """A row for each place of the mask: those that it names get the rows one after the other. There must be as many."""
+    named = mask.reshape(-1)
+    order = torch.cumsum(named, 0)
+    # A number that is not 0 is an error of the device.
+    surplus = _checked(order[-1:] - rows.shape[0], 1, False)
+    at = torch.clamp(order - 1, 0, rows.shape[0] - 1) + surplus
+    return torch.index_select(rows, 0, at).reshape([*mask.shape, *rows.shape[1:]])
 
 
 def _is_index(index):
@@ -113,7 +125,10 @@ def index_put(x, indices, values, accumulate=False):
     first_dim, first_index = given[0]
     if len(given) == 1 and first_dim == 0 and first_index.dtype == torch.bool:
         return _masked(x, first_index, values, accumulate)
-    if not all(_is_index(index) for _, index in given) or (accumulate and x.dtype == torch.bool):
+    if accumulate and x.dtype == torch.bool:
+        sums = index_put(x.to(torch.int32), indices, values.to(torch.int32), True)
+        return sums if sums is NotImplemented else sums != 0
+    if not all(_is_index(index) for _, index in given):
         return NotImplemented
     dims = [dim for dim, _ in given]
     others = [d for d in range(x.dim()) if d not in dims]
@@ -210,9 +225,20 @@ def scatter(x, dim, index, source):
     return _scattered(x, dim, index, source, _put_elements)
 
 
+def _of_truths(write):
+    """Truth values are counted, or multiplied, as numbers."""
+
+    def decomposed(x, dim, index, source, *args, **named):
+        if x.dtype != torch.bool:
+            return write(x, dim, index, source, *args, **named)
+        result = write(x.to(torch.int32), dim, index, source.to(torch.int32), *args, **named)
+        return result if result is NotImplemented else result != 0
+
+    return decomposed
+
+
+@_of_truths
 def scatter_add(x, dim, index, source):
-    if x.dtype == torch.bool:
-        return NotImplemented
     return _scattered(x, dim, index, source, _add_elements)
 
 
@@ -251,6 +277,8 @@ def _is_written(is_named):
 
 
 def _mean_elements(region, index, source, include_self):
+    if region.dtype in INTEGERS:
+        return _mean_integers(region, index, source, include_self)
     is_named = _distance(index, region.shape[0]) == 0
     zero = torch.zeros((), device=region.device)
     total = torch.sum(torch.where(is_named, source.float().unsqueeze(0), zero), 1)
@@ -258,6 +286,15 @@ def _mean_elements(region, index, source, include_self):
     if include_self:
         return ((region.float() + total) / (count + 1)).to(region.dtype)
     return torch.where(count > 0, (total / torch.clamp_min(count, 1)).to(region.dtype), region)
+
+
+def _mean_integers(region, index, source, include_self):
+    """Rounded down."""
+    is_named = _distance(index, region.shape[0]) == 0
+    count = torch.sum(is_named.to(region.dtype), 1, dtype=region.dtype)
+    count = count + 1 if include_self else torch.clamp_min(count, 1)
+    total = _sum_elements(region, index, source, include_self)
+    return torch.div(total, count, rounding_mode="floor")
 
 
 def _sum_elements(region, index, source, include_self):
@@ -296,10 +333,10 @@ _REDUCTIONS = {
 }
 
 
+@_of_truths
 def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
     combine = _REDUCTIONS.get(reduce)
-    is_mean_of_integers = reduce == "mean" and x.dtype in INTEGERS
-    if combine is None or x.dtype == torch.bool or is_mean_of_integers or x.dim() == 0:
+    if combine is None or x.dim() == 0:
         return NotImplemented
     return _scattered(x, dim, index, source, lambda r, i, s: combine(r, i, s, include_self))
 
@@ -319,6 +356,13 @@ def put(x, index, source, accumulate=False):
         return NotImplemented
     result = index_put(x.reshape(-1), [index.reshape(-1)], source.reshape(-1), accumulate)
     return result if result is NotImplemented else result.reshape(x.shape)
+
+
+def take(x, index):
+    """Elements whose numbers are those of a tensor with one dimension."""
+    if x.dtype not in _TYPES or not _is_index(index) or x.numel() == 0 or index.numel() == 0:
+        return NotImplemented
+    return torch.index_select(x.reshape(-1), 0, _checked(index, x.numel(), True).reshape(-1)).reshape(index.shape)
 
 
 #: Of an index with more places beside the dimension the compiler would make as many gathers.

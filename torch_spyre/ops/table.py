@@ -49,12 +49,14 @@ def _module_of(function):
 def formula_rows():
     """Operations our decompositions take apart, by name; of some the compiler has a row for a part."""
     from torch_spyre._inductor import customops, expansion, integer_decompositions
-    from torch_spyre._inductor import model_decompositions, number_decompositions, whole_decompositions
+    from torch_spyre._inductor import model_decompositions, number_decompositions
+    from torch_spyre._inductor import single_decompositions, whole_decompositions
 
     tables = (
         number_decompositions.decompositions(),
         integer_decompositions.decompositions(),
         whole_decompositions.decompositions(),
+        single_decompositions.decompositions(),
         model_decompositions.decompositions(),
         customops.decompositions(),
         expansion.RULES,
@@ -69,7 +71,7 @@ def formula_rows():
 #: What has neither row nor formula, and why; in 16 bits some of them are errors on the CPU, too.
 _NO_FORMULA = {
     "a recursion over time with lengths that are data": ("_ctc_loss.Tensor", "_ctc_loss_backward.Tensor"),
-    "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default", "angle.default"),
+    "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default"),
     "factors of a matrix": ("_linalg_slogdet.default", "_linalg_svd.default", "linalg_qr.default"),
     "a function without a formula of the device's precision": (
         "digamma.default",

@@ -34,17 +34,9 @@ def _scaled(operation):
     return decomposed
 
 
-def _first(function, otherwise):
-    """What one does not cover is the other's."""
-
-    def decomposed(x, y, *, alpha=1):
-        result = function(x, y, alpha=alpha)
-        return otherwise(x, y, alpha=alpha) if result is NotImplemented else result
-
-    return decomposed
-
-
 def _addmv(x, matrix, vector, *, beta=1, alpha=1):
+    if not all(t.is_floating_point() for t in (x, matrix, vector)):
+        return NotImplemented
     product = torch.mm(matrix, vector.unsqueeze(1)).squeeze(1)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
@@ -54,9 +46,11 @@ def _addmv(x, matrix, vector, *, beta=1, alpha=1):
 
 def _eager_only():
     """Operations of which the compiler has only a part."""
-    from torch_spyre._inductor import number_decompositions
+    from torch_spyre._inductor import integer_decompositions, number_decompositions
+    from torch_spyre._inductor.patches import either
     from torch_spyre.ops import index_writes
 
+    integers = integer_decompositions.decompositions()
     numbers = number_decompositions.decompositions()
     aten = torch.ops.aten
     return {
@@ -66,9 +60,9 @@ def _eager_only():
             index_writes.index_put(x, i, v, accumulate)
         ),
         aten.native_layer_norm.default: number_decompositions.layer_norm,
-        aten.add.Tensor: _first(numbers[aten.add.Tensor], _scaled(torch.add)),
-        aten.sub.Tensor: _first(number_decompositions.subtracted, _scaled(torch.sub)),
-        aten.addmv.default: _addmv,
+        aten.add.Tensor: either(numbers[aten.add.Tensor], _scaled(torch.add)),
+        aten.sub.Tensor: either(number_decompositions.subtracted, _scaled(torch.sub)),
+        aten.addmv.default: either(_addmv, integers[aten.addmv.default]),
     }
 
 
