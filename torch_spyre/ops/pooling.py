@@ -10,8 +10,11 @@ import math
 
 import torch
 
-# One copy of the input for each; beyond that the CPU is no slower.
+from torch_spyre._inductor.integer_decompositions import INTEGERS
+
+# One copy of the input for each.
 _MAX_PLACES = 64
+_TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, *INTEGERS})
 
 
 def _per_dimension(given, count):
@@ -46,8 +49,13 @@ class _Windows:
         return count - 1 if starts_behind else count
 
     def is_supported(self, x):
-        few = math.prod(self.kernel) <= _MAX_PLACES
-        return few and x.is_floating_point() and x.numel() > 0 and min(self.counts) > 0
+        return x.dtype in _TYPES and x.numel() > 0 and min(self.counts) > 0
+
+    def has_few_places(self):
+        return math.prod(self.kernel) <= _MAX_PLACES
+
+    def has_short_sides(self):
+        return sum(self.kernel) <= _MAX_PLACES
 
     def places(self):
         return itertools.product(*(range(k) for k in self.kernel))
@@ -58,12 +66,43 @@ class _Windows:
 
     def take(self, padded, place):
         """The element of all windows at one place of the kernel."""
-        first = padded.dim() - len(self.size)
         for i, at in enumerate(place):
-            start = at * self.dilation[i]
-            end = start + (self.counts[i] - 1) * self.stride[i] + 1
-            padded = torch.ops.aten.slice.Tensor(padded, first + i, start, end, self.stride[i])
+            padded = self.take_along(padded, i, at)
         return padded
+
+    def take_along(self, padded, i, at):
+        """The same along one dimension only."""
+        start = at * self.dilation[i]
+        end = start + (self.counts[i] - 1) * self.stride[i] + 1
+        dim = padded.dim() - len(self.size) + i
+        return torch.ops.aten.slice.Tensor(padded, dim, start, end, self.stride[i])
+
+    def all_numbers(self, device):
+        """Of the elements of the padded input, in the input of one channel."""
+        total = torch.zeros([1] * len(self.size), dtype=torch.int64, device=device)
+        for i, padded in enumerate(self.padded):
+            shape = [1] * len(self.size)
+            shape[i] = padded
+            along = torch.arange(padded, device=device) - self.padding[i]
+            total = total * self.size[i] + along.reshape(shape)
+        return total
+
+    def first_numbers(self, device):
+        """Of the first element of each window that is in the input."""
+        total = torch.zeros([1] * len(self.size), dtype=torch.int64, device=device)
+        for i, count in enumerate(self.counts):
+            begin = torch.arange(count, device=device) * self.stride[i] - self.padding[i]
+            begin = torch.where(begin < 0, torch.remainder(begin, self.dilation[i]), begin)
+            shape = [1] * len(self.size)
+            shape[i] = count
+            total = total * self.size[i] + begin.reshape(shape)
+        return total
+
+    def members(self, i, device, dtype):
+        """Which elements of the padded input are in which window along one dimension: [windows, elements] of 0 and 1."""
+        begin = (torch.arange(self.counts[i], device=device) * self.stride[i])[:, None]
+        at = torch.arange(self.padded[i], device=device)[None]
+        return ((at >= begin) & (at < begin + self.kernel[i])).to(dtype)
 
     def put(self, part, place):
         """The reverse of take: zeros elsewhere."""
@@ -118,17 +157,33 @@ def _spatial(x, dims):
 def max_pool(dims):
     def pool(x, kernel, stride=(), padding=0, dilation=1, ceil_mode=False):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, dilation, ceil_mode)
-        if not w.is_supported(x):
+        if not w.is_supported(x) or not w.has_short_sides():
             return NotImplemented
-        return _largest(w, w.pad(x, -math.inf), x.device)
+        return _largest_in_windows(w, w.pad(x, _lowest(x.dtype)))
 
     return pool
+
+
+def _lowest(dtype):
+    return -math.inf if dtype.is_floating_point else max(torch.iinfo(dtype).min, -(2**31))
+
+
+def _largest_in_windows(w, padded):
+    """One dimension after the other, the last one first: of equal elements the first of a row is found, and then the first
+    of these."""
+    best, number = padded, w.all_numbers(padded.device)
+    number = number.expand(padded.shape)
+    for i in reversed(range(len(w.size))):
+        best, number = _largest((w.take_along(t, i, at) for t in (best, number)) for at in range(w.kernel[i]))
+    if any(w.padding):  # which comes first where nothing is larger
+        number = torch.where(best == _lowest(best.dtype), w.first_numbers(best.device), number)
+    return best.clone(), number.clone()
 
 
 def max_pool_backward(dims):
     def gradient(grad, x, kernel, stride, padding, dilation, ceil_mode, indices):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, dilation, ceil_mode)
-        if not w.is_supported(x):
+        if not w.is_supported(x) or not w.has_few_places():
             return NotImplemented
         none = torch.zeros_like(grad)
         parts = [
@@ -141,6 +196,9 @@ def max_pool_backward(dims):
 
 
 def _divided(x, w, count_padding, divisor):
+    if not x.is_floating_point():
+        divisors = w.divisors(count_padding, x.device).to(x.dtype) if divisor is None else divisor
+        return torch.div(x, divisors, rounding_mode="trunc")
     divisors = w.divisors(count_padding, x.device) if divisor is None else divisor
     return (x.float() / divisors).to(x.dtype)
 
@@ -150,8 +208,14 @@ def avg_pool(dims):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, 1, ceil_mode)
         if not w.is_supported(x):
             return NotImplemented
-        padded = w.pad(x, 0.0)
-        total = torch.stack([w.take(padded, place) for place in w.places()]).sum(0, dtype=torch.float32)
+        padded = w.pad(x, 0)
+        wide = torch.float32 if x.is_floating_point() else x.dtype
+        if w.has_few_places():
+            total = torch.stack([w.take(padded, place) for place in w.places()]).sum(0, dtype=wide)
+        elif x.is_floating_point():
+            total = _summed(padded.float(), [w.members(i, x.device, wide) for i in range(dims)])
+        else:
+            return NotImplemented
         return _divided(total, w, count_include_pad, divisor_override).to(x.dtype)
 
     return pool
@@ -162,6 +226,10 @@ def avg_pool_backward(dims):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, 1, ceil_mode)
         if not w.is_supported(x):
             return NotImplemented
+        if not w.has_few_places():
+            share = _divided(grad.float(), w, count_include_pad, divisor_override)
+            matrices = [w.members(i, x.device, torch.float32).t() for i in range(dims)]
+            return w.unpad(_summed(share, matrices)).to(x.dtype)
         share = _divided(grad, w, count_include_pad, divisor_override)
         return w.unpad(torch.stack([w.put(share, place) for place in w.places()]).sum(0))
 
@@ -257,15 +325,15 @@ class _Cells:
         return total
 
 
-def _largest(taker, x, device):
-    """The largest of all places, and its number: the first of equal ones, and what is no number before all."""
+def _largest(candidates):
+    """The largest of pairs of elements and their numbers: the first of equal ones, and what is no number before all."""
     best = number = None
-    for place in taker.places():
-        value, numbers = taker.take(x, place), taker.numbers(place, device)
+    for value, numbers in candidates:
         if best is None:
             best, number = value, numbers.expand(value.shape)
             continue
-        takes = (value > best) | (value != value)
+        takes = value > best
+        takes = takes | (value != value) if value.is_floating_point() else takes
         number = torch.where(takes, numbers, number)
         best = torch.maximum(best, value)
     return best, number.clone()
@@ -293,7 +361,9 @@ def adaptive_max_pool(dims):
         if kernel is not None:
             return max_pool(dims)(x, kernel)
         cells = _Cells(size, output_size)
-        return _largest(cells, x, x.device) if math.prod(cells.kernel) <= _MAX_PLACES else NotImplemented
+        if math.prod(cells.kernel) > _MAX_PLACES:
+            return NotImplemented
+        return _largest((cells.take(x, place), cells.numbers(place, x.device)) for place in cells.places())
 
     return pool
 
