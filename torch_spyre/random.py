@@ -10,6 +10,9 @@ import torch
 from torch_spyre import _C
 from torch_spyre.constants import DEVICE_NAME
 
+# Dynamo does not trace them: torch calls some where no tensor may be looked at.
+_untraced = torch._disable_dynamo
+
 _MASK = (1 << 64) - 1
 
 
@@ -37,16 +40,19 @@ def install():
     copyreg.pickle(torch._C.Generator, _reduce_generator)
 
 
+@_untraced
 def manual_seed(seed, device=None):
     """Seeds the generator of one device (the current one)."""
     _C.manual_seed(int(seed) & _MASK, _index(device))
 
 
+@_untraced
 def manual_seed_all(seed):
     """Seeds the generators of all devices."""
     _C.manual_seed_all(int(seed) & _MASK)
 
 
+@_untraced
 def seed():
     """Seeds the generator of the current device from the operating system."""
     value = torch._C.Generator().seed()
@@ -54,6 +60,7 @@ def seed():
     return value
 
 
+@_untraced
 def seed_all():
     """Seeds the generators of all devices with one number from the operating system."""
     value = torch._C.Generator().seed()
@@ -65,15 +72,18 @@ def initial_seed(device=DEVICE_NAME):
     return _C.initial_seed(_index(device))
 
 
+@_untraced
 def get_rng_state(device=DEVICE_NAME):
     """State of the generator: 5016 bytes."""
     return _C.get_rng_state(_index(device))
 
 
+@_untraced
 def get_rng_state_all():
     return [get_rng_state(index) for index in range(_C.device_count())]
 
 
+@_untraced
 def set_rng_state(new_state, device=DEVICE_NAME):
     if not isinstance(new_state, torch.Tensor):
         raise TypeError(
@@ -82,6 +92,7 @@ def set_rng_state(new_state, device=DEVICE_NAME):
     _C.set_rng_state(new_state.cpu(), _index(device))
 
 
+@_untraced
 def set_rng_state_all(new_states):
     for index, state in enumerate(new_states):
         set_rng_state(state, index)

@@ -53,12 +53,24 @@ def _fma(a, b, c):
 
 def _histc(x, bins=100, min=0, max=0):
     """Of whole numbers with a bin for each, as routers of experts count; the CPU has none of integers."""
+    if x.dtype.is_floating_point:
+        return scans.histc(x, bins, min, max)
     if x.dtype not in (torch.int32, torch.int64) or x.numel() == 0 or max - min != bins - 1:
         return NotImplemented
     if bins * x.numel() > index_writes.MOST_COMPARED:
         return NotImplemented
     numbers = torch.arange(bins, device=x.device, dtype=x.dtype) + int(min)
     return (x.reshape(1, -1) == numbers[:, None]).to(x.dtype).sum(1, dtype=x.dtype)
+
+
+def _copied(view):
+    """What functional graphs have in place of a view."""
+
+    def decomposed(x, *args, **kwargs):
+        result = view(x, *args, **kwargs)
+        return result.clone() if isinstance(result, torch.Tensor) else [part.clone() for part in result]
+
+    return decomposed
 
 
 def _clamp(x, min=None, max=None):
@@ -307,6 +319,8 @@ def decompositions():
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
             aten.kthvalue.default: sorting.kthvalue,
+            aten.narrow_copy.default: _copied(torch.narrow),
+            aten.nonzero_static.default: scans.nonzero_static,
             aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
@@ -334,6 +348,9 @@ def decompositions():
             aten.triu.default: scans.triu,
             aten.var.correction: _var,
             aten.var_mean.correction: _var_mean,
+            aten.as_strided_copy.default: _copied(torch.as_strided),
+            aten.unbind_copy.int: _copied(torch.unbind),
+            aten.unfold_copy.default: _copied(torch.Tensor.unfold),
             aten.as_strided_scatter.default: _strided_scatter,
             aten.repeat.default: _repeat,
             aten._native_batch_norm_legit_no_training.default: _batch_norm,

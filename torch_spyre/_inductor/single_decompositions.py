@@ -10,6 +10,8 @@ import torch
 aten = torch.ops.aten
 
 _OF_ONE_TENSOR = (
+    aten._log_softmax.default,
+    aten._softmax.default,
     aten.argmax.default,
     aten.argmin.default,
     aten.index_fill.int_Scalar,
@@ -20,8 +22,17 @@ _OF_ONE_TENSOR = (
     aten.min.dim,
     aten.topk.default,
 )
+#: They keep what is reduced as it is, or as a sum would have it.
+_REDUCTIONS = (aten.mean.dim, aten.prod.dim_int, aten.sum.dim_IntList)
 #: Numbers of rows, and the rows: these may be without dimensions, too.
-_OF_ROWS = (aten.index_add.default, aten.index_reduce.default, aten.scatter_reduce.two)
+_OF_ROWS = (
+    aten.index_add.default,
+    aten.index_reduce.default,
+    aten.scatter.src,
+    aten.scatter.value,
+    aten.scatter_add.default,
+    aten.scatter_reduce.two,
+)
 
 
 def _row(value):
@@ -43,6 +54,32 @@ def _as_row(op):
     return decomposed
 
 
+def _reduced(op):
+    def decomposed(x, dim=None, keepdim=False, *, dtype=None):
+        del keepdim  # there is nothing to keep
+        if x.dim():
+            return NotImplemented
+        return _single(op(_row(x), [0] if op is not aten.prod.dim_int else 0, dtype=dtype))
+
+    return decomposed
+
+
+def _unfold(x, dim, size, step):
+    return _row(x).unfold(dim, size, step).reshape([size]) if x.dim() == 0 and size == 1 else NotImplemented
+
+
+def _flip(x, dims):
+    del dims
+    return x.clone() if x.dim() == 0 else NotImplemented
+
+
+def _gather(x, dim, index, *, sparse_grad=False):
+    del dim, sparse_grad
+    if x.dim() or index.numel() == 0:
+        return NotImplemented
+    return torch.index_select(_row(x), 0, index.reshape(-1)).reshape(index.shape)
+
+
 def _as_rows(op):
     as_row = _as_row(op)
 
@@ -58,4 +95,8 @@ def decompositions():
     return {
         **{op: _as_row(op) for op in _OF_ONE_TENSOR},
         **{op: _as_rows(op) for op in _OF_ROWS},
+        **{op: _reduced(op) for op in _REDUCTIONS},
+        aten.flip.default: _flip,
+        aten.gather.default: _gather,
+        aten.unfold.default: _unfold,
     }

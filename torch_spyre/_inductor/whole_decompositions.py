@@ -70,6 +70,10 @@ def _logit(x, eps=None):
     return torch.logit(x.to(torch.get_default_dtype()), eps)
 
 
+def _log_sum_exp(x, dim, keepdim=False):
+    return torch.logsumexp(x.to(torch.get_default_dtype()), dim, keepdim)
+
+
 def decompositions():
     """Operator overload -> function."""
     truths = {torch.bool}
@@ -84,8 +88,10 @@ def decompositions():
         **of_truths,
         aten.fmax.default: _extreme(torch.maximum),
         aten.fmin.default: _extreme(torch.minimum),
+        aten.isinf.default: _of_whole(_none),
         aten.isnan.default: _of_whole(_none),
         aten.logit.default: _of_whole(_logit),
+        aten.logsumexp.default: _of_whole(_log_sum_exp),
         aten.nansum.default: _of_whole(_sum_of),
         aten.pow.Tensor_Scalar: _of_whole(_power),
         aten.rsub.Scalar: _of_whole(_subtracted_from, INTEGERS),

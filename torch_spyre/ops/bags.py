@@ -9,6 +9,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops.distances import size_of
 from torch_spyre.ops.functions import FLOATS
 from torch_spyre.ops.index_writes import MOST_COMPARED
 
@@ -62,8 +63,9 @@ def embedding_bag(
     padding_idx=-1,
 ):
     """The result, the bags of the numbers, how many each has, and the numbers of maxima."""
+    del scale_grad_by_freq, sparse  # of the gradient only
     count = _count(offsets, include_last_offset)
-    if sparse or not _is_supported(weight, indices, count):
+    if not _is_supported(weight, indices, count):
         return NotImplemented
     if mode == _MAX and count * indices.shape[0] * weight.shape[1] > MOST_COMPARED:
         return NotImplemented
@@ -170,10 +172,23 @@ def weights_backward(grad, weight, indices, offsets, bags, mode, padding_idx=-1)
     return torch.where(counts, torch.sum(theirs * rows, 1), torch.zeros((), device=grad.device)).to(grad.dtype)
 
 
+def renormed(weight, indices, max_norm, norm_type):
+    """The table, in which rows that are named and larger than the norm have it."""
+    many = weight.shape[0] * indices.numel()
+    if weight.dtype not in FLOATS or weight.numel() == 0 or not 0 < many <= MOST_COMPARED:
+        return NotImplemented
+    size = size_of(weight.float(), norm_type, [1], True)
+    is_named = torch.amax(_named(indices.reshape(-1), weight.shape[0]).to(torch.float16), 1, keepdim=True) > 0
+    # The small number is torch's.
+    scaled = (weight.float() * (max_norm / (size + 1e-7))).to(weight.dtype)
+    return torch.where(torch.logical_and(is_named, size > max_norm), scaled, weight)
+
+
 def decompositions():
     """Operator overload -> function."""
     aten = torch.ops.aten
     return {
+        aten.embedding_renorm.default: renormed,
         aten._embedding_bag.default: embedding_bag,
         aten._embedding_bag_forward_only.default: embedding_bag,
         aten._embedding_bag_backward.default: backward,

@@ -1,4 +1,4 @@
-"""Tensors of numbers in order, and of ones on a diagonal, made on the device: ones are added up. What the device has no format
+"""Tensors of numbers in order, of ones on a diagonal, and of the places of a triangle, made on the device: ones are added up. What the device has no format
 for, or no integers in (far beyond 2^24 elements), torch makes on the CPU."""
 
 import torch
@@ -35,16 +35,59 @@ def _arange_out(start, end, step=1, *, out):
     return out.copy_(numbers if start == 0 else numbers + start)
 
 
-def _linspace_out(start, end, steps, *, out):
-    """From both ends, as torch does."""
-    if tuple(out.shape) != (steps,):
-        out.resize_(steps)
+def _spaced(start, end, steps, out):
+    """Numbers of fp32 from both ends, as torch has them; None for what the device does not make."""
     numbers = (start, end)
     if not 1 < steps <= _MOST or out.dtype not in _FLOATS or not all(isinstance(n, (int, float)) for n in numbers):
-        return out.copy_(torch.linspace(start, end, steps, dtype=out.dtype))
+        return None
     at = torch.arange(steps, dtype=torch.float32, device=out.device)
     step = (end - start) / (steps - 1)
-    return out.copy_(torch.where(at < steps // 2, at * step + start, end - (steps - 1 - at) * step))
+    return torch.where(at < steps // 2, at * step + start, end - (steps - 1 - at) * step)
+
+
+def _linspace_out(start, end, steps, *, out):
+    if tuple(out.shape) != (steps,):
+        out.resize_(steps)
+    numbers = _spaced(start, end, steps, out)
+    return out.copy_(torch.linspace(start, end, steps, dtype=out.dtype) if numbers is None else numbers)
+
+
+def _logspace_out(start, end, steps, base=10.0, *, out):
+    """Powers of the base; of no or a negative one torch makes them."""
+    if tuple(out.shape) != (steps,):
+        out.resize_(steps)
+    numbers = _spaced(start, end, steps, out) if base > 0 else None
+    if numbers is None:
+        return out.copy_(torch.logspace(start, end, steps, base, dtype=out.dtype))
+    return out.copy_(torch.pow(base, numbers))
+
+
+def _triangle_indices(makes, counts):
+    """Rows and columns of the elements of a triangle, one row after the other: an element's row is the number of rows that
+    end before it. ``counts`` says where the elements of a row begin, and how many they are."""
+
+    def made(row, col, offset=0, *, dtype=torch.int64, layout=None, device=None, pin_memory=None):
+        count = makes(row, col, offset, device="meta").shape[1]  # refuses what torch refuses
+        if not 0 < count * row <= _MOST or dtype not in _WORDS:
+            return makes(row, col, offset, dtype=dtype).to(device)
+        rows = torch.arange(row, device=device)
+        first, of_row = counts(rows, col, offset)
+        ends = torch.cumsum(of_row, 0)
+        at = torch.arange(count, device=device)
+        number = torch.sum((ends[:, None] <= at).to(torch.int64), 0)
+        column = at - torch.index_select(ends - of_row - first, 0, number)
+        return torch.stack([number, column]).to(dtype)
+
+    return made
+
+
+def _lower(rows, col, offset):
+    return torch.zeros_like(rows), torch.clamp(rows + (offset + 1), 0, col)
+
+
+def _upper(rows, col, offset):
+    first = torch.clamp(rows + offset, 0, col)
+    return first, col - first
 
 
 def _eye_out(n, m=None, *, out):
@@ -68,4 +111,7 @@ _library.impl("_efficientzerotensor", _zeros, "PrivateUse1")
 _library.impl("eye.out", _eye_out, "PrivateUse1")
 _library.impl("eye.m_out", _eye_out, "PrivateUse1")
 _library.impl("linspace.out", _linspace_out, "PrivateUse1")
+_library.impl("logspace.out", _logspace_out, "PrivateUse1")
+_library.impl("tril_indices", _triangle_indices(torch.tril_indices, _lower), "PrivateUse1")
+_library.impl("triu_indices", _triangle_indices(torch.triu_indices, _upper), "PrivateUse1")
 _library.impl("arange.start_out", _arange_out, "PrivateUse1")

@@ -88,7 +88,8 @@ def install():
     if _kernels is not None:
         return
     _kernels = torch.library.Library("aten", "IMPL")
-    _kernels.impl("native_batch_norm", batch_norm, "PrivateUse1")
+    for name in ("native_batch_norm", "_native_batch_norm_legit"):
+        _kernels.impl(name, batch_norm, "PrivateUse1")
     # Torch would fill two tensors from a helper that has no functional form.
     for name in ("cummax", "cummin"):
         _kernels.impl(name, getattr(torch.ops.spyre, name).default, "PrivateUse1")

@@ -123,3 +123,40 @@ def searchsorted(sequence, values, *, out_int32=False, right=False, side=None, s
 
 def bucketize(values, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, values, out_int32=out_int32, right=right)
+
+
+def nonzero_static(x, *, size, fill_value=-1):
+    """Places of the first ``size`` elements that are not 0: every one asks who has so many before it."""
+    if x.dtype not in {*_FLOATS, *INTEGERS, torch.bool} or not x.dim() or not 0 < size * x.numel() <= MOST_COMPARED:
+        return NotImplemented
+    named = (x if x.dtype == torch.bool else x != 0).reshape(-1).to(torch.int64)
+    order = torch.cumsum(named, 0)
+    wanted = torch.arange(size, device=x.device).unsqueeze(1) + 1
+    is_it = torch.logical_and(order == wanted, named > 0)
+    numbers = torch.arange(x.numel(), device=x.device)
+    place = torch.sum(torch.where(is_it, numbers, torch.zeros((), dtype=torch.int64, device=x.device)), 1)
+    columns = []
+    for count in reversed(x.shape):
+        rest = torch.div(place, count, rounding_mode="floor")
+        columns.append(place - rest * count)
+        place = rest
+    places = torch.stack(columns[::-1], 1)
+    return torch.where(wanted <= order[-1], places, torch.full((), fill_value, device=x.device))
+
+
+def histc(x, bins=100, min=0, max=0):
+    """How many elements fall into each of the bins; what is beyond them, or no number, into none."""
+    if x.dtype not in _FLOATS or not 0 < bins * x.numel() <= MOST_COMPARED:
+        return NotImplemented
+    wide = x.reshape(-1).float()
+    if min == max:  # torch asks the elements
+        low, high = torch.amin(wide, 0), torch.amax(wide, 0)
+        is_one = low == high
+        low, high = torch.where(is_one, low - 1, low), torch.where(is_one, high + 1, high)
+    else:
+        low, high = float(min), float(max)
+    at = torch.clamp_max(torch.floor((wide - low) * bins / (high - low)), bins - 1)
+    inside = torch.logical_and(wide >= low, wide <= high)
+    at = torch.where(inside, at, -1.0)
+    numbers = torch.arange(bins, device=x.device).float().unsqueeze(1)
+    return torch.sum((at == numbers).float(), 1).to(x.dtype)
