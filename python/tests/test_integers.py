@@ -96,6 +96,24 @@ def test_sums_wrap_in_thirty_two_bits_however_wide_they_are(on_device):
     assert result.dtype == torch.int64 and result.cpu().tolist() == [wrapped] * 3
 
 
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_bounds_beyond_the_device_stay_bounds(how, on_device):
+    """One number beyond 32 bits is the nearest that the device has: it still bounds all others."""
+    most, least = torch.iinfo(torch.int64).max, torch.iinfo(torch.int64).min
+
+    def function(x, bound):
+        largest = torch.where(x > 2, least, x).amax()
+        smallest = torch.where(x > 2, x, most).amin()
+        return largest, smallest, torch.minimum(x, bound), x.masked_fill(x > 2, least).amax()
+
+    x, bound = torch.arange(6), torch.tensor(most)
+    device = x.to("spyre"), bound.to("spyre")
+    with on_device():
+        results = (function if how == "eager" else torch.compile(function))(*device)
+    same(results, function(x, bound))
+    assert torch.full((3,), most, device="spyre").tolist() == [LARGEST] * 3
+
+
 def test_division_by_nothing_is_nothing(on_device):
     x, zero = numbers(40), torch.zeros(40, dtype=torch.int64)
     with on_device():
