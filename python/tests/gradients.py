@@ -10,7 +10,7 @@ import warnings
 import differential
 import torch
 from differential import FLOATS, Case
-from differential_layers import SPECS as COMPARED
+from differential_structures import SPECS as COMPARED
 from gradients_composed import SPECS as COMPOSED
 from tolerances import relative_error, tolerance
 
@@ -62,7 +62,9 @@ OF_LAYERS = [
         "upsample_bilinear2d_backward upsample_trilinear3d_backward upsample_bicubic2d_backward "
         "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward _embedding_bag_backward "
         "_embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward _cdist_backward "
-        "grid_sampler_2d_backward _weight_norm_interface_backward"
+        "grid_sampler_2d_backward grid_sampler_3d_backward _weight_norm_interface_backward _pdist_backward "
+        "fractional_max_pool2d_backward fractional_max_pool3d_backward multi_margin_loss_backward "
+        "multilabel_margin_loss_backward"
     ).split()
     + [
         f"{kind}{dims}d_backward"

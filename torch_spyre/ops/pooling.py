@@ -11,7 +11,7 @@ import math
 import torch
 
 # One copy of the input for each; beyond that the CPU is no slower.
-_MAX_PLACES = 64
+MAX_PLACES = 64
 
 
 def _per_dimension(given, count):
@@ -46,7 +46,7 @@ class _Windows:
         return count - 1 if starts_behind else count
 
     def is_supported(self, x):
-        few = math.prod(self.kernel) <= _MAX_PLACES
+        few = math.prod(self.kernel) <= MAX_PLACES
         return few and x.is_floating_point() and x.numel() > 0 and min(self.counts) > 0
 
     def places(self):
@@ -120,7 +120,7 @@ def max_pool(dims):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, dilation, ceil_mode)
         if not w.is_supported(x):
             return NotImplemented
-        return _largest(w, w.pad(x, -math.inf), x.device)
+        return largest(w, w.pad(x, -math.inf), x.device)
 
     return pool
 
@@ -257,7 +257,7 @@ class _Cells:
         return total
 
 
-def _largest(taker, x, device):
+def largest(taker, x, device):
     """The largest of all places, and its number: the first of equal ones, and what is no number before all."""
     best = number = None
     for place in taker.places():
@@ -293,7 +293,7 @@ def adaptive_max_pool(dims):
         if kernel is not None:
             return max_pool(dims)(x, kernel)
         cells = _Cells(size, output_size)
-        return _largest(cells, x, x.device) if math.prod(cells.kernel) <= _MAX_PLACES else NotImplemented
+        return largest(cells, x, x.device) if math.prod(cells.kernel) <= MAX_PLACES else NotImplemented
 
     return pool
 

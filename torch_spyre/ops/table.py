@@ -79,13 +79,9 @@ _NO_FORMULA = {
         "polygamma.default",
     ),
     "seldom asked for": (
-        "_pdist_forward.default",
-        "fractional_max_pool2d.default",
         "frexp.Tensor",
         "gcd.default",
         "ldexp.Tensor",
-        "mode.default",
-        "multilabel_margin_loss_forward.default",
         "nextafter.default",
     ),
 }
