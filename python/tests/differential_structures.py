@@ -132,3 +132,28 @@ for _mode, _padding in (("bilinear", "zeros"), ("bilinear", "reflection"), ("nea
         accepts=_ONE,
         label=f"{_mode} {_padding}",
     )
+
+# --------------------------------------------------------------------------------------------------
+# Sequences of labels without alignment
+
+
+def _sequences(d, _):
+    labels = torch.tensor([[1, 1, 2, 4], [3, 2, 1, 1], [4, 0, 0, 0]])
+    return [d.linear((9, 3, 5), -4, 0), labels, torch.tensor([9, 7, 8]), torch.tensor([4, 2, 1])]
+
+
+def _in_a_row(d, s):
+    given = _sequences(d, s)
+    return [given[0], torch.tensor([1, 1, 2, 4, 3, 2, 4]), *given[2:]]
+
+
+for _label, _operands, _blank in (("", _sequences, 0), ("in a row", _in_a_row, 0), ("last blank", _in_a_row, 4)):
+    add(
+        "spyre.ctc_loss.default",
+        _wide_on_host(lambda x, t, i, n, b=_blank: F.ctc_loss(x, t % 4 if b else t, i, n, b, "none")),
+        _operands,
+        rule=lambda x, *_: torch.full((), 4.0 * 9, dtype=torch.float64),
+        accepts=_ONE,
+        forms=("contiguous", "transposed", "sliced"),
+        label=_label,
+    )

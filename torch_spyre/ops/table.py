@@ -68,7 +68,6 @@ def formula_rows():
 
 #: What has neither row nor formula, and why; in 16 bits some of them are errors on the CPU, too.
 _NO_FORMULA = {
-    "a recursion over time with lengths that are data": ("_ctc_loss.Tensor", "_ctc_loss_backward.Tensor"),
     "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default", "angle.default"),
     "factors of a matrix": ("_linalg_slogdet.default", "_linalg_svd.default", "linalg_qr.default"),
     "a function without a formula of the device's precision": (
