@@ -10,7 +10,7 @@ import warnings
 import differential
 import torch
 from differential import FLOATS, Case
-from differential_layers import SPECS as COMPARED
+from differential_structures import SPECS as COMPARED
 from gradients_composed import SPECS as COMPOSED
 from tolerances import relative_error, tolerance
 
@@ -21,8 +21,12 @@ SHAPES = ((2, 65), (3, 1, 5), (55, 2), (67, 71), (65,), (2, 3, 4, 5), (), (1,), 
 ROUNDINGS = 16
 
 #: More where torch's formula takes a difference of nearly equal numbers, or, as torch does, finds places in fp32 and takes
-#: their distances to the third power.
-MORE_ROUNDINGS = {"aten.sinc.default": 512, "aten.upsample_bicubic2d.default-less": 32}
+#: their distances to the third power, or where the power of a long sum is taken.
+MORE_ROUNDINGS = {
+    "aten.sinc.default": 512,
+    "aten.upsample_bicubic2d.default-less": 32,
+    **{f"spyre.ctc_loss.default{label}": 64 for label in ("", "-in a row", "-last blank")},
+}
 
 #: Operations whose gradient is on the CPU, in part, and why; the list only shrinks.
 ON_CPU = {}
@@ -45,6 +49,12 @@ WITHOUT = {
     "aten._scaled_mm.default": "torch has none of fp8",
     "aten._transformer_encoder_layer_fwd.default": "torch's path without gradients",
     "aten.histc.default": "counts",
+    "aten._ctc_loss.Tensor": "torch's way to the loss that spyre.ctc_loss is",
+    "aten._ctc_loss.default": "torch's way to the loss that spyre.ctc_loss is",
+    "aten._ctc_loss_backward.Tensor": "is a gradient",
+    "aten._ctc_loss_backward.default": "is a gradient",
+    "spyre.ctc_loss_backward.default": "is a gradient",
+    "spyre.ctc_step.default": "a part of ctc_loss, which has one",
     "spyre.dequantize_fp8_with_scale.default": "torch has none of fp8",
     "spyre.qfp8ch.default": "torch has none of fp8",
     "spyre.quantize_fp8_with_scale.default": "torch has none of fp8",
@@ -62,7 +72,9 @@ OF_LAYERS = [
         "upsample_bilinear2d_backward upsample_trilinear3d_backward upsample_bicubic2d_backward "
         "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward _embedding_bag_backward "
         "_embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward _cdist_backward "
-        "grid_sampler_2d_backward _weight_norm_interface_backward"
+        "grid_sampler_2d_backward grid_sampler_3d_backward _weight_norm_interface_backward _pdist_backward "
+        "fractional_max_pool2d_backward fractional_max_pool3d_backward multi_margin_loss_backward "
+        "multilabel_margin_loss_backward"
     ).split()
     + [
         f"{kind}{dims}d_backward"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from differential_layers import SPECS
+from differential_structures import SPECS
 from gradients import OF_LAYERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -18,6 +18,10 @@ ELSEWHERE = {
     "aten._adaptive_avg_pool2d.default": "test_pooling.py",
     "aten._adaptive_avg_pool2d_backward.default": "test_pooling.py",
     "aten._batch_norm_with_update_functional.default": "test_mutation.py",
+    "aten._ctc_loss.Tensor": "test_structures.py",
+    "aten._ctc_loss.default": "test_structures.py",
+    "aten._ctc_loss_backward.Tensor": "test_structures.py",
+    "aten._ctc_loss_backward.default": "test_structures.py",
     "aten._grouped_mm.default": "test_composites.py",
     "aten._log_softmax.default": "test_eager_autograd.py",
     "aten._native_batch_norm_legit.no_stats": "test_composites.py",
@@ -58,6 +62,8 @@ ELSEWHERE = {
     "aten.softmax.int": "test_models.py",
     "spyre.convolution.default": "test_convolution.py",
     "spyre.convolution_backward.default": "test_convolution.py",
+    "spyre.ctc_loss_backward.default": "test_structures.py",
+    "spyre.ctc_step.default": "test_structures.py",
     "spyre.dequantize_fp8_with_scale.default": "test_small_types.py",
     "spyre.exx2.default": "test_named_dims.py",
     "spyre.layer_norm.default": "test_names.py",

@@ -23,7 +23,7 @@ from torch_spyre._inductor import errors, expansion, extensions, folding, hints,
 from torch_spyre._inductor import memory, mixed, passes, settings, sizes
 from torch_spyre._inductor import propagate_named_dims as named
 from torch_spyre.constants import DEVICE_NAME
-from torch_spyre.ops import fallbacks, resampling
+from torch_spyre.ops import fallbacks, margins, resampling
 
 _names = itertools.count()
 # More places are read or written by one operation on the CPU.
@@ -67,6 +67,7 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
     """The backend: Dynamo's graph module in, callable out."""
     from torch._dynamo.backends.common import aot_autograd
 
+    margins.install()
     resampling.install()
     with extensions.capturing(decompositions) as active:
         gm = active.run_pre_grad(gm)

@@ -4,7 +4,7 @@ it."""
 
 import torch
 
-from torch_spyre.ops import convolution, sorting
+from torch_spyre.ops import convolution, ctc, sorting
 
 _library = torch.library.Library("spyre", "FRAGMENT")
 
@@ -16,12 +16,12 @@ _DIFFERENTIABLE = (
 ).split()
 
 
-def _define(schema, kernel):
+def _define(schema, kernel, fake=None):
     name = schema.split("(")[0]
     _host_kernels[name] = kernel
     _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, kernel, "CPU")
-    torch.library.register_fake(f"spyre::{name}", _fake(kernel), lib=_library)
+    torch.library.register_fake(f"spyre::{name}", fake or _fake(kernel), lib=_library)
 
 
 def _differentiable(name, kernel):
@@ -202,6 +202,14 @@ _define(
 )
 _define("cummax(Tensor x, int dim) -> (Tensor, Tensor)", lambda x, dim: tuple(torch.cummax(x, dim)))
 _define("cummin(Tensor x, int dim) -> (Tensor, Tensor)", lambda x, dim: tuple(torch.cummin(x, dim)))
+_SEQUENCES = "Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths"
+_define(f"ctc_loss({_SEQUENCES}, int blank, bool zero_infinity) -> (Tensor, Tensor)", ctc.loss, ctc.fake_loss)
+_define(
+    f"ctc_loss_backward(Tensor grad, {_SEQUENCES}, Tensor losses, Tensor states, int blank, bool zero_infinity) -> Tensor",
+    ctc.loss_backward,
+    lambda grad, log_probs, *_: torch.empty_like(log_probs, memory_format=torch.contiguous_format),
+)
+_define("ctc_step(Tensor state, Tensor jumps, Tensor emissions, Tensor time, Tensor? enters=None) -> Tensor", ctc.step)
 _define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
 _define("floordiv(Tensor x, Tensor y) -> Tensor", _quotient("floor"))
 _define("truncdiv(Tensor x, Tensor y) -> Tensor", _quotient("trunc"))
@@ -212,6 +220,8 @@ _define("dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor", _dequanti
 
 for _name in _DIFFERENTIABLE:
     _differentiable(_name, _host_kernels[_name])
+
+torch.library.register_autograd("spyre::ctc_loss", ctc.backward, setup_context=ctc.keep, lib=_library)
 
 # Two numbers per row in one element of the device; only all three mean something elsewhere.
 _define_for_device(
@@ -239,6 +249,7 @@ def decompositions():
     """Those that torch's operations say in full."""
     ops = torch.ops.spyre
     return {
+        **ctc.decompositions(),
         ops.layer_norm.default: _layer_norm,
         ops.rms_norm.default: _rms_norm,
         ops.logical_not.default: lambda x: torch.logical_not(x),

@@ -120,8 +120,7 @@ def dense_backward(
 ):
     """Every row of the table asks which numbers name it."""
     many = num_weights * (grad.numel() if mode == _MAX else indices.numel())
-    # Torch divides by the frequency of another row than the one it means: its kernel says by which.
-    if scale_grad_by_freq or grad.dtype not in FLOATS or not 0 < many <= MOST_COMPARED:
+    if grad.dtype not in FLOATS or not 0 < many <= MOST_COMPARED or (scale_grad_by_freq and mode == _MAX):
         return NotImplemented
     if mode == _MAX:
         zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
@@ -133,9 +132,13 @@ def dense_backward(
     rows = torch.index_select(grad, 0, torch.clamp_min(bags, 0).to(torch.int64))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
-    named = torch.logical_and(_named(indices, num_weights), bags >= 0)
+    is_named = _named(indices, num_weights)
+    named = torch.logical_and(is_named, bags >= 0)
     named = named if padding_idx < 0 else torch.logical_and(named, indices != padding_idx)
-    return _product(named, rows)
+    if not scale_grad_by_freq:
+        return _product(named, rows)
+    # The CPU's kernel divides by the frequency of another row than the one it means.
+    return _divided(_product(named, rows.float()), torch.sum(is_named.to(torch.int64), 1)).to(grad.dtype)
 
 
 def backward(

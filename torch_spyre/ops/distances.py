@@ -60,8 +60,12 @@ def cdist(x, y, p, compute_mode=None):
 def cdist_backward(grad, x, y, p, distance):
     """The gradient of the rows of x; rows that are the same have none."""
     rest = _differences(x, y)
-    if rest is None or p == 0:
-        return NotImplemented
+    return NotImplemented if rest is None else _rows_gradient(grad, rest, p, distance).to(x.dtype)
+
+
+def _rows_gradient(grad, rest, p, distance):
+    if p == 0:
+        return torch.zeros_like(rest.select(-2, 0))
     grad, far = grad.float().unsqueeze(-1), distance.float().unsqueeze(-1)
     if p == 1:
         slope = torch.sign(rest)
@@ -71,7 +75,39 @@ def cdist_backward(grad, x, y, p, distance):
     else:
         share = torch.abs(rest) / torch.where(far == 0, torch.ones_like(far), far)
         slope = torch.sign(rest) * (share if p == 2 else torch.pow(share, p - 1))
-    return torch.sum(grad * slope, -2).to(x.dtype)
+    return torch.sum(grad * slope, -2)
+
+
+def _pair_numbers(count, device):
+    """[count, count]: where the distance of two rows stands in the list of all pairs; of a row with itself, anywhere."""
+    numbers = torch.arange(count, device=device)
+    first = torch.minimum(numbers[:, None], numbers)
+    second = torch.maximum(numbers[:, None], numbers)
+    before = first * (2 * count - first - 1)
+    place = torch.div(before, 2, rounding_mode="floor") + second - first - 1
+    return torch.clamp(place, 0, count * (count - 1) // 2 - 1)
+
+
+def pdist(x, p=2):
+    """Distances of each row to those behind it, in a row."""
+    rest = _differences(x, x)
+    if rest is None or x.dim() != 2 or x.shape[0] < 2:
+        return NotImplemented
+    far = size_of(rest, p, [-1]).to(x.dtype)
+    first, second = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    return torch.index_select(far.reshape(-1), 0, first * x.shape[0] + second)
+
+
+def pdist_backward(grad, x, p, distance):
+    rest = _differences(x, x)
+    if rest is None or x.dim() != 2 or x.shape[0] < 2 or grad.numel() == 0:
+        return NotImplemented
+    count = x.shape[0]
+    places = _pair_numbers(count, x.device).reshape(-1)
+    grads, far = (torch.index_select(t, 0, places).reshape(count, count) for t in (grad, distance))
+    # A row has no distance to itself.
+    is_pair = 1 - torch.eye(count, device=x.device)
+    return _rows_gradient(grads.float() * is_pair, rest, p, far).to(x.dtype)
 
 
 def _other_dims(v, dim):

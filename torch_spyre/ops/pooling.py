@@ -13,7 +13,7 @@ import torch
 from torch_spyre._inductor.integer_decompositions import INTEGERS
 
 # One copy of the input for each.
-_MAX_PLACES = 64
+MAX_PLACES = 64
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, *INTEGERS})
 
 
@@ -52,10 +52,10 @@ class _Windows:
         return x.dtype in _TYPES and x.numel() > 0 and min(self.counts) > 0
 
     def has_few_places(self):
-        return math.prod(self.kernel) <= _MAX_PLACES
+        return math.prod(self.kernel) <= MAX_PLACES
 
     def has_short_sides(self):
-        return sum(self.kernel) <= _MAX_PLACES
+        return sum(self.kernel) <= MAX_PLACES
 
     def places(self):
         return itertools.product(*(range(k) for k in self.kernel))
@@ -174,7 +174,7 @@ def _largest_in_windows(w, padded):
     best, number = padded, w.all_numbers(padded.device)
     number = number.expand(padded.shape)
     for i in reversed(range(len(w.size))):
-        best, number = _largest((w.take_along(t, i, at) for t in (best, number)) for at in range(w.kernel[i]))
+        best, number = largest((w.take_along(t, i, at) for t in (best, number)) for at in range(w.kernel[i]))
     if any(w.padding):  # which comes first where nothing is larger
         number = torch.where(best == _lowest(best.dtype), w.first_numbers(best.device), number)
     return best.clone(), number.clone()
@@ -325,10 +325,15 @@ class _Cells:
         return total
 
 
-def _largest(candidates):
-    """The largest of pairs of elements and their numbers: the first of equal ones, and what is no number before all."""
+def candidates(taker, x):
+    """Elements of x and their numbers, for each place."""
+    return ((taker.take(x, place), taker.numbers(place, x.device)) for place in taker.places())
+
+
+def largest(pairs):
+    """The largest of elements that come with their numbers: the first of equal ones, and what is no number before all."""
     best = number = None
-    for value, numbers in candidates:
+    for value, numbers in pairs:
         if best is None:
             best, number = value, numbers.expand(value.shape)
             continue
@@ -361,9 +366,9 @@ def adaptive_max_pool(dims):
         if kernel is not None:
             return max_pool(dims)(x, kernel)
         cells = _Cells(size, output_size)
-        if math.prod(cells.kernel) > _MAX_PLACES:
+        if math.prod(cells.kernel) > MAX_PLACES:
             return NotImplemented
-        return _largest((cells.take(x, place), cells.numbers(place, x.device)) for place in cells.places())
+        return largest(candidates(cells, x))
 
     return pool
 

@@ -5,6 +5,8 @@ second comparison of places asks who stands where. Elements are then gathered, s
 too many comparisons is left to the CPU.
 """
 
+import math
+
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
@@ -115,6 +117,30 @@ def median_of(ignores_nan):
         return result if result is NotImplemented else result[0]
 
     return along, of_all
+
+
+def mode(x, dim=-1, keepdim=False):
+    """The most frequent element, of several the smallest, and where it stands last; what is no number equals no other."""
+    if x.dtype not in {*_FLOATS, *INTEGERS, torch.bool} or x.numel() == 0:
+        return NotImplemented
+    if x.dim() == 0:
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    dim %= x.dim()
+    count = x.shape[dim]
+    if x.numel() * count > MOST_COMPARED:
+        return NotImplemented
+    row = x.movedim(dim, -1)
+    row = row.to(torch.float16) if x.dtype == torch.bool else row
+    times = torch.sum((row.unsqueeze(-1) == row.unsqueeze(-2)).to(torch.float32), -1)
+    is_most = torch.logical_and(times == torch.amax(times, -1, keepdim=True), row == row)
+    highest = math.inf if row.dtype in _FLOATS else torch.iinfo(row.dtype).max
+    bound = torch.full((), highest, dtype=row.dtype, device=x.device)
+    smallest = torch.amin(torch.where(is_most, row, bound), -1, keepdim=True)
+    at = _numbers(count, x, [count])
+    place = torch.amax(torch.where(row == smallest, at, torch.zeros_like(at)), -1, keepdim=True)
+    place = place.movedim(-1, dim).to(torch.int64).contiguous()
+    found = torch.gather(x, dim, place), place
+    return found if keepdim else tuple(t.squeeze(dim) for t in found)
 
 
 #: Integers that are found one after the other.

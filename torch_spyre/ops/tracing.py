@@ -143,7 +143,8 @@ def _graph_of(op, args, kwargs, inputs, table):
         given, named = tree_map(leaf, (args, kwargs))
         return op(*_with_tensors(op, given), **named)
 
-    mode = FakeTensorMode()
+    # Torch would run what it has no fake kernel for on tensors of the device, and ask here again.
+    mode = FakeTensorMode(allow_fallback_kernels=False)
     with mode:
         fakes = [_fake(tensor) for tensor in inputs]
         gm = make_fx(run, decomposition_table=table, tracing_mode="real")(*fakes)

@@ -1,0 +1,159 @@
+"""Distances of pairs, margins, windows and images at places that are data, most frequent elements: more entries of the
+differential tests. SPECS has these and those of differential_layers.py.
+
+Operands have sizes of their own: the shapes of the cases only say how many there are.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from differential import FLOATS, NUMBERS
+from differential_layers import (
+    _THREE,
+    SPECS,  # noqa: F401 - the tests take it from here
+    _sampled,
+    add,
+    layer,
+)
+
+aten = torch.ops.aten
+
+
+def of_few(name, call, operands, **more):
+    """For three cases."""
+    add(name, call, operands, accepts=lambda s: s in _THREE, **more)
+
+
+def _wide_on_host(call):
+    """Of operations that the CPU has in 32 bits and more."""
+
+    def called(x, *rest):
+        is_narrow = x.device.type == "cpu" and x.element_size() < 4
+        results = call(x.float() if is_narrow else x, *rest)
+        if isinstance(results, torch.Tensor):
+            return results.to(x.dtype)
+        return tuple(t.to(x.dtype) if t.is_floating_point() else t for t in results)
+
+    return called
+
+
+# --------------------------------------------------------------------------------------------------
+# Elements and rows compared with each other
+
+#: Of longer rows the CPU names any of equal elements.
+_ROW = lambda d, _: [d.integers((5, 3, 13), -3, 4, d.dtype)]  # noqa: E731
+for _dim in (1, 2):
+    of_few("aten.mode.default", lambda x, n=_dim: torch.mode(x, n), _ROW, dtypes=NUMBERS, rule="exact", label=str(_dim))
+for _order in (0.0, 1.0, 2.0, 3.0, math.inf):
+    _call = _wide_on_host(lambda x, p=_order: F.pdist(x.contiguous(), p))
+    _sum = lambda x, p=_order: F.pdist(x.abs(), p) + F.pdist(-x.abs(), p) + F.pdist(x, p)  # noqa: E731
+    layer(
+        "aten._pdist_forward.default",
+        _call,
+        (9, 13),
+        rule=_sum if _order else "exact",
+        label=str(_order),
+        # Equal rows have no gradient of their distance.
+        forms=("contiguous", "transposed", "sliced"),
+    )
+
+# --------------------------------------------------------------------------------------------------
+# Margins of classes
+
+
+def _one_of(d, _):
+    return [d.linear((6, 13), -2, 2), d.integers((6,), 0, 13), d.linear((13,), 0.5, 2)]
+
+
+def _some_of(d, _):
+    lists = [[1, 3, -1, 0, 4], [2, 2, 4, 1, 0], [-1, 1, 2, 3, 4]]
+    return [d.linear((3, 5), -2, 2), torch.tensor(lists)]
+
+
+for _how in ("none", "mean", "sum"):
+    for _power in (1, 2):
+        of_few(
+            "aten.multi_margin_loss.default",
+            _wide_on_host(
+                lambda x, t, w, p=_power, r=_how: F.multi_margin_loss(x, t, p, 1.5, w.detach().to(x.dtype), reduction=r)
+            ),
+            _one_of,
+            rule=lambda x, t, w: torch.full((), 6.0 * 13 * 40, dtype=torch.float64),
+            label=f"{_power} {_how}",
+        )
+    of_few(
+        "aten.multilabel_margin_loss_forward.default",
+        _wide_on_host(lambda x, t, r=_how: F.multilabel_margin_loss(x, t, reduction=r)),
+        _some_of,
+        rule=lambda x, t: torch.full((), 3.0 * 5 * 5, dtype=torch.float64),
+        label=_how,
+    )
+
+# --------------------------------------------------------------------------------------------------
+# Windows and images at places that are data: samples that all formats hold, and of which all products are exact
+
+
+def _fractions(size):
+    return lambda d, _: [d.numbers((2, 3, *size)), d.integers((2, 3, len(size)), 0, 8, d.dtype) / 8]
+
+
+for _dims, (_size, _kernel, _counts) in {2: ((10, 7), (2, 3), (5, 5)), 3: ((7, 10, 5), (2, 2, 3), (5, 3, 1))}.items():
+    _pool = getattr(aten, f"fractional_max_pool{_dims}d").default
+    _call = lambda x, s, c=_pool, k=_kernel, n=_counts: c(x, k, n, s.detach().to(x.dtype))  # noqa: E731
+    of_few(f"aten.fractional_max_pool{_dims}d.default", _wide_on_host(_call), _fractions(_size), rule="exact")
+
+
+#: What takes long to compile has one case.
+_ONE = lambda s: s == (2, 65)  # noqa: E731
+
+
+def _sampled_volume(d, _):
+    return [d.numbers((2, 3, 4, 2, 8)), d.integers((2, 2, 3, 2, 3), -12, 13, d.dtype) / 8]
+
+
+for _padding, _corners in (("zeros", False), ("border", True), ("reflection", False), ("reflection", True)):
+    add(
+        "aten.grid_sampler_2d.default",
+        lambda x, g, p=_padding, a=_corners: F.grid_sample(x, g, "bicubic", p, a),
+        _sampled,
+        # Weights below 0 add up to at most this much.
+        rule=lambda x, g: 4 * x.abs().amax(),
+        accepts=_ONE,
+        label=f"bicubic {_padding} {'corners' if _corners else 'centres'}",
+    )
+for _mode, _padding in (("bilinear", "zeros"), ("bilinear", "reflection"), ("nearest", "border")):
+    _call = lambda x, g, m=_mode, p=_padding: F.grid_sample(x, g.to(x.dtype), m, p, align_corners=False)  # noqa: E731
+    add(
+        "aten.grid_sampler_3d.default",
+        _wide_on_host(_call),
+        _sampled_volume,
+        rule=(lambda x, g, c=_call: c(x.abs(), g)) if _mode == "bilinear" else "exact",
+        accepts=_ONE,
+        label=f"{_mode} {_padding}",
+    )
+
+# --------------------------------------------------------------------------------------------------
+# Sequences of labels without alignment
+
+
+def _sequences(d, _):
+    labels = torch.tensor([[1, 1, 2, 4], [3, 2, 1, 1], [4, 0, 0, 0]])
+    return [d.linear((9, 3, 5), -4, 0), labels, torch.tensor([9, 7, 8]), torch.tensor([4, 2, 1])]
+
+
+def _in_a_row(d, s):
+    given = _sequences(d, s)
+    return [given[0], torch.tensor([1, 1, 2, 4, 3, 2, 4]), *given[2:]]
+
+
+for _label, _operands, _blank in (("", _sequences, 0), ("in a row", _in_a_row, 0), ("last blank", _in_a_row, 4)):
+    add(
+        "spyre.ctc_loss.default",
+        _wide_on_host(lambda x, t, i, n, b=_blank: F.ctc_loss(x, t % 4 if b else t, i, n, b, "none")),
+        _operands,
+        rule=lambda x, *_: torch.full((), 4.0 * 9, dtype=torch.float64),
+        accepts=_ONE,
+        forms=("contiguous", "transposed", "sliced"),
+        label=_label,
+    )

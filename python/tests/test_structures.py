@@ -1,0 +1,179 @@
+"""Losses of sequences, tables that know how often a row was asked for, and factors of matrices: whole, as models use them."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tolerances import relative_error, tolerance
+
+HOW = ("eager", "compiled")
+
+
+def called(call, how):
+    if how == "eager":
+        return call
+    torch._dynamo.reset()
+    return torch.compile(call, backend="spyre", fullgraph=True, dynamic=False)
+
+
+def leaf(x):
+    return x.detach().clone().requires_grad_()
+
+
+def assert_near(found, expected, roundings):
+    found, expected = (t.detach().cpu().double().numpy() for t in (found, expected))
+    assert relative_error(found, expected) <= tolerance("chain", torch.float32, roundings)
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables that know how often a row was asked for
+
+
+def _table_gradient(call, *inputs, how="eager"):
+    table, *rest = inputs
+    table = leaf(table)
+    result = called(call, how)(table, *rest)
+    weights = torch.linspace(-1, 1, result.numel()).reshape(result.shape).to(result.device)
+    result.backward(weights)
+    return table.grad.cpu()
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_gradients_of_bags_are_divided_by_the_frequency_of_their_row(mode, how, on_device):
+    """Of a bag the CPU divides by the frequency of another row, so what is compared with is divided here."""
+    table, numbers, offsets = torch.randn(10, 5), torch.tensor([5, 2, 2, 0, 5, 5, 1]), torch.tensor([0, 2, 2, 5])
+    plain = _table_gradient(lambda t, i, o: F.embedding_bag(i, t, o, mode=mode), table, numbers, offsets)
+    expected = plain / torch.bincount(numbers, minlength=10).clamp_min(1)[:, None]
+    scaled = lambda t, i, o: F.embedding_bag(i, t, o, mode=mode, scale_grad_by_freq=True)  # noqa: E731
+    with on_device():
+        found = _table_gradient(scaled, *(t.to("spyre") for t in (table, numbers, offsets)), how=how)
+    assert_near(found, expected, 4)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_gradients_of_tables_are_divided_by_the_frequency_of_their_row(how, on_device):
+    table, numbers = torch.randn(10, 5), torch.tensor([[5, 2, 2], [0, 5, 5]])
+    scaled = lambda t, i: F.embedding(i, t, padding_idx=2, scale_grad_by_freq=True)  # noqa: E731
+    expected = _table_gradient(scaled, table, numbers)
+    with on_device():
+        found = _table_gradient(scaled, table.to("spyre"), numbers.to("spyre"), how=how)
+    assert_near(found, expected, 4)
+
+
+# --------------------------------------------------------------------------------------------------
+# Sequences of labels without alignment
+
+
+def _ctc(scores, targets, inputs, lengths, **how):
+    return F.ctc_loss(scores.log_softmax(-1), targets, inputs, lengths, **how)
+
+
+def _loss_and_gradient(call, scores, *rest):
+    scores = leaf(scores)
+    loss = call(scores, *rest)
+    loss.backward(torch.ones_like(loss))
+    return loss, scores.grad
+
+
+TARGETS = torch.tensor([[1, 1, 2], [3, 2, 1]])
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("lengths", ["numbers", "tensors", "tensors of the CPU"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_losses_of_sequences(reduction, lengths, how, on_device):
+    """Two sequences of different lengths; those may be data."""
+    scores, given = torch.randn(9, 2, 4), [(9, 7), (3, 2)]
+    expected = _loss_and_gradient(lambda *a: _ctc(*a, reduction=reduction), scores.double(), TARGETS, *given)
+    there = [g if lengths == "numbers" else torch.tensor(g) for g in given]
+    there = [g.to("spyre") for g in there] if lengths == "tensors" else there
+    call = called(lambda *a: _ctc(*a, reduction=reduction), how)
+    with on_device():
+        found = _loss_and_gradient(call, scores.to("spyre"), TARGETS.to("spyre"), *there)
+    for ours, theirs in zip(found, expected):
+        assert ours.device.type == "spyre"
+        assert_near(ours, theirs, 64)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_sequences_that_no_path_fits(zero_infinity, how, on_device):
+    """The first needs four times, for the blank between equal labels, and has three."""
+    call = lambda *a: _ctc(*a, reduction="none", zero_infinity=zero_infinity)  # noqa: E731
+    scores, lengths = torch.randn(3, 2, 4), [torch.tensor([3, 3]), torch.tensor([3, 2])]
+    expected, slopes = _loss_and_gradient(call, scores, TARGETS, *lengths)
+    with on_device():
+        found, ours = _loss_and_gradient(called(call, how), *(t.to("spyre") for t in (scores, TARGETS, *lengths)))
+    torch.testing.assert_close(found.cpu(), expected)
+    torch.testing.assert_close(ours.cpu(), slopes, equal_nan=True)
+    assert found[0].item() == (0.0 if zero_infinity else float("inf"))
+
+
+def test_sequences_of_no_labels_and_of_no_time(on_device):
+    """Nothing in no time is certain, something in no time impossible; without labels all are blanks."""
+    scores, lengths = torch.randn(5, 3, 4), [(5, 0, 0), (0, 0, 1)]
+    targets = torch.tensor([[1, 1], [3, 2], [1, 2]])
+    expected = _ctc(scores.double(), targets, *lengths, reduction="none")
+    with on_device():
+        found = _ctc(scores.to("spyre"), targets.to("spyre"), *lengths, reduction="none").cpu()
+    torch.testing.assert_close(found, expected.float())
+    assert found[1:].tolist() == [0.0, float("inf")]
+
+
+def test_a_sequence_without_a_batch(on_device):
+    scores, target = torch.randn(7, 4), torch.tensor([1, 2, 2])
+    expected = _ctc(scores.double(), target, (7,), (3,), reduction="sum")
+    with on_device():
+        found = _ctc(scores.to("spyre"), target.to("spyre"), (7,), (3,), reduction="sum")
+    assert_near(found, expected, 64)
+
+
+def test_one_program_is_all_steps_of_time(on_device):
+    """In eager mode a longer sequence needs no other programs than a shorter one, but for those over all times."""
+    import torch_spyre._C as extension
+
+    built = []
+    for times in (20, 40):
+        extension.clear_eager_cache()
+        torch.spyre.reset_counters()
+        with on_device():
+            _ctc(torch.randn(times, 2, 4).to("spyre"), TARGETS.to("spyre"), (times, 9), (3, 2))
+        built.append(torch.spyre.counters()["programs_compiled"])
+    assert built[0] == built[1]
+
+
+@pytest.mark.parametrize("overload", ["default", "Tensor"])
+def test_parts_of_torchs_loss(overload, on_device):
+    """Called by their names, with the states torch gives."""
+    op = getattr(torch.ops.aten._ctc_loss, overload)
+    scores, lengths = torch.randn(9, 2, 4).log_softmax(-1), [[9, 7], [3, 2]]
+    lengths = lengths if overload == "default" else [torch.tensor(n) for n in lengths]
+    scores.requires_grad_()
+    losses, states = op(scores, TARGETS, *lengths)
+    (slopes,) = torch.autograd.grad(losses.sum(), scores)
+    there = leaf(scores.to("spyre"))
+    on_card = [n if overload == "default" else n.to("spyre") for n in lengths]
+    with on_device():
+        found, ours = op(there, TARGETS.to("spyre"), *on_card)
+        (gradient,) = torch.autograd.grad(found.sum(), there)
+    assert_near(found, losses, 64)
+    assert_near(gradient, slopes, 64)
+    # Behind the end of a sequence the CPU leaves anything.
+    torch.testing.assert_close(ours.cpu()[0], states.detach()[0])
+
+
+@pytest.mark.parametrize(
+    "lengths, blank, text",
+    [
+        (((9, 9), (3, 2)), 4, "blank must be in label range"),
+        (((9,), (3, 2)), 0, "input_lengths must be of size batch_size"),
+        (((9, 9), (3,)), 0, "target_lengths must be of size batch_size"),
+        (((9, 10), (3, 2)), 0, "Expected input_lengths to have value at most 9, but got value 10"),
+        (((9, 9), (4, 2)), 0, "Expected tensor to have size at least 4 at dimension 1, but got size 3"),
+    ],
+)
+def test_what_torch_refuses_of_sequences(lengths, blank, text):
+    scores = torch.randn(9, 2, 4)
+    for x, t in ((scores, TARGETS), (scores.to("spyre"), TARGETS.to("spyre"))):
+        with pytest.raises(RuntimeError, match=text):
+            _ctc(x, t, *lengths, blank=blank)
