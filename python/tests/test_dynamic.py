@@ -101,6 +101,19 @@ def test_strides_are_told_apart(on_device):
     assert torch.spyre.counters()["programs_compiled"] <= 6
 
 
+def test_one_token_of_rows_of_any_length_is_one_program(on_device):
+    """The stride between rows grows, but there is one row: decoders with a static cache take positions like that."""
+    table = half(WIDTH, 16, seed=1)
+    compiled = torch.compile(lambda place, table: table[place] * 2)
+    weights = table.to("spyre")
+    with on_device():
+        for length in range(5, 12):
+            places = torch.arange(length)[None].to("spyre")[:, -1:]
+            close(compiled(places, weights), table[length - 1].float() * 2, length)
+    assert captures() == 2
+    assert torch.spyre.counters()["programs_compiled"] == 2
+
+
 def test_a_block_with_any_number_of_tokens():
     host = make(Llama)
     compiled = torch.compile(copy.deepcopy(host).to("spyre"), dynamic=True)

@@ -150,6 +150,7 @@ class _SpecialisedGraph:
         self._graphs = {}
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
         self._sizes = [sizes.text_of(node) for node in inputs]
+        self._is_used = [bool(node.users) for node in inputs]
 
     def __call__(self, *args):
         return self._graph_for(args)(*args)
@@ -158,14 +159,7 @@ class _SpecialisedGraph:
         return self._graph_for(args).compile_for(*args)
 
     def _graph_for(self, args):
-        key = tuple(
-            (
-                (tuple(a.shape), a.stride(), a.dtype, a.device)
-                if isinstance(a, torch.Tensor)
-                else a
-            )
-            for a in args
-        )
+        key = tuple(sizes.key_of(a) if used else None for a, used in zip(args, self._is_used))
         graph = self._graphs.get(key)
         if graph is None:
             gm = self._specialise(args)

@@ -16,6 +16,15 @@ def text_of(node):
     return "|sizes=" + ",".join(texts) if texts else ""
 
 
+def key_of(argument):
+    """What the program of an argument depends on. Where a dimension of one element would go on does not matter: one
+    token of a longer row has the stride of that row, which grows with every step of a decoder."""
+    if not isinstance(argument, torch.Tensor):
+        return argument
+    strides = tuple(step if size != 1 else 1 for size, step in zip(argument.shape, argument.stride()))
+    return tuple(argument.shape), strides, argument.dtype, argument.device
+
+
 def _range_of(size):
     """The bounds of a symbol; (0, 0) where nobody gave an upper one."""
     if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
