@@ -26,6 +26,7 @@ from torch_spyre.ops import (
     resampling,
     scans,
     sorting,
+    triangular,
 )
 
 aten = torch.ops.aten
@@ -307,6 +308,7 @@ def decompositions():
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
             aten.kthvalue.default: sorting.kthvalue,
+            aten.linalg_solve_triangular.default: triangular.solve,
             aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
