@@ -79,16 +79,28 @@ def _add_rows(x, index, rows):
     return (x.to(wide) + torch.sum(terms, 1)).to(x.dtype)
 
 
-def _masked(x, mask, value, accumulate):
-    """A mask as index, and one number for all places it names."""
-    if x.shape[: mask.dim()] != mask.shape or value.numel() != 1:
+def _masked(x, mask, values, accumulate):
+    """A mask as index: one row for all places it names, or one for each."""
+    rest = x.shape[mask.dim() :]
+    if x.shape[: mask.dim()] != mask.shape or values.dim() > len(rest) + 1 or (accumulate and x.dtype == torch.bool):
         return NotImplemented
-    condition = _spread(mask, x.dim())
-    value = value.reshape([]).to(x.dtype)
+    condition, values = _spread(mask, x.dim()), values.to(x.dtype)
+    if values.dim() > len(rest):
+        values = _rows_in_order(mask, values.expand([-1, *rest])) if values.shape[0] > 1 else values[0]
     if not accumulate:
-        return _chosen(condition, value, x)
+        return _chosen(condition, values.expand(x.shape), x)
     zero = torch.zeros((), dtype=x.dtype, device=x.device)
-    return x + torch.where(condition, value, zero)
+    return x + torch.where(condition, values, zero)
+
+
+def _rows_in_order(mask, rows):
+    """The first row where the mask is true first, and so on. If it is not true as often as there are rows, the numbers
+    are wrong: torch refuses that, too."""
+    count = rows.shape[0]
+    before = torch.cumsum(mask.reshape(-1), 0)
+    wrong = torch.abs(before[-1:] - count)
+    place = torch.clamp(before - 1, 0, count - 1) + wrong * count
+    return torch.index_select(rows, 0, place).reshape([*mask.shape, *rows.shape[1:]])
 
 
 def _is_index(index):
