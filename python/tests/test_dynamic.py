@@ -252,6 +252,19 @@ def test_steps_that_do_not_divide_the_largest_size_are_an_error():
         compiled(marked(x.to("spyre"), 100, 1024), weight.to("spyre"))
 
 
+def test_bounds_that_torch_found_are_no_steps(on_device):
+    """A branch bounds the size; nobody asked for all between."""
+
+    def function(x):
+        return x * 2 if 65 < x.shape[0] < 129 else x
+
+    compiled = torch.compile(function, dynamic=True)
+    x = half(70, 64)
+    with on_device():
+        close(compiled(x.to("spyre")), x.float() * 2)
+    assert not decided("all-sizes") and not decided("other-size")
+
+
 def test_sizes_beyond_the_largest_one_are_refused_by_torch():
     compiled = torch.compile(rows)
     x, weight = half(2048, 256), half(256, 128)
