@@ -101,6 +101,19 @@ def test_strides_are_told_apart(on_device):
     assert torch.spyre.counters()["programs_compiled"] <= 6
 
 
+def test_one_token_of_rows_of_any_length_is_one_program(on_device):
+    """The stride between rows grows, but there is one row: decoders with a static cache take positions like that."""
+    table = half(WIDTH, 16, seed=1)
+    compiled = torch.compile(lambda place, table: table[place] * 2)
+    weights = table.to("spyre")
+    with on_device():
+        for length in range(5, 12):
+            places = torch.arange(length)[None].to("spyre")[:, -1:]
+            close(compiled(places, weights), table[length - 1].float() * 2, length)
+    assert captures() == 2
+    assert torch.spyre.counters()["programs_compiled"] == 2
+
+
 def test_a_block_with_any_number_of_tokens():
     host = make(Llama)
     compiled = torch.compile(copy.deepcopy(host).to("spyre"), dynamic=True)
@@ -237,6 +250,19 @@ def test_steps_that_do_not_divide_the_largest_size_are_an_error():
     x, weight = half(200, 256), half(256, 128)
     with pytest.raises(Exception, match="SPYRE-E3075.*steps of 100 up to 1024"):
         compiled(marked(x.to("spyre"), 100, 1024), weight.to("spyre"))
+
+
+def test_bounds_that_torch_found_are_no_steps(on_device):
+    """A branch bounds the size; nobody asked for all between."""
+
+    def function(x):
+        return x * 2 if 65 < x.shape[0] < 129 else x
+
+    compiled = torch.compile(function, dynamic=True)
+    x = half(70, 64)
+    with on_device():
+        close(compiled(x.to("spyre")), x.float() * 2)
+    assert not decided("all-sizes") and not decided("other-size")
 
 
 def test_sizes_beyond_the_largest_one_are_refused_by_torch():

@@ -29,6 +29,13 @@ def stored(x, index, part):
     return x
 
 
+def some(*shape, count):
+    """A mask that is true in ``count`` places."""
+    flat = torch.zeros(shape, dtype=torch.bool).reshape(-1)
+    flat[different(count, flat.numel())] = True
+    return flat.reshape(shape)
+
+
 def stored_columns(x, index, part):
     x = x.clone()
     x[:, index] = part
@@ -45,6 +52,18 @@ WRITES = {
     "a row for all": (
         stored,
         lambda t: (values(9, 67, dtype=t), different(4, 9), values(67, dtype=t)),
+    ),
+    "rows of a mask": (
+        stored,
+        lambda t: (values(3, 7, 65, dtype=t), some(3, 7, count=5), values(5, 65, dtype=t)),
+    ),
+    "elements of a mask": (
+        stored,
+        lambda t: (values(9, 67, dtype=t), some(9, 67, count=100), values(100, dtype=t)),
+    ),
+    "a row for a mask": (
+        stored,
+        lambda t: (values(9, 67, dtype=t), some(9, count=4), values(67, dtype=t)),
     ),
     "index_copy": (
         lambda x, i, s: x.index_copy(1, i, s),
@@ -194,6 +213,15 @@ def test_a_place_that_does_not_exist_stops_the_device(name, wrong, on_device):
     with on_device():
         result = torch.compile(WRONG["index_put"])(x.to("spyre"), torch.tensor([2]).to("spyre"))
     assert torch.equal(result.cpu(), WRONG["index_put"](x, torch.tensor([2])))
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_rows_that_a_mask_does_not_ask_for_stop_the_device(count):
+    x, mask, rows = values(9, 67), some(9, count=count), values(4, 67)
+    with pytest.raises(RuntimeError, match="SPYRE-E7017"):
+        torch.compile(stored)(*(t.to("spyre") for t in (x, mask, rows)))
+        torch.spyre.synchronize()
+    torch.spyre.reset_device()
 
 
 GRADIENTS = {

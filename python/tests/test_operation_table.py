@@ -50,6 +50,7 @@ ELSEWHERE = {
     "aten.copy.default": "test_mutation.py",
     "aten.histc.default": "test_composites.py",
     "aten.layer_norm.default": "test_eager.py",
+    "aten.linalg_solve_triangular.default": "test_triangular.py",
     "aten.log_softmax.int": "test_eager_autograd.py",
     "aten.max_pool2d_with_indices.default": "test_pooling.py",
     "aten.max_pool2d_with_indices_backward.default": "test_pooling.py",

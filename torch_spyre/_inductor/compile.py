@@ -72,20 +72,21 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
     with extensions.capturing(decompositions) as active:
         gm = active.run_pre_grad(gm)
         names = [named.text_of(t) if isinstance(t, torch.Tensor) else "" for t in example_inputs]
-        compiler = functools.partial(_compile_aten, active=active, names=names)
+        own = functools.partial(_compile_aten, active=active, bounded=sizes.bounded(gm, example_inputs))
+        compiler = functools.partial(own, names=names)
         return aot_autograd(
             fw_compiler=compiler,
-            bw_compiler=functools.partial(_compile_aten, active=active, is_backward=True),
+            bw_compiler=functools.partial(own, is_backward=True),
             inference_compiler=functools.partial(compiler, shares_results=True),
             decompositions=active.decompositions(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
 
 
-def _compile_aten(gm, example_inputs, active, shares_results=False, names=(), is_backward=False):
+def _compile_aten(gm, example_inputs, active, bounded, shares_results=False, names=(), is_backward=False):
     """With ``shares_results``, results that are views of others share their memory, as in torch;
     where gradients are computed AOTAutograd sees to that. ``names`` are those of the dimensions of
-    the inputs, where the graph has the same ones."""
+    the inputs, where the graph has the same ones; ``bounded`` are the sizes the user gave bounds."""
     from functorch.compile import make_boxed_func
 
     gm = active.run_post_grad(gm)
@@ -94,6 +95,8 @@ def _compile_aten(gm, example_inputs, active, shares_results=False, names=(), is
     inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
     for node, text in zip(inputs, names, strict=False) if len(inputs) == len(names) else ():
         node.meta["spyre_dims"] = text
+    for node in inputs:
+        node.meta["spyre_sizes"] = sizes.text_of(node, bounded)
     if len(_spyre_devices(gm)) > 1:
         # Every program runs on one card; between cards the operations run one by one.
         return make_boxed_func(gm.forward)
@@ -150,7 +153,8 @@ class _SpecialisedGraph:
         self._shares_results = shares_results
         self._graphs = {}
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
-        self._sizes = [sizes.text_of(node) for node in inputs]
+        self._sizes = [node.meta.get("spyre_sizes", "") for node in inputs]
+        self._is_used = [bool(node.users) for node in inputs]
 
     def __call__(self, *args):
         return self._graph_for(args)(*args)
@@ -159,14 +163,7 @@ class _SpecialisedGraph:
         return self._graph_for(args).compile_for(*args)
 
     def _graph_for(self, args):
-        key = tuple(
-            (
-                (tuple(a.shape), a.stride(), a.dtype, a.device)
-                if isinstance(a, torch.Tensor)
-                else a
-            )
-            for a in args
-        )
+        key = tuple(sizes.key_of(a) if used else None for a, used in zip(args, self._is_used))
         graph = self._graphs.get(key)
         if graph is None:
             gm = self._specialise(args)

@@ -28,6 +28,7 @@ from torch_spyre.ops import (
     resampling,
     scans,
     sorting,
+    triangular,
 )
 
 aten = torch.ops.aten
@@ -325,6 +326,7 @@ def decompositions():
             aten.kthvalue.default: sorting.kthvalue,
             aten.narrow_copy.default: _copied(torch.narrow),
             aten.nonzero_static.default: scans.nonzero_static,
+            aten.linalg_solve_triangular.default: triangular.solve,
             aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
