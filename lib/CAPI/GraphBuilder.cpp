@@ -49,6 +49,8 @@ const char *elementText(numerics::HostType type) {
     return "f8E4M3FN";
   case HostType::Float8E5m2fnuz:
     return "f8E5M2FNUZ";
+  case HostType::Uint8:
+    return "ui8";
   }
   return "f16";
 }

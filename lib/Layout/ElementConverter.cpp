@@ -13,7 +13,7 @@ using numerics::HostType;
 static constexpr HostType kHostTypes[] = {
     HostType::Float16,      HostType::Bfloat16,       HostType::Float32, HostType::Bool,
     HostType::Int8,         HostType::Int16,          HostType::Int32,   HostType::Int64,
-    HostType::Float8E4m3fn, HostType::Float8E5m2fnuz,
+    HostType::Float8E4m3fn, HostType::Float8E5m2fnuz, HostType::Uint8,
 };
 
 DataFormat hostFormat(HostType type) {
@@ -26,6 +26,8 @@ DataFormat hostFormat(HostType type) {
     return DataFormat::Bool;
   case HostType::Int64:
     return DataFormat::IeeeInt64;
+  case HostType::Uint8:
+    return DataFormat::SenUint32; // The name the documents have for it.
   case HostType::Float32:
   case HostType::Int8:
   case HostType::Int16:

@@ -97,6 +97,20 @@ static void int32ToInt64(const SignedWord *__restrict in, SignedLong *__restrict
   }
 }
 
+SPYRE_TARGET_CLONES
+static void uint8ToInt32(const Byte *__restrict in, Word *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = in[i];
+  }
+}
+
+SPYRE_TARGET_CLONES
+static void int32ToUint8(const Word *__restrict in, Byte *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = uint8_t(in[i]);
+  }
+}
+
 static void copyBytes(const void *in, void *out, int64_t bytes) {
   if (bytes > 0) {
     std::memcpy(out, in, size_t(bytes));
@@ -113,6 +127,8 @@ void convertHostToDevice(HostType type, const void *host, void *device, int64_t 
     return boolToDl16(static_cast<const Byte *>(host), static_cast<Half *>(device), count);
   case HostType::Int64:
     return int64ToInt32(static_cast<const SignedLong *>(host), static_cast<Word *>(device), count);
+  case HostType::Uint8:
+    return uint8ToInt32(static_cast<const Byte *>(host), static_cast<Word *>(device), count);
   case HostType::Float32:
   case HostType::Int8:
   case HostType::Int16:
@@ -135,6 +151,8 @@ void convertDeviceToHost(HostType type, const void *device, void *host, int64_t 
   case HostType::Int64:
     return int32ToInt64(static_cast<const SignedWord *>(device), static_cast<SignedLong *>(host),
                         count);
+  case HostType::Uint8:
+    return int32ToUint8(static_cast<const Word *>(device), static_cast<Byte *>(host), count);
   case HostType::Float32:
   case HostType::Int8:
   case HostType::Int16:

@@ -36,7 +36,7 @@ static constexpr std::array<FormatRow, 19> kFormats = {{
 }};
 
 // Row i describes HostType i. [spec: device-and-layouts 2.3]
-static constexpr std::array<HostTypeRow, 10> kHostTypes = {{
+static constexpr std::array<HostTypeRow, 11> kHostTypes = {{
     {"float16", 2, DataFormat::Sen169Fp16},
     {"bfloat16", 2, DataFormat::Sen169Fp16},
     {"float32", 4, DataFormat::IeeeFp32},
@@ -47,6 +47,7 @@ static constexpr std::array<HostTypeRow, 10> kHostTypes = {{
     {"int64", 8, DataFormat::IeeeInt32},
     {"float8_e4m3fn", 1, DataFormat::Sen143Fp8},
     {"float8_e5m2fnuz", 1, DataFormat::Sen152Fp8},
+    {"uint8", 1, DataFormat::IeeeInt32},
 }};
 
 template <typename Rows>

@@ -70,6 +70,8 @@ Expected<std::string> encodeScalar(double value, numerics::HostType type) {
     return bytesOf(clampedInteger<int8_t>(value));
   case numerics::HostType::Int16:
     return bytesOf(clampedInteger<int16_t>(value));
+  case numerics::HostType::Uint8:
+    return bytesOf(int32_t(clampedInteger<uint8_t>(value)));
   case numerics::HostType::Int32:
   case numerics::HostType::Int64:
     return bytesOf(clampedInteger<int32_t>(value));

@@ -122,7 +122,6 @@ NO_FORMAT = [
     torch.uint16,
     torch.uint32,
     torch.uint64,
-    torch.uint8,
     torch.float8_e5m2,
     torch.float8_e4m3fnuz,
 ]

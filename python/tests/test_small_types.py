@@ -9,6 +9,7 @@ from tolerances import dl16, relative_error, tolerance
 FP8 = torch.float8_e4m3fn
 FLOATS = [torch.float16, torch.bfloat16, torch.float32]
 SMALL = [torch.int8, torch.int16]
+BYTE = torch.uint8
 SHAPES = [(), (1,), (7,), (9,), (128,), (130,), (4, 1), (3, 130), (5, 256), (130, 3), (2, 3, 68), (2, 2, 3, 100)]
 
 
@@ -175,12 +176,12 @@ def test_scaled_products(dtype, rows, biased, on_device):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", SMALL, ids=str)
+@pytest.mark.parametrize("dtype", [*SMALL, BYTE], ids=str)
 def test_small_integers_become_others(shape, dtype, on_device):
     x = whole(*shape, dtype=dtype)
     device = x.to("spyre")
-    kinds = [torch.int32, torch.int64, torch.float32, torch.bool, torch.int8, torch.int16]
-    kinds += [torch.float16, torch.bfloat16] if dtype == torch.int8 else []
+    kinds = [torch.int32, torch.int64, torch.float32, torch.bool, torch.int8, BYTE, torch.int16]
+    kinds += [torch.float16, torch.bfloat16] if dtype != torch.int16 else []
 
     def function(t):
         return [t.to(kind) + 0 if kind == dtype else t.to(kind) for kind in kinds]
@@ -192,7 +193,7 @@ def test_small_integers_become_others(shape, dtype, on_device):
             assert result.dtype == kind and torch.equal(result.cpu(), x.to(kind)), kind
 
 
-@pytest.mark.parametrize("dtype", SMALL, ids=str)
+@pytest.mark.parametrize("dtype", [*SMALL, BYTE], ids=str)
 def test_others_become_small_integers(dtype, on_device):
     """Fractions are cut, then all wrap."""
     sources = [torch.arange(-70000, 70000, 997), torch.arange(-70000, 70000, 997).float() + 0.75]
@@ -273,3 +274,59 @@ def test_in_place(on_device):
     wanted = (x + y) * 3
     wanted[2] //= 2
     assert torch.equal(device.cpu(), wanted)
+
+
+OF_BYTES = {
+    "sums": lambda x, y: (x + y, x - y, 7 - x, x + 3, torch.add(x, y, alpha=2)),
+    "products": lambda x, y: (x * y, x * 4, x.square(), x**3),
+    "extremes": lambda x, y: (torch.maximum(x, y), torch.minimum(x, y), x.clamp(3, 200), x.amax(1), x.min()),
+    "quotients": lambda x, y: (x // y, x % y, x // 3, x % 5, torch.div(x, y, rounding_mode="trunc"), x / y),
+    "comparisons": lambda x, y: (x == y, x > y, x >= 128, x < 2.5, torch.where(x > y, x, y)),
+    "bits": lambda x, y: (x & y, x | y, x ^ y, ~x, x & 6, x << 3, x >> 1),
+    "sums of many": lambda x, y: (x.sum(), x.sum(0), x.float().mean(1), (y > 9).sum(1)),
+    "with others": lambda x, y: (x + 0.5, x.float() / 255, x.to(torch.int8) + y, x.long() - y, torch.cat([x, y])),
+    "places": lambda x, y: (x.argmax(1), x.t() + 1, x[1:, ::2], torch.sort(x, 1).values),
+}
+
+
+@pytest.mark.parametrize("name", OF_BYTES)
+@pytest.mark.parametrize("compiles", [False, True], ids=["eager", "compiled"])
+def test_bytes(name, compiles, on_device):
+    """Numbers of 0 to 255 wrap there."""
+    x, y = whole(5, 67, dtype=BYTE), whole(5, 67, dtype=BYTE, seed=2).clamp_min(1)
+    function = OF_BYTES[name]
+    with on_device():
+        results = (torch.compile(function) if compiles else function)(x.to("spyre"), y.to("spyre"))
+    for number, (result, expected) in enumerate(zip(results, function(x, y), strict=True)):
+        assert result.dtype == expected.dtype and result.shape == expected.shape, number
+        if expected.is_floating_point():
+            assert near(result, expected, "pointwise")
+        else:
+            assert torch.equal(result.cpu(), expected), (number, result.cpu(), expected)
+
+
+def test_images_become_fractions(on_device):
+    """What a camera gives, as a network wants it."""
+    image = whole(2, 3, 17, 19, dtype=BYTE)
+    mean, deviation = (torch.tensor(v).reshape(1, 3, 1, 1) for v in ([0.5, 0.25, 0.125], [0.5, 0.25, 0.25]))
+
+    def function(image, mean, deviation):
+        return ((image.float() / 255 - mean) / deviation).half(), image.permute(0, 2, 3, 1).contiguous()
+
+    device = [t.to("spyre") for t in (image, mean, deviation)]
+    for run in ways(function):
+        with on_device():
+            result, turned = run(*device)
+        wanted, order = function(image, mean, deviation)
+        assert near(result, wanted, "chain", 3) and torch.equal(turned.cpu(), order)
+    filled = torch.full((3, 5), 200, dtype=BYTE, device="spyre")
+    filled[1] = 7
+    assert filled.tolist() == [[200] * 5, [7] * 5, [200] * 5] and filled.sum().item() == 2035
+
+
+def test_numbers_that_bytes_do_not_have():
+    """The CPU lets them wrap."""
+    x = whole(9, dtype=BYTE)
+    torch.spyre.reset_counters()
+    assert torch.equal((x.to("spyre") * -4).cpu(), x * -4)
+    assert torch.spyre.counters()["fallback_ops"] == 1

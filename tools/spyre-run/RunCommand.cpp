@@ -66,6 +66,7 @@ const char *npyTypeOf(HostType type) {
     return "i8";
   case HostType::Float8E4m3fn:
   case HostType::Float8E5m2fnuz:
+  case HostType::Uint8:
     return "u1";
   }
   return "?";

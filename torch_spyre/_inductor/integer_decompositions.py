@@ -8,7 +8,7 @@ import torch
 
 aten = torch.ops.aten
 
-INTEGERS = frozenset({torch.int8, torch.int16, torch.int32, torch.int64})
+INTEGERS = frozenset({torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64})
 
 
 def is_integer(*values):
@@ -17,11 +17,13 @@ def is_integer(*values):
     tensors = [v for v in values if isinstance(v, torch.Tensor)]
     numbers = [v for v in values if not isinstance(v, torch.Tensor)]
     dtypes = {t.dtype for t in tensors}
-    largest = min([2**31 - 1, *(torch.iinfo(d).max for d in dtypes & INTEGERS)])
+    bounds = [torch.iinfo(d) for d in dtypes & INTEGERS]
+    least = max([-(2**31), *(b.min for b in bounds)])
+    most = min([2**31 - 1, *(b.max for b in bounds)])
     return (
         (bool(dtypes & INTEGERS) or any(type(v) is int for v in numbers))
         and dtypes <= {*INTEGERS, torch.bool}
-        and all(isinstance(v, int) and -largest - 1 <= v <= largest for v in numbers)
+        and all(isinstance(v, int) and least <= v <= most for v in numbers)
     )
 
 

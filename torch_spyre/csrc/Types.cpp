@@ -13,7 +13,7 @@ using numerics::HostType;
 
 namespace {
 
-constexpr std::array<std::pair<c10::ScalarType, HostType>, 10> kTypes = {{
+constexpr std::array<std::pair<c10::ScalarType, HostType>, 11> kTypes = {{
     {c10::ScalarType::Half, HostType::Float16},
     {c10::ScalarType::BFloat16, HostType::Bfloat16},
     {c10::ScalarType::Float, HostType::Float32},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<c10::ScalarType, HostType>, 10> kTypes = {{
     {c10::ScalarType::Long, HostType::Int64},
     {c10::ScalarType::Float8_e4m3fn, HostType::Float8E4m3fn},
     {c10::ScalarType::Float8_e5m2fnuz, HostType::Float8E5m2fnuz},
+    {c10::ScalarType::Byte, HostType::Uint8},
 }};
 
 } // namespace
@@ -42,7 +43,7 @@ HostType requireHostType(c10::ScalarType type) {
   if (!host) {
     raise(
         error<6502>("Spyre backend does not support dtype {}; convert the tensor on the CPU first "
-                    "(float16, bfloat16, float32, bool, int8, int16, int32, int64, "
+                    "(float16, bfloat16, float32, bool, int8, uint8, int16, int32, int64, "
                     "float8_e4m3fn and float8_e5m2fnuz have a device format)",
                     c10::toString(type)));
   }
@@ -68,8 +69,6 @@ std::string hostElementOf(c10::ScalarType type) {
     return "complex<f32>";
   case c10::ScalarType::ComplexDouble:
     return "complex<f64>";
-  case c10::ScalarType::Byte:
-    return "ui8";
   case c10::ScalarType::UInt16:
     return "ui16";
   case c10::ScalarType::UInt32:

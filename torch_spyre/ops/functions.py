@@ -21,7 +21,7 @@ def is_float(*values):
     return bool(tensors) and all(t.dtype in FLOATS for t in tensors)
 
 
-WHOLE = {torch.int8, torch.int16, torch.int32, torch.int64, torch.bool}
+WHOLE = {torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool}
 
 
 def _kind(*values):

@@ -114,7 +114,7 @@ Made by `scripts/operations.py` from the compiler's table (`lib/Dialect/Graph/IR
 fails when this page and they differ. How results are rounded: [numerics](numerics.md).
 
 Types: fp16, bf16 and bool are DLFloat16 on the device, fp32 is fp32, int32 and int64 are 32 bits
-([ADR 0059](adr/0059-integers-are-32-bits.md)), int8 and int16 are computed with in 32 bits, float8_e4m3fn is converted to 16
+([ADR 0059](adr/0059-integers-are-32-bits.md)), int8, uint8 and int16 are computed with in 32 bits, float8_e4m3fn is converted to 16
 ([ADR 0072](adr/0072-fp8-and-small-integers.md)). A call whose types no row takes is refused at gate 3 with the row's text and
 runs on the CPU; so does float64 and complex.
 

@@ -291,7 +291,7 @@ TEST(DataConversion, RandomTensorsGiveTheBytesOfATransfer) {
   const HostType types[] = {
       HostType::Float16,      HostType::Bfloat16,       HostType::Float32, HostType::Bool,
       HostType::Int8,         HostType::Int16,          HostType::Int32,   HostType::Int64,
-      HostType::Float8E4m3fn, HostType::Float8E5m2fnuz,
+      HostType::Float8E4m3fn, HostType::Float8E5m2fnuz, HostType::Uint8,
   };
   Random random(32);
   ThreadPool pool(3);

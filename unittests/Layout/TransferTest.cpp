@@ -22,7 +22,7 @@ using Bytes = std::vector<uint8_t>;
 constexpr HostType kHostTypes[] = {
     HostType::Float16,      HostType::Bfloat16,       HostType::Float32, HostType::Bool,
     HostType::Int8,         HostType::Int16,          HostType::Int32,   HostType::Int64,
-    HostType::Float8E4m3fn, HostType::Float8E5m2fnuz,
+    HostType::Float8E4m3fn, HostType::Float8E5m2fnuz, HostType::Uint8,
 };
 
 struct Sample {

@@ -118,6 +118,19 @@ TEST(BulkConversions, Int64NarrowsByWrapping) {
   }
 }
 
+TEST(BulkConversions, BytesAreWordsOnTheDeviceAndWrapOnTheWayBack) {
+  std::vector<uint8_t> in(256), host(256);
+  std::iota(in.begin(), in.end(), 0);
+  std::vector<uint32_t> device(256, 0xEEEEEEEE);
+  convertHostToDevice(HostType::Uint8, in.data(), device.data(), 256);
+  for (size_t i = 0; i < 256; ++i) {
+    EXPECT_EQ(device[i], i);
+    device[i] += 0xABC00 + 256 * uint32_t(i);
+  }
+  convertDeviceToHost(HostType::Uint8, device.data(), host.data(), 256);
+  EXPECT_EQ(host, in);
+}
+
 TEST(BulkConversions, OtherTypesPassTheirBitsThrough) {
   std::vector<uint8_t> in(256), device(256), host(256);
   std::iota(in.begin(), in.end(), 0);
@@ -140,7 +153,8 @@ TEST(BulkConversions, AnyCountAndAlignmentGivesTheSameBits) {
   for (uint8_t &byte : bytes) {
     byte = uint8_t(random.next());
   }
-  for (HostType type : {HostType::Float16, HostType::Bfloat16, HostType::Bool, HostType::Int64}) {
+  for (HostType type : {HostType::Float16, HostType::Bfloat16, HostType::Bool, HostType::Int64,
+                        HostType::Uint8}) {
     int64_t hostBytes = hostTypeBytes(type), deviceBytes = elementBytes(deviceFormat(type));
     std::vector<uint8_t> whole(4096), piece(4096);
     convertHostToDevice(type, bytes.data() + 1, whole.data(), 100);

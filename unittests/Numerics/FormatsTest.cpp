@@ -43,6 +43,7 @@ TEST(Formats, HostTypesHaveTheDocumentedDeviceFormats) {
       {HostType::Int8, "int8", 1, DataFormat::SenInt8},
       {HostType::Float8E4m3fn, "float8_e4m3fn", 1, DataFormat::Sen143Fp8},
       {HostType::Float8E5m2fnuz, "float8_e5m2fnuz", 1, DataFormat::Sen152Fp8},
+      {HostType::Uint8, "uint8", 1, DataFormat::IeeeInt32},
   };
   for (const auto &[type, name, bytes, format] : rows) {
     EXPECT_STREQ(hostTypeName(type), name);

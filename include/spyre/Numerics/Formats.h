@@ -58,14 +58,15 @@ enum class HostType : uint8_t {
   Int64,
   Float8E4m3fn,
   Float8E5m2fnuz,
+  Uint8,
 };
 
 /// torch's spelling: "float16", "bool", "float8_e4m3fn". Unknown names: E2002 with the list.
 const char *hostTypeName(HostType type);
 Expected<HostType> parseHostType(const std::string &name);
 int64_t hostTypeBytes(HostType type);
-/// Format of the type on the device: Float16, Bfloat16 and Bool live as Sen169Fp16, Int64 as
-/// IeeeInt32.
+/// Format of the type on the device: Float16, Bfloat16 and Bool live as Sen169Fp16, Int64 and Uint8
+/// as IeeeInt32.
 DataFormat deviceFormat(HostType type);
 
 /// float -> DLFloat16. NaN -> 0x7FFF (sign kept); overflow and infinity saturate to 0x7FFE.

@@ -221,7 +221,9 @@ private:
     return converted(result, shape, type);
   }
 
-  static bool isWord(mlir::Type type) { return type.isInteger(32) || type.isInteger(64); }
+  static bool isWord(mlir::Type type) {
+    return type.isInteger(32) || type.isInteger(64) || graph::isByte(type);
+  }
 
   /// Stored as the 16 bits of the device.
   static bool isHalf(mlir::Type type) { return type.isF16() || type.isBF16() || type.isInteger(1); }
@@ -313,10 +315,15 @@ private:
       View value = isStored ? converted(operand(call, 0), shape, type) : operand(call, 0);
       return compute("notequal", {value, number(0, type, shape)}, shape, to, {});
     }
-    if (graph::isSmallInteger(to) && !from.isInteger(1) && !from.isInteger(8)) {
+    if (graph::isSmallInteger(to) && !holds(to, from)) {
       return converted(wrapped(operand(call, 0), shape, to), shape, to);
     }
     return converted(operand(call, 0), shape, to);
+  }
+
+  /// All numbers of a type are numbers of the small integers \p type.
+  static bool holds(mlir::Type type, mlir::Type from) {
+    return from.isInteger(1) || (from.isInteger(8) && type.isInteger(16));
   }
 
   View number(double value, mlir::Type type, const std::vector<int64_t> &shape) {
@@ -326,6 +333,10 @@ private:
   /// The low bits of numbers as integers of 32 bits, in the range of \p type.
   View wrapped(const View &value, const std::vector<int64_t> &shape, mlir::Type type) {
     mlir::Type word = mlir::IntegerType::get(type.getContext(), 32);
+    if (graph::isByte(type)) {
+      const View low = number(255, word, shape);
+      return loops.addPointwise("x_bitand", {converted(value, shape, word), low}, shape, word);
+    }
     const View bits = number(32 - double(type.getIntOrFloatBitWidth()), word, shape);
     View high =
         loops.addPointwise("x_shiftleft", {converted(value, shape, word), bits}, shape, word);

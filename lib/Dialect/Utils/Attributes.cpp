@@ -58,6 +58,9 @@ Expected<HostType> hostTypeOf(mlir::Type type) {
   if (type.isFloat8E5M2FNUZ()) {
     return HostType::Float8E5m2fnuz;
   }
+  if (type.isUnsignedInteger(8)) {
+    return HostType::Uint8;
+  }
   if (type.isSignlessInteger()) {
     switch (type.getIntOrFloatBitWidth()) {
     case 1:
@@ -77,8 +80,8 @@ Expected<HostType> hostTypeOf(mlir::Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
   return error<1003>(
-      "element type {} has no device format; use f16, bf16, f32, i1, i8, i16, i32, i64 "
-      "or an 8-bit float the device knows",
+      "element type {} has no device format; use f16, bf16, f32, i1, i8, ui8, i16, i32, "
+      "i64 or an 8-bit float the device knows",
       text);
 }
 
@@ -105,6 +108,8 @@ mlir::Type elementTypeOf(mlir::MLIRContext *context, HostType type) {
     return builder.getFloat8E4M3FNType();
   case HostType::Float8E5m2fnuz:
     return builder.getFloat8E5M2FNUZType();
+  case HostType::Uint8:
+    return builder.getIntegerType(8, /*isSigned=*/false);
   }
   llvm_unreachable("all host types are listed");
 }

@@ -16,6 +16,8 @@ void GraphDialect::initialize() {
       >();
 }
 
+bool isByte(mlir::Type type) { return type.isUnsignedInteger(8); }
+
 bool isSmallInteger(mlir::Type type) { return type.isInteger(8) || type.isInteger(16); }
 
 std::vector<int64_t> shapeOf(mlir::Value value) {

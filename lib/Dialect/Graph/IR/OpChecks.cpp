@@ -218,8 +218,9 @@ Status checkIntegerScalars(CallOp call, const OpRow &row) {
     return Status::success();
   }
   const int64_t bits = std::min<int64_t>(beside.getIntOrFloatBitWidth(), 32);
-  const double lowest = isTruth ? 0 : -std::ldexp(1, int(bits) - 1);
-  const double highest = isTruth ? 1 : -lowest - 1;
+  const bool isSigned = !isTruth && !isByte(beside);
+  const double lowest = isSigned ? -std::ldexp(1, int(bits) - 1) : 0;
+  const double highest = isTruth ? 1 : std::ldexp(1, int(bits) - (isSigned ? 1 : 0)) - 1;
   for (mlir::NamedAttribute attribute : call->getDiscardableAttrs()) {
     const std::string name = attribute.getName().str();
     if (!isScalarPosition(name, row) && !(row.scalar && name == row.scalar)) {

@@ -88,7 +88,8 @@ Status checkGates(CallOp call) {
 namespace {
 
 bool isWord(mlir::Value value) {
-  return elementOf(value).isInteger(32) || elementOf(value).isInteger(64);
+  const mlir::Type type = elementOf(value);
+  return type.isInteger(32) || type.isInteger(64) || isByte(type);
 }
 
 /// Integers meet other types: as operands, or as the result of what they are not.
@@ -110,8 +111,12 @@ void addConversions(mlir::Type from, mlir::Type to, std::vector<std::string> &ne
       needed.insert(needed.end(), {"x_int16tofp32", "x_fp32toint16"});
     }
   }
-  if (from.isInteger(8)) {
+  if (from.isSignlessInteger(8)) {
     needed.emplace_back("x_int8todl16");
+  }
+  if (isByte(to)) {
+    needed.insert(needed.end(), {"x_fp32toint32", "x_bitand"});
+    return;
   }
   if (isSmallInteger(to)) { // numbers that do not fit wrap
     needed.insert(needed.end(), {"x_fp32toint32", "x_shiftleft", "x_shiftright"});

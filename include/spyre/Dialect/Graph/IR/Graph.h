@@ -18,6 +18,8 @@ constexpr uint64_t kGateCount = 5;
 std::vector<int64_t> shapeOf(mlir::Value value);
 /// i8 and i16: the device holds them, and computes with them in 32 bits (docs/adr/0072).
 bool isSmallInteger(mlir::Type type);
+/// Numbers of 0 to 255: they have 32 bits on the device.
+bool isByte(mlir::Type type);
 } // namespace spyre::graph
 
 #define GET_OP_CLASSES

@@ -40,7 +40,7 @@ namespace {
 /// Elements whose order a conversion to 32 or 16 bits may have changed.
 bool hasWideLanes(mlir::Type type) {
   return type.isF32() || type.isInteger(32) || type.isInteger(64) || type.isF16() ||
-         type.isBF16() || type.isInteger(1);
+         type.isBF16() || type.isInteger(1) || type.isUnsignedInteger(8);
 }
 
 std::vector<int64_t> extentsOf(ComputeOp op) { return dialect::toVector(op.getExtents()); }
