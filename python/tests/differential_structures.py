@@ -8,14 +8,18 @@ import math
 
 import torch
 import torch.nn.functional as F
-from differential import FLOATS, NUMBERS
+from differential import FLOATS, I32, I64, NUMBERS, WORDS
 from differential_layers import (
     _THREE,
     SPECS,  # noqa: F401 - the tests take it from here
     _sampled,
     add,
+    full_and,
     layer,
+    numbers,
+    product,
 )
+from differential_ops import _SMALL
 
 aten = torch.ops.aten
 
@@ -157,3 +161,80 @@ for _label, _operands, _blank in (("", _sequences, 0), ("in a row", _in_a_row, 0
         forms=("contiguous", "transposed", "sliced"),
         label=_label,
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Integers, numbers rounded as integers, parts of ranges, copies of views
+
+
+def _factors(d, s):
+    most = min(2**15, torch.iinfo(d.dtype).max // 2)
+    return [d.integers(s, -most, most, d.dtype), d.integers(s, -40, 41, d.dtype)]
+
+
+for _name in ("gcd", "lcm"):
+    # Multiples of two bytes have two bytes.
+    _kinds = WORDS if _name == "gcd" else (I32, I64)
+    add(f"aten.{_name}.default", getattr(torch, _name), _factors, dtypes=_kinds, rule="exact", accepts=_SMALL)
+add("aten.angle.default", torch.angle, numbers(), dtypes=(*FLOATS, *WORDS))
+add("aten.ldexp.Tensor", torch.ldexp, lambda d, s: [d.numbers(s), d.integers(s, -3, 4)])
+
+_STEPS = torch.tensor([0.125, 0.25, 0.5, 1.0, 2.0])
+_ZEROS_AT = torch.tensor([3, 0, -1, 2, 0], dtype=I32)
+
+
+def _cast(x, *given):
+    return [t.to(x.device) for t in given]
+
+
+_QUANTIZED = {
+    "fake_quantize_per_tensor_affine_cachemask": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.25, 3, -8, 7),
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": lambda x: torch.fake_quantize_per_tensor_affine(
+        x, *_cast(x, _STEPS[:1], _ZEROS_AT[:1]), -8, 7
+    ),
+    "fake_quantize_per_channel_affine_cachemask": lambda x: torch.fake_quantize_per_channel_affine(
+        x, *_cast(x, _STEPS, _ZEROS_AT), 1, -8, 7
+    ),
+}
+for _name, _call in _QUANTIZED.items():
+    layer(f"aten.{_name}.default", _wide_on_host(lambda x, c=_call: c(x.float()).to(x.dtype)), (3, 5, 4), rule="exact")
+
+for _label, _range in (("", (-4, 4)), ("own range", (0, 0))):
+    of_few(
+        "aten.histc.default",
+        _wide_on_host(lambda x, r=_range: torch.histc(x, 16, *r)),
+        # Places between the bounds are exact.
+        lambda d, _: [torch.cat([d.integers((3, 13), -40, 41, d.dtype) / 8, torch.tensor([[-8.0] * 13, [8.0] * 13]).to(d.dtype)])],
+        rule="exact",
+        # Rows of a range that is not drawn have another.
+        forms=("contiguous", "transposed"),
+        label=_label,
+    )
+for _side in (False, True):
+    _in = {"rule": "exact", "dtypes": FLOATS, "accepts": full_and(1), "forms": ("contiguous",), "label": str(_side)}
+    _row = lambda d, s: [torch.sort(d.numbers((9,)))[0]]  # noqa: E731
+    add("aten.searchsorted.Scalar", lambda r, n=_side: torch.searchsorted(r, 0.75, right=n), _row, **_in)
+    add("aten.bucketize.Scalar", lambda r, n=_side: torch.bucketize(0.75, r, right=n), _row, **_in)
+
+
+def _renormed(x, i):
+    return aten.embedding_renorm.default(x, i.contiguous(), 2.0, 2.0)
+
+
+of_few(
+    "aten.embedding_renorm.default",
+    _wide_on_host(_renormed),
+    lambda d, _: [d.numbers((9, 13)), torch.tensor([[1, 1, 4], [0, 8, 4]])],
+)
+_CONTIGUOUS = {"rule": "exact", "forms": ("contiguous",)}
+layer("aten.narrow_copy.default", lambda x: torch.narrow_copy(x, 1, 2, 3), (4, 7), copies=True, **_CONTIGUOUS)
+layer("aten.as_strided_copy.default", lambda x: torch.as_strided_copy(x, (3, 2), (2, 5), 1), (4, 7), copies=True, **_CONTIGUOUS)
+product(
+    "aten.conv_tbc.default",
+    _wide_on_host(lambda x, w, b: torch.conv_tbc(x, w.to(x.dtype), b.to(x.dtype), 1)),
+    lambda d, _: [d.numbers((7, 2, 5)), d.numbers((3, 5, 4)), d.numbers((4,))],
+    accepts=lambda s: s in _THREE,
+    between=lambda x, w, b: [torch.conv_tbc(x, w, b * 0, 1)],
+    # Torch's own has others as views.
+    forms=("contiguous",),
+)

@@ -48,7 +48,6 @@ WITHOUT = {
     "aten._native_multi_head_attention.default": "torch's path without gradients",
     "aten._scaled_mm.default": "torch has none of fp8",
     "aten._transformer_encoder_layer_fwd.default": "torch's path without gradients",
-    "aten.histc.default": "counts",
     "aten._ctc_loss.Tensor": "torch's way to the loss that spyre.ctc_loss is",
     "aten._ctc_loss.default": "torch's way to the loss that spyre.ctc_loss is",
     "aten._ctc_loss_backward.Tensor": "is a gradient",

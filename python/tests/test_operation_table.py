@@ -48,7 +48,6 @@ ELSEWHERE = {
     "aten.convolution_backward.default": "test_convolution.py",
     "aten.batch_norm_backward.default": "test_gradients.py",
     "aten.copy.default": "test_mutation.py",
-    "aten.histc.default": "test_composites.py",
     "aten.layer_norm.default": "test_eager.py",
     "aten.log_softmax.int": "test_eager_autograd.py",
     "aten.max_pool2d_with_indices.default": "test_pooling.py",

@@ -8,6 +8,7 @@ import math
 
 import torch
 
+from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import (
     bags,
@@ -54,6 +55,26 @@ def _fma(a, b, c):
 
 
 def _histc(x, bins=100, min=0, max=0):
+    """How many numbers are in each of the parts of a range, which is that of the numbers where none is given."""
+    if not functions.is_float(x):
+        return _counted(x, bins, min, max)
+    if not 0 < bins * x.numel() <= index_writes.MOST_COMPARED or not min <= max:
+        return NotImplemented
+    wide = x.float().reshape(-1)
+    low, high = torch.full_like(wide[:1], min), torch.full_like(wide[:1], max)
+    if min == max:
+        low, high = torch.amin(wide, 0, True), torch.amax(wide, 0, True)
+        is_one = (low == high).to(torch.float32)
+        low, high = low - is_one, high + is_one
+    # The end of the range belongs to the last part.
+    place = torch.clamp_max(torch.floor((wide - low) * bins / (high - low)), bins - 1)
+    is_inside = torch.logical_and(wide >= low, wide <= high)
+    place = torch.where(is_inside, place, -1.0)
+    numbers = torch.arange(bins, device=x.device, dtype=torch.float32)[:, None]
+    return (place == numbers).to(torch.float32).sum(1).to(x.dtype)
+
+
+def _counted(x, bins, min, max):
     """Of whole numbers with a bin for each, as routers of experts count; the CPU has none of integers."""
     if x.dtype not in (torch.int32, torch.int64) or x.numel() == 0 or max - min != bins - 1:
         return NotImplemented
@@ -61,6 +82,47 @@ def _histc(x, bins=100, min=0, max=0):
         return NotImplemented
     numbers = torch.arange(bins, device=x.device, dtype=x.dtype) + int(min)
     return (x.reshape(1, -1) == numbers[:, None]).to(x.dtype).sum(1, dtype=x.dtype)
+
+
+def _gcd(x, y):
+    """Euclid's steps, of which there are few: the rest is less than half of the number before."""
+    kind = torch.promote_types(x.dtype, y.dtype)
+    if not {x.dtype, y.dtype} <= INTEGERS:
+        return NotImplemented
+    a, b = torch.broadcast_tensors(torch.abs(x.to(kind)), torch.abs(y.to(kind)))
+    for _ in range(_STEPS_OF_BITS[min(torch.iinfo(kind).bits, 32)]):
+        is_done = b == 0
+        a, b = torch.where(is_done, a, b), torch.where(is_done, b, torch.remainder(a, torch.clamp_min(b, 1)))
+    return a.clone()
+
+
+#: The longest way is that of neighbours in Fibonacci's row.
+_STEPS_OF_BITS = {8: 11, 16: 23, 32: 46}
+
+
+def _lcm(x, y):
+    divisor = _gcd(x, y)
+    if divisor is NotImplemented:
+        return NotImplemented
+    share = torch.div(x, torch.clamp_min(divisor, 1), rounding_mode="trunc")
+    return torch.abs(share * y).to(divisor.dtype)
+
+
+def _ldexp(x, y):
+    """In fp32, with the type of the number that is multiplied."""
+    kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    if not {x.dtype, y.dtype} <= functions.FLOATS | functions.WHOLE:
+        return NotImplemented
+    return (x.float() * torch.pow(2.0, y.float())).to(kind)
+
+
+def _angle(x):
+    """Of numbers without an imaginary part."""
+    kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    if not functions.is_float(x) and x.dtype not in functions.WHOLE:
+        return NotImplemented
+    wide = x.to(kind)
+    return torch.where(wide < 0, math.pi, torch.where(wide != wide, wide, 0.0)).to(kind)
 
 
 def _clamp(x, min=None, max=None):
@@ -268,7 +330,6 @@ def decompositions():
     table.update(
         {
             aten._grouped_mm.default: groups.grouped_mm,
-            aten._scaled_mm.default: quantized.scaled_mm,
             aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool,
             aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool_backward(2),
             aten._adaptive_avg_pool3d.default: pooling.adaptive_avg_pool,
@@ -291,8 +352,12 @@ def decompositions():
             aten._weight_norm_interface.default: distances.weight_norm,
             aten._weight_norm_interface_backward.default: distances.weight_norm_backward,
             aten.addbmm.default: _addbmm,
+            aten.angle.default: _angle,
+            aten.as_strided_copy.default: lambda x, *args, **named: torch.as_strided(x, *args, **named).clone(),
+            aten.bucketize.Scalar: scans.bucketize_number,
             aten.bucketize.Tensor: scans.bucketize,
             aten.clamp.Tensor: _clamp,
+            aten.conv_tbc.default: convolution.conv_tbc,
             aten.convolution.default: convolution.convolution,
             aten.convolution_backward.default: convolution.convolution_backward,
             aten.cummax.default: sorting.cummax,
@@ -302,7 +367,9 @@ def decompositions():
             aten.diagonal_scatter.default: region_writes.diagonal_scatter,
             aten.dist.default: distances.dist,
             aten.elu.default: _elu,
+            aten.embedding_renorm.default: index_writes.embedding_renorm,
             aten.empty.memory_format: _empty,
+            aten.gcd.default: _gcd,
             aten.histc.default: _histc,
             aten.hardshrink_backward.default: _shrunk_backward,
             aten.index_fill.int_Scalar: index_writes.index_fill,
@@ -311,6 +378,8 @@ def decompositions():
             aten.isin.Tensor_Scalar: scans.isin_number,
             aten.isin.Tensor_Tensor: scans.isin,
             aten.kthvalue.default: sorting.kthvalue,
+            aten.lcm.default: _lcm,
+            aten.ldexp.Tensor: _ldexp,
             aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
@@ -321,6 +390,7 @@ def decompositions():
             **dict(zip((aten.median.dim, aten.median.default), sorting.median_of(False))),
             **dict(zip((aten.nanmedian.dim, aten.nanmedian.default), sorting.median_of(True))),
             aten.mode.default: sorting.mode,
+            aten.narrow_copy.default: lambda x, *args: torch.narrow(x, *args).clone(),
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
             aten.put.default: index_writes.put,
@@ -330,6 +400,7 @@ def decompositions():
             aten.scatter.value: index_writes.scatter,
             aten.scatter_add.default: index_writes.scatter_add,
             aten.scatter_reduce.two: index_writes.scatter_reduce,
+            aten.searchsorted.Scalar: scans.searchsorted_number,
             aten.searchsorted.Tensor: scans.searchsorted,
             aten.softshrink_backward.default: _shrunk_backward,
             aten.sort.default: sorting.sort,
@@ -347,6 +418,7 @@ def decompositions():
             **fractional_pooling.decompositions(),
             **grids.decompositions(),
             **margins.decompositions(),
+            **quantized.decompositions(),
             **recurrent.CELLS,
             **resampling.decompositions(),
         }

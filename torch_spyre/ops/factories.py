@@ -59,12 +59,57 @@ def _eye_out(n, m=None, *, out):
     return out.copy_(rows == torch.arange(m, device=out.device))
 
 
+def _pair_numbers(rows, columns, offset, is_lower, kind, device):
+    """Rows and columns of the places of a triangle: the row of a place is the number of rows that end before it."""
+    numbers = torch.arange(rows, device=device)
+    begins = torch.clamp(numbers + offset, 0, columns)
+    counts = torch.clamp(numbers + offset + 1, 0, columns) if is_lower else columns - begins
+    ends = torch.cumsum(counts, 0)
+    count = torch.tril_indices(rows, columns, offset - (not is_lower), device="meta").shape[1]
+    count = count if is_lower else rows * columns - count
+    if count == 0 or count * rows > _MOST or kind not in _WORDS:
+        return None
+    place = torch.arange(count, device=device)
+    row = torch.sum((place[:, None] >= ends).to(torch.int64), 1)
+    first = ends - counts if is_lower else ends - counts - begins
+    column = place - torch.index_select(first, 0, row)
+    return torch.stack([row, column]).to(kind)
+
+
+def _triangle(name, is_lower):
+    def indices(row, col, offset=0, *, dtype=torch.int64, layout=None, device=None, pin_memory=None):
+        found = _pair_numbers(row, col, offset, is_lower, dtype, device)
+        on_host = getattr(torch, name)
+        return on_host(row, col, offset, dtype=dtype).to(device) if found is None else found
+
+    return indices
+
+
+def _logspace_out(start, end, steps, base=10.0, *, out):
+    if tuple(out.shape) != (steps,):
+        out.resize_(steps)
+    numbers = (start, end, base)
+    if not steps or out.dtype not in _FLOATS or not all(isinstance(n, (int, float)) for n in numbers):
+        return out.copy_(torch.logspace(start, end, steps, base, dtype=out.dtype))
+    return out.copy_(torch.pow(base, torch.linspace(start, end, steps, dtype=torch.float32, device=out.device)))
+
+
+def _kaiser_window(window_length, *args, dtype=None, layout=None, device=None, pin_memory=None):
+    """The device has no function of Bessel's."""
+    return torch.kaiser_window(window_length, *args, dtype=dtype).to(device)
+
+
 def _zeros(size, *, dtype=None, layout=None, device=None, pin_memory=None):
     """Gradients that are nothing: torch's have no memory, which a device cannot copy."""
     return torch.zeros(size, dtype=dtype, layout=layout, device=device)
 
 
 _library.impl("_efficientzerotensor", _zeros, "PrivateUse1")
+for _name in ("tril_indices", "triu_indices"):
+    _library.impl(_name, _triangle(_name, _name.startswith("tril")), "PrivateUse1")
+for _name in ("kaiser_window", "kaiser_window.periodic", "kaiser_window.beta"):
+    _library.impl(_name, _kaiser_window, "PrivateUse1")
+_library.impl("logspace.out", _logspace_out, "PrivateUse1")
 _library.impl("eye.out", _eye_out, "PrivateUse1")
 _library.impl("eye.m_out", _eye_out, "PrivateUse1")
 _library.impl("linspace.out", _linspace_out, "PrivateUse1")

@@ -313,6 +313,18 @@ def index_reduce(x, dim, index, source, reduce, *, include_self=True):
     return scatter_reduce(x, dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
+def embedding_renorm(x, index, max_norm, norm_type):
+    """The rows that numbers name get a norm of at most so much."""
+    size = x.shape[0] if x.dim() == 2 else 0
+    if x.dtype not in _FLOATS or not _is_index(index) or not 0 < size * index.numel() <= MOST_COMPARED:
+        return NotImplemented
+    is_named = torch.amin(_distance(_checked(index.reshape(-1), size, False), size), 1) == 0
+    norm = torch.linalg.vector_norm(x.float(), norm_type, 1)
+    is_too_long = torch.logical_and(is_named, norm > max_norm)
+    scale = torch.where(is_too_long, max_norm / (norm + 1e-7), 1.0)
+    return (x.float() * scale[:, None]).to(x.dtype)
+
+
 def put(x, index, source, accumulate=False):
     """Elements at places that are numbered as if x had one dimension."""
     if x.numel() == 0 or index.numel() == 0:
