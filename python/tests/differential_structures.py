@@ -6,9 +6,10 @@ Operands have sizes of their own: the shapes of the cases only say how many ther
 
 import math
 
+import differential
 import torch
 import torch.nn.functional as F
-from differential import FLOATS, I32, I64, NUMBERS, WORDS
+from differential import F32, FLOATS, I32, I64, NUMBERS, WORDS
 from differential_layers import (
     _THREE,
     SPECS,  # noqa: F401 - the tests take it from here
@@ -108,8 +109,8 @@ for _dims, (_size, _kernel, _counts) in {2: ((10, 7), (2, 3), (5, 5)), 3: ((7, 1
     of_few(f"aten.fractional_max_pool{_dims}d.default", _wide_on_host(_call), _fractions(_size), rule="exact")
 
 
-#: What takes long to compile has one case.
-_ONE = lambda s: s == (2, 65)  # noqa: E731
+#: What takes long to compile has two cases, one of which is compiled.
+_TWO = lambda s: s in ((2, 65), (3, 1, 5))  # noqa: E731
 
 
 def _sampled_volume(d, _):
@@ -123,7 +124,7 @@ for _padding, _corners in (("zeros", False), ("border", True), ("reflection", Fa
         _sampled,
         # Weights below 0 add up to at most this much.
         rule=lambda x, g: 4 * x.abs().amax(),
-        accepts=_ONE,
+        accepts=_TWO,
         label=f"bicubic {_padding} {'corners' if _corners else 'centres'}",
     )
 for _mode, _padding in (("bilinear", "zeros"), ("bilinear", "reflection"), ("nearest", "border")):
@@ -133,7 +134,7 @@ for _mode, _padding in (("bilinear", "zeros"), ("bilinear", "reflection"), ("nea
         _wide_on_host(_call),
         _sampled_volume,
         rule=(lambda x, g, c=_call: c(x.abs(), g)) if _mode == "bilinear" else "exact",
-        accepts=_ONE,
+        accepts=_TWO,
         label=f"{_mode} {_padding}",
     )
 
@@ -157,7 +158,7 @@ for _label, _operands, _blank in (("", _sequences, 0), ("in a row", _in_a_row, 0
         _wide_on_host(lambda x, t, i, n, b=_blank: F.ctc_loss(x, t % 4 if b else t, i, n, b, "none")),
         _operands,
         rule=lambda x, *_: torch.full((), 4.0 * 9, dtype=torch.float64),
-        accepts=_ONE,
+        accepts=_TWO,
         forms=("contiguous", "transposed", "sliced"),
         label=_label,
     )
@@ -238,3 +239,86 @@ product(
     # Torch's own has others as views.
     forms=("contiguous",),
 )
+
+
+# --------------------------------------------------------------------------------------------------
+# Factors of matrices, in fp32 as on the CPU: errors grow with the condition, which is small here
+
+
+def _regular(d, count=6):
+    return d.linear((2, count, count), -1, 1) + 3 * torch.eye(count)
+
+
+def _positive(d, count=6):
+    x = d.linear((2, count, count), -1, 1)
+    return x @ x.mT + torch.eye(count)
+
+
+def _general(d):
+    return d.linear((2, 6, 4), -2, 2)
+
+
+def _triangle(d):
+    return torch.tril(_regular(d))
+
+
+def factors(name, call, *operands, label=""):
+    add(
+        f"aten.{name}",
+        call,
+        lambda d, _: [operand(d) for operand in operands],
+        dtypes=(F32,),
+        # Sums of products of as many elements as a row has, times the condition.
+        rule=lambda *given: torch.stack([8 * t.abs().amax() for t in (*given, *differential.results_of(call(*given)))]).amax(),
+        accepts=_TWO,
+        forms=_SEPARATE,
+        label=label,
+    )
+
+
+_SEPARATE = ("contiguous", "transposed", "sliced")
+_linalg = torch.linalg
+_right, _row_of_right = (lambda d: d.linear((2, 6, 3), -2, 2)), (lambda d: d.linear((2, 3, 6), -2, 2))
+
+factors("linalg_cholesky_ex.default", _linalg.cholesky, _positive)
+factors("linalg_cholesky_ex.default", lambda x: _linalg.cholesky(x, upper=True), _positive, label="upper")
+factors("cholesky_solve.default", lambda x, a: torch.cholesky_solve(x, a), _right, _triangle)
+factors("_cholesky_solve_helper.default", lambda x, a: torch.cholesky_solve(x, a.mT, True), _right, _triangle)
+factors("cholesky_inverse.default", lambda a: torch.cholesky_inverse(a), _triangle)
+for _upper in (False, True):
+    factors(
+        "linalg_solve_triangular.default",
+        lambda a, x, u=_upper: _linalg.solve_triangular(a, x, upper=u),
+        _regular,
+        _right,
+        label=f"{_upper}",
+    )
+factors(
+    "linalg_solve_triangular.default",
+    lambda a, x: _linalg.solve_triangular(a / 2, x, upper=True, left=False, unitriangular=True),
+    _regular,
+    _row_of_right,
+    label="right",
+)
+factors("linalg_lu_factor_ex.default", _linalg.lu_factor, lambda d: d.linear((2, 6, 6), -2, 2))
+factors("linalg_lu.default", _linalg.lu, _general)
+factors("lu_unpack.default", lambda x: torch.lu_unpack(*_linalg.lu_factor(x)), lambda d: _general(d).mT.contiguous())
+factors("linalg_lu_solve.default", lambda a, x: _linalg.lu_solve(*_linalg.lu_factor(a), x), _regular, _right)
+factors(
+    "linalg_lu_solve.default",
+    lambda a, x: _linalg.lu_solve(*_linalg.lu_factor(a), x, left=False, adjoint=True),
+    _regular,
+    _row_of_right,
+    label="adjoint",
+)
+factors("linalg_inv_ex.default", _linalg.inv, _regular)
+factors("_linalg_solve_ex.default", _linalg.solve, _regular, _right)
+factors("_linalg_solve_ex.default", lambda a, x: _linalg.solve(a, x[..., 0]), _regular, _right, label="vector")
+factors(
+    "_linalg_solve_ex.default", lambda a, x: _linalg.solve(a, x, left=False), _regular, _row_of_right, label="right"
+)
+factors("_linalg_det.default", lambda a: _linalg.det(a) / 256, _regular)
+factors("_linalg_slogdet.default", _linalg.slogdet, _regular)
+factors("linalg_qr.default", _linalg.qr, _general)
+factors("linalg_qr.default", lambda x: _linalg.qr(x)[1], lambda d: _general(d).mT.contiguous(), label="wide")
+factors("linalg_matrix_exp.default", torch.matrix_exp, lambda d: d.linear((2, 6, 6), -1, 1))

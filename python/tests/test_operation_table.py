@@ -62,7 +62,6 @@ ELSEWHERE = {
     "spyre.convolution.default": "test_convolution.py",
     "spyre.convolution_backward.default": "test_convolution.py",
     "spyre.ctc_loss_backward.default": "test_structures.py",
-    "spyre.ctc_step.default": "test_structures.py",
     "spyre.dequantize_fp8_with_scale.default": "test_small_types.py",
     "spyre.exx2.default": "test_named_dims.py",
     "spyre.layer_norm.default": "test_names.py",
@@ -74,6 +73,9 @@ ELSEWHERE = {
     "spyre.rms_norm.default": "test_names.py",
 }
 ELSEWHERE.update({name: "test_gradients.py" for name in OF_LAYERS})
+ELSEWHERE.update(
+    {f"spyre.{name}_step.default": "test_structures.py" for name in "cholesky ctc lu pivot qr triangular".split()}
+)
 
 
 @pytest.fixture(scope="module")
