@@ -30,7 +30,7 @@ def _autoload():
     from torch_spyre import _C, amp, device_module, environment, logging, model_utils
     from torch_spyre import random, serialization, streams, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
-    from torch_spyre.ops import ctc, factories, fallbacks, layers, recurrent, tracing  # noqa: F401
+    from torch_spyre.ops import ctc, factories, factors, fallbacks, layers, recurrent, tracing  # noqa: F401
 
     torch._register_device_module(DEVICE_NAME, device_module)
     torch.utils.generate_methods_for_privateuse1_backend(
@@ -54,6 +54,7 @@ def _autoload():
         _C.prefer_decomposition(name)
     _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
     ctc.install()
+    factors.install()
     recurrent.install()
     layers.install()
     tensor_patches.install()

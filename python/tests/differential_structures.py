@@ -6,16 +6,21 @@ Operands have sizes of their own: the shapes of the cases only say how many ther
 
 import math
 
+import differential
 import torch
 import torch.nn.functional as F
-from differential import FLOATS, NUMBERS
+from differential import F32, FLOATS, I32, I64, NUMBERS, WORDS
 from differential_layers import (
     _THREE,
     SPECS,  # noqa: F401 - the tests take it from here
     _sampled,
     add,
+    full_and,
     layer,
+    numbers,
+    product,
 )
+from differential_ops import _SMALL
 
 aten = torch.ops.aten
 
@@ -104,8 +109,8 @@ for _dims, (_size, _kernel, _counts) in {2: ((10, 7), (2, 3), (5, 5)), 3: ((7, 1
     of_few(f"aten.fractional_max_pool{_dims}d.default", _wide_on_host(_call), _fractions(_size), rule="exact")
 
 
-#: What takes long to compile has one case.
-_ONE = lambda s: s == (2, 65)  # noqa: E731
+#: What takes long to compile has two cases, one of which is compiled.
+_TWO = lambda s: s in ((2, 65), (3, 1, 5))  # noqa: E731
 
 
 def _sampled_volume(d, _):
@@ -119,7 +124,7 @@ for _padding, _corners in (("zeros", False), ("border", True), ("reflection", Fa
         _sampled,
         # Weights below 0 add up to at most this much.
         rule=lambda x, g: 4 * x.abs().amax(),
-        accepts=_ONE,
+        accepts=_TWO,
         label=f"bicubic {_padding} {'corners' if _corners else 'centres'}",
     )
 for _mode, _padding in (("bilinear", "zeros"), ("bilinear", "reflection"), ("nearest", "border")):
@@ -129,7 +134,7 @@ for _mode, _padding in (("bilinear", "zeros"), ("bilinear", "reflection"), ("nea
         _wide_on_host(_call),
         _sampled_volume,
         rule=(lambda x, g, c=_call: c(x.abs(), g)) if _mode == "bilinear" else "exact",
-        accepts=_ONE,
+        accepts=_TWO,
         label=f"{_mode} {_padding}",
     )
 
@@ -153,7 +158,167 @@ for _label, _operands, _blank in (("", _sequences, 0), ("in a row", _in_a_row, 0
         _wide_on_host(lambda x, t, i, n, b=_blank: F.ctc_loss(x, t % 4 if b else t, i, n, b, "none")),
         _operands,
         rule=lambda x, *_: torch.full((), 4.0 * 9, dtype=torch.float64),
-        accepts=_ONE,
+        accepts=_TWO,
         forms=("contiguous", "transposed", "sliced"),
         label=_label,
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Integers, numbers rounded as integers, parts of ranges, copies of views
+
+
+def _factors(d, s):
+    most = min(2**15, torch.iinfo(d.dtype).max // 2)
+    return [d.integers(s, -most, most, d.dtype), d.integers(s, -40, 41, d.dtype)]
+
+
+for _name in ("gcd", "lcm"):
+    # Multiples of two bytes have two bytes.
+    _kinds = WORDS if _name == "gcd" else (I32, I64)
+    add(f"aten.{_name}.default", getattr(torch, _name), _factors, dtypes=_kinds, rule="exact", accepts=_SMALL)
+add("aten.angle.default", torch.angle, numbers(), dtypes=(*FLOATS, *WORDS))
+add("aten.ldexp.Tensor", torch.ldexp, lambda d, s: [d.numbers(s), d.integers(s, -3, 4)])
+
+_STEPS = torch.tensor([0.125, 0.25, 0.5, 1.0, 2.0])
+_ZEROS_AT = torch.tensor([3, 0, -1, 2, 0], dtype=I32)
+
+
+def _cast(x, *given):
+    return [t.to(x.device) for t in given]
+
+
+_QUANTIZED = {
+    "fake_quantize_per_tensor_affine_cachemask": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.25, 3, -8, 7),
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": lambda x: torch.fake_quantize_per_tensor_affine(
+        x, *_cast(x, _STEPS[:1], _ZEROS_AT[:1]), -8, 7
+    ),
+    "fake_quantize_per_channel_affine_cachemask": lambda x: torch.fake_quantize_per_channel_affine(
+        x, *_cast(x, _STEPS, _ZEROS_AT), 1, -8, 7
+    ),
+}
+for _name, _call in _QUANTIZED.items():
+    layer(f"aten.{_name}.default", _wide_on_host(lambda x, c=_call: c(x.float()).to(x.dtype)), (3, 5, 4), rule="exact")
+
+for _label, _range in (("", (-4, 4)), ("own range", (0, 0))):
+    of_few(
+        "aten.histc.default",
+        _wide_on_host(lambda x, r=_range: torch.histc(x, 16, *r)),
+        # Places between the bounds are exact.
+        lambda d, _: [torch.cat([d.integers((3, 13), -40, 41, d.dtype) / 8, torch.tensor([[-8.0] * 13, [8.0] * 13]).to(d.dtype)])],
+        rule="exact",
+        # Rows of a range that is not drawn have another.
+        forms=("contiguous", "transposed"),
+        label=_label,
+    )
+for _side in (False, True):
+    _in = {"rule": "exact", "dtypes": FLOATS, "accepts": full_and(1), "forms": ("contiguous",), "label": str(_side)}
+    _row = lambda d, s: [torch.sort(d.numbers((9,)))[0]]  # noqa: E731
+    add("aten.searchsorted.Scalar", lambda r, n=_side: torch.searchsorted(r, 0.75, right=n), _row, **_in)
+    add("aten.bucketize.Scalar", lambda r, n=_side: torch.bucketize(0.75, r, right=n), _row, **_in)
+
+
+def _renormed(x, i):
+    return aten.embedding_renorm.default(x, i.contiguous(), 2.0, 2.0)
+
+
+of_few(
+    "aten.embedding_renorm.default",
+    _wide_on_host(_renormed),
+    lambda d, _: [d.numbers((9, 13)), torch.tensor([[1, 1, 4], [0, 8, 4]])],
+)
+_CONTIGUOUS = {"rule": "exact", "forms": ("contiguous",)}
+layer("aten.narrow_copy.default", lambda x: torch.narrow_copy(x, 1, 2, 3), (4, 7), copies=True, **_CONTIGUOUS)
+layer("aten.as_strided_copy.default", lambda x: torch.as_strided_copy(x, (3, 2), (2, 5), 1), (4, 7), copies=True, **_CONTIGUOUS)
+product(
+    "aten.conv_tbc.default",
+    _wide_on_host(lambda x, w, b: torch.conv_tbc(x, w.to(x.dtype), b.to(x.dtype), 1)),
+    lambda d, _: [d.numbers((7, 2, 5)), d.numbers((3, 5, 4)), d.numbers((4,))],
+    accepts=lambda s: s in _THREE,
+    between=lambda x, w, b: [torch.conv_tbc(x, w, b * 0, 1)],
+    # Torch's own has others as views.
+    forms=("contiguous",),
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# Factors of matrices, in fp32 as on the CPU: errors grow with the condition, which is small here
+
+
+def _regular(d, count=6):
+    return d.linear((2, count, count), -1, 1) + 3 * torch.eye(count)
+
+
+def _positive(d, count=6):
+    x = d.linear((2, count, count), -1, 1)
+    return x @ x.mT + torch.eye(count)
+
+
+def _general(d):
+    return d.linear((2, 6, 4), -2, 2)
+
+
+def _triangle(d):
+    return torch.tril(_regular(d))
+
+
+def factors(name, call, *operands, label=""):
+    add(
+        f"aten.{name}",
+        call,
+        lambda d, _: [operand(d) for operand in operands],
+        dtypes=(F32,),
+        # Sums of products of as many elements as a row has, times the condition.
+        rule=lambda *given: torch.stack([8 * t.abs().amax() for t in (*given, *differential.results_of(call(*given)))]).amax(),
+        accepts=_TWO,
+        forms=_SEPARATE,
+        label=label,
+    )
+
+
+_SEPARATE = ("contiguous", "transposed", "sliced")
+_linalg = torch.linalg
+_right, _row_of_right = (lambda d: d.linear((2, 6, 3), -2, 2)), (lambda d: d.linear((2, 3, 6), -2, 2))
+
+factors("linalg_cholesky_ex.default", _linalg.cholesky, _positive)
+factors("linalg_cholesky_ex.default", lambda x: _linalg.cholesky(x, upper=True), _positive, label="upper")
+factors("cholesky_solve.default", lambda x, a: torch.cholesky_solve(x, a), _right, _triangle)
+factors("_cholesky_solve_helper.default", lambda x, a: torch.cholesky_solve(x, a.mT, True), _right, _triangle)
+factors("cholesky_inverse.default", lambda a: torch.cholesky_inverse(a), _triangle)
+for _upper in (False, True):
+    factors(
+        "linalg_solve_triangular.default",
+        lambda a, x, u=_upper: _linalg.solve_triangular(a, x, upper=u),
+        _regular,
+        _right,
+        label=f"{_upper}",
+    )
+factors(
+    "linalg_solve_triangular.default",
+    lambda a, x: _linalg.solve_triangular(a / 2, x, upper=True, left=False, unitriangular=True),
+    _regular,
+    _row_of_right,
+    label="right",
+)
+factors("linalg_lu_factor_ex.default", _linalg.lu_factor, lambda d: d.linear((2, 6, 6), -2, 2))
+factors("linalg_lu.default", _linalg.lu, _general)
+factors("lu_unpack.default", lambda x: torch.lu_unpack(*_linalg.lu_factor(x)), lambda d: _general(d).mT.contiguous())
+factors("linalg_lu_solve.default", lambda a, x: _linalg.lu_solve(*_linalg.lu_factor(a), x), _regular, _right)
+factors(
+    "linalg_lu_solve.default",
+    lambda a, x: _linalg.lu_solve(*_linalg.lu_factor(a), x, left=False, adjoint=True),
+    _regular,
+    _row_of_right,
+    label="adjoint",
+)
+factors("linalg_inv_ex.default", _linalg.inv, _regular)
+factors("_linalg_solve_ex.default", _linalg.solve, _regular, _right)
+factors("_linalg_solve_ex.default", lambda a, x: _linalg.solve(a, x[..., 0]), _regular, _right, label="vector")
+factors(
+    "_linalg_solve_ex.default", lambda a, x: _linalg.solve(a, x, left=False), _regular, _row_of_right, label="right"
+)
+factors("_linalg_det.default", lambda a: _linalg.det(a) / 256, _regular)
+factors("_linalg_slogdet.default", _linalg.slogdet, _regular)
+factors("linalg_qr.default", _linalg.qr, _general)
+factors("linalg_qr.default", lambda x: _linalg.qr(x)[1], lambda d: _general(d).mT.contiguous(), label="wide")
+factors("linalg_matrix_exp.default", torch.matrix_exp, lambda d: d.linear((2, 6, 6), -1, 1))

@@ -48,13 +48,15 @@ WITHOUT = {
     "aten._native_multi_head_attention.default": "torch's path without gradients",
     "aten._scaled_mm.default": "torch has none of fp8",
     "aten._transformer_encoder_layer_fwd.default": "torch's path without gradients",
-    "aten.histc.default": "counts",
     "aten._ctc_loss.Tensor": "torch's way to the loss that spyre.ctc_loss is",
     "aten._ctc_loss.default": "torch's way to the loss that spyre.ctc_loss is",
     "aten._ctc_loss_backward.Tensor": "is a gradient",
     "aten._ctc_loss_backward.default": "is a gradient",
     "spyre.ctc_loss_backward.default": "is a gradient",
-    "spyre.ctc_step.default": "a part of ctc_loss, which has one",
+    **{
+        f"spyre.{name}_step.default": "a part of another operation, which has one"
+        for name in ("cholesky", "ctc", "lu", "pivot", "qr", "triangular")
+    },
     "spyre.dequantize_fp8_with_scale.default": "torch has none of fp8",
     "spyre.qfp8ch.default": "torch has none of fp8",
     "spyre.quantize_fp8_with_scale.default": "torch has none of fp8",

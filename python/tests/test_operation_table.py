@@ -48,7 +48,6 @@ ELSEWHERE = {
     "aten.convolution_backward.default": "test_convolution.py",
     "aten.batch_norm_backward.default": "test_gradients.py",
     "aten.copy.default": "test_mutation.py",
-    "aten.histc.default": "test_composites.py",
     "aten.layer_norm.default": "test_eager.py",
     "aten.linalg_solve_triangular.default": "test_triangular.py",
     "aten.log_softmax.int": "test_eager_autograd.py",
@@ -64,7 +63,6 @@ ELSEWHERE = {
     "spyre.convolution.default": "test_convolution.py",
     "spyre.convolution_backward.default": "test_convolution.py",
     "spyre.ctc_loss_backward.default": "test_structures.py",
-    "spyre.ctc_step.default": "test_structures.py",
     "spyre.dequantize_fp8_with_scale.default": "test_small_types.py",
     "spyre.exx2.default": "test_named_dims.py",
     "spyre.layer_norm.default": "test_names.py",
@@ -91,6 +89,9 @@ ELSEWHERE.update(
     }
 )
 ELSEWHERE.update({name: "test_gradients.py" for name in OF_LAYERS})
+ELSEWHERE.update(
+    {f"spyre.{name}_step.default": "test_structures.py" for name in "cholesky ctc lu pivot qr triangular".split()}
+)
 
 
 @pytest.fixture(scope="module")

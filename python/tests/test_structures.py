@@ -177,3 +177,166 @@ def test_what_torch_refuses_of_sequences(lengths, blank, text):
     for x, t in ((scores, TARGETS), (scores.to("spyre"), TARGETS.to("spyre"))):
         with pytest.raises(RuntimeError, match=text):
             _ctc(x, t, *lengths, blank=blank)
+
+
+# --------------------------------------------------------------------------------------------------
+# Lists of tensors, numbers of triangles, what is random in training alone
+
+
+def _arguments(op, first, second):
+    """Lists for lists, numbers for numbers; no argument that has a name only."""
+    kinds = {"List[number]": [2.0, 3.0], "number": 2.0, "Tensor": torch.tensor(2.0)}
+    for argument in op._schema.arguments:
+        kind = str(argument.type)
+        if kind == "List[Tensor]":
+            yield first if argument.name == "self" else second
+        elif not argument.kwarg_only and kind in kinds:
+            yield kinds[kind]
+
+
+def _list_operations():
+    from torch_spyre.ops import lists
+
+    skipped = ("lgamma", "_mm.")  # without a formula; of matrices
+    return sorted((op for op in lists.decompositions() if not any(s in str(op) for s in skipped)), key=str)
+
+
+def _moved(value):
+    if isinstance(value, list):
+        return [_moved(v) for v in value]
+    return value.to("spyre") if isinstance(value, torch.Tensor) else value
+
+
+def test_operations_on_lists_in_graphs(on_device):
+    """All of them in one graph, each of two tensors of different shapes."""
+    first, second = [torch.rand(3) / 2, torch.rand(2, 2) / 2], [torch.rand(3) + 1, torch.rand(2, 2) + 1]
+    operations = _list_operations()
+    arguments = [list(_arguments(op, first, second)) for op in operations]
+    expected = [op(*given) for op, given in zip(operations, arguments)]
+    call = called(lambda many: [op(*given) for op, given in zip(operations, many)], "compiled")
+    with on_device():
+        found = call([_moved(given) for given in arguments])
+    assert len(operations) > 60
+    for op, ours, theirs in zip(operations, found, expected, strict=True):
+        for got, want in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(got.cpu(), want, msg=lambda text, op=op: f"{op}: {text}")
+
+
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+@pytest.mark.parametrize("rows, columns, offset", [(4, 5, 0), (4, 5, -2), (4, 5, 2), (3, 2, 0), (5, 3, -2), (2, 6, 3)])
+def test_numbers_of_triangles(name, rows, columns, offset, on_device):
+    make = getattr(torch, name)
+    with on_device():
+        found = make(rows, columns, offset, device="spyre")
+    assert torch.equal(found.cpu(), make(rows, columns, offset))
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_slopes_that_are_random_in_training_alone(how, on_device):
+    x = torch.randn(5, 7)
+    with on_device():
+        found = called(lambda x: F.rrelu(x, 0.25, 0.75), how)(x.to("spyre"))
+    torch.testing.assert_close(found.cpu(), F.rrelu(x, 0.25, 0.75))
+    trained = F.rrelu(x.to("spyre"), 0.25, 0.75, training=True).cpu() / x
+    assert ((trained == 1) == (x > 0)).all() and ((trained[x < 0] >= 0.249) & (trained[x < 0] <= 0.751)).all()
+    assert trained[x < 0].unique().numel() > 5
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_rows_of_a_bounded_norm(how, on_device):
+    x = torch.randn(5, 7)
+    expected = _loss_and_gradient(lambda x: torch.renorm(x, 2, 0, 2.0), x)
+    with on_device():
+        found = _loss_and_gradient(called(lambda x: torch.renorm(x, 2, 0, 2.0), how), x.to("spyre"))
+    for ours, theirs in zip(found, expected):
+        assert_near(ours, theirs, 8)
+
+
+def test_powers_in_a_row_and_windows(on_device):
+    with on_device():
+        found = torch.logspace(-1, 2, 7, device="spyre")
+    torch.testing.assert_close(found.cpu(), torch.logspace(-1, 2, 7))
+    torch.testing.assert_close(torch.kaiser_window(9, device="spyre").cpu(), torch.kaiser_window(9))
+
+
+# --------------------------------------------------------------------------------------------------
+# Factors of matrices
+
+FACTORS = {
+    "cholesky": (torch.linalg.cholesky, "cholesky_step"),
+    "inv": (torch.linalg.inv, "lu_step and triangular_step"),
+    "qr": (torch.linalg.qr, "qr_step"),
+}
+
+
+def _positive(count):
+    x = torch.randn(2, count, count)
+    return x @ x.mT / count + torch.eye(count)
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_one_program_is_all_steps_of_a_factor(name, on_device):
+    """In eager mode larger matrices need no more programs than smaller ones."""
+    import torch_spyre._C as extension
+
+    built = []
+    for count in (8, 24):
+        extension.clear_eager_cache()
+        torch.spyre.reset_counters()
+        with on_device():
+            FACTORS[name][0](_positive(count).to("spyre"))
+        built.append(torch.spyre.counters()["programs_compiled"])
+    assert built[0] == built[1]
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_of_many_columns(name, on_device):
+    """As exact as LAPACK's in fp32, but for a few roundings."""
+    x = _positive(96)
+    with on_device():
+        found = FACTORS[name][0](x.to("spyre"))
+    expected = FACTORS[name][0](x.double())
+    found, expected = ([t] if isinstance(t, torch.Tensor) else list(t) for t in (found, expected))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_near(ours, theirs, 512)
+
+
+def test_rows_are_exchanged_for_the_largest_element(on_device):
+    """Without, the factors of this matrix were all rounding."""
+    x = torch.tensor([[1e-7, 1.0, 2.0], [1.0, 1.0, 1.0], [4.0, 1.0, 0.0]])
+    with on_device():
+        factors, pivots = torch.linalg.lu_factor(x.to("spyre"))
+    expected, places = torch.linalg.lu_factor(x)
+    torch.testing.assert_close(factors.cpu(), expected)
+    assert pivots.tolist() == places.tolist() == [3, 3, 3]
+
+
+def test_matrices_without_factors():
+    """The words are torch's; a determinant of 0 has a logarithm."""
+    singular, negative = torch.zeros(3, 3).to("spyre"), -torch.eye(3).to("spyre")
+    with pytest.raises(RuntimeError, match="The diagonal element 1 is zero"):
+        torch.linalg.inv(singular)
+    with pytest.raises(RuntimeError, match="the leading minor of order 1 is not positive-definite"):
+        torch.linalg.cholesky(negative)
+    assert torch.linalg.det(singular).item() == 0
+    sign, size = torch.linalg.slogdet(singular)
+    assert sign.item() == 0 and size.item() == float("-inf")
+
+
+def test_many_columns_are_left_to_the_cpu():
+    from torch_spyre.ops import factors
+
+    x = torch.eye(factors.MOST_COLUMNS + 1).to("spyre")
+    torch.spyre.reset_counters()
+    with pytest.warns(UserWarning, match=r"linalg_inv_ex.default is falling back to cpu"):
+        assert torch.equal(torch.linalg.inv(x).cpu(), x.cpu())
+    assert torch.spyre.counters()["fallback_ops"] == 1
+
+
+def test_powers_of_large_matrices(on_device):
+    """Squared as often as the norm asks for, each matrix of a batch by its own."""
+    x = torch.randn(3, 4, 4) * torch.tensor([0.01, 1.0, 8.0])[:, None, None]
+    x = x - x.mT  # whose powers are rotations
+    with on_device():
+        found = torch.matrix_exp(x.to("spyre"))
+    assert_near(found, torch.matrix_exp(x.double()), 256)

@@ -4,7 +4,7 @@ it."""
 
 import torch
 
-from torch_spyre.ops import convolution, ctc, sorting
+from torch_spyre.ops import convolution, ctc, factors, sorting
 
 _library = torch.library.Library("spyre", "FRAGMENT")
 
@@ -210,6 +210,8 @@ _define(
     lambda grad, log_probs, *_: torch.empty_like(log_probs, memory_format=torch.contiguous_format),
 )
 _define("ctc_step(Tensor state, Tensor jumps, Tensor emissions, Tensor time, Tensor? enters=None) -> Tensor", ctc.step)
+for _schema, _kernel in factors.STEPS.items():
+    _define(_schema, _kernel)
 _define("qfp8ch(Tensor x) -> Tensor", _qfp8ch)
 _define("floordiv(Tensor x, Tensor y) -> Tensor", _quotient("floor"))
 _define("truncdiv(Tensor x, Tensor y) -> Tensor", _quotient("trunc"))
@@ -250,6 +252,7 @@ def decompositions():
     ops = torch.ops.spyre
     return {
         **ctc.decompositions(),
+        **factors.decompositions(),
         ops.layer_norm.default: _layer_norm,
         ops.rms_norm.default: _rms_norm,
         ops.logical_not.default: lambda x: torch.logical_not(x),

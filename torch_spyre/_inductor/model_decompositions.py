@@ -8,6 +8,7 @@ import math
 
 import torch
 
+from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import (
     bags,
@@ -28,7 +29,6 @@ from torch_spyre.ops import (
     resampling,
     scans,
     sorting,
-    triangular,
 )
 
 aten = torch.ops.aten
@@ -74,6 +74,38 @@ def _copied(view):
         return result.clone() if isinstance(result, torch.Tensor) else [part.clone() for part in result]
 
     return decomposed
+
+
+def _gcd(x, y):
+    """Euclid's steps, of which there are few: the rest is less than half of the number before."""
+    kind = torch.promote_types(x.dtype, y.dtype)
+    if not {x.dtype, y.dtype} <= INTEGERS:
+        return NotImplemented
+    a, b = torch.broadcast_tensors(torch.abs(x.to(kind)), torch.abs(y.to(kind)))
+    for _ in range(_STEPS_OF_BITS[min(torch.iinfo(kind).bits, 32)]):
+        is_done = b == 0
+        a, b = torch.where(is_done, a, b), torch.where(is_done, b, torch.remainder(a, torch.clamp_min(b, 1)))
+    return a.clone()
+
+
+#: The longest way is that of neighbours in Fibonacci's row.
+_STEPS_OF_BITS = {8: 11, 16: 23, 32: 46}
+
+
+def _lcm(x, y):
+    divisor = _gcd(x, y)
+    if divisor is NotImplemented:
+        return NotImplemented
+    share = torch.div(x, torch.clamp_min(divisor, 1), rounding_mode="trunc")
+    return torch.abs(share * y).to(divisor.dtype)
+
+
+def _ldexp(x, y):
+    """In fp32, with the type of the number that is multiplied."""
+    kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    if not {x.dtype, y.dtype} <= functions.FLOATS | functions.WHOLE:
+        return NotImplemented
+    return (x.float() * torch.pow(2.0, y.float())).to(kind)
 
 
 def _clamp(x, min=None, max=None):
@@ -281,7 +313,6 @@ def decompositions():
     table.update(
         {
             aten._grouped_mm.default: groups.grouped_mm,
-            aten._scaled_mm.default: quantized.scaled_mm,
             aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool,
             aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool_backward(2),
             aten._adaptive_avg_pool3d.default: pooling.adaptive_avg_pool,
@@ -304,8 +335,11 @@ def decompositions():
             aten._weight_norm_interface.default: distances.weight_norm,
             aten._weight_norm_interface_backward.default: distances.weight_norm_backward,
             aten.addbmm.default: _addbmm,
+            aten.as_strided_copy.default: lambda x, *args, **named: torch.as_strided(x, *args, **named).clone(),
+            aten.bucketize.Scalar: scans.bucketize_number,
             aten.bucketize.Tensor: scans.bucketize,
             aten.clamp.Tensor: _clamp,
+            aten.conv_tbc.default: convolution.conv_tbc,
             aten.convolution.default: convolution.convolution,
             aten.convolution_backward.default: convolution.convolution_backward,
             aten.cummax.default: sorting.cummax,
@@ -316,6 +350,7 @@ def decompositions():
             aten.dist.default: distances.dist,
             aten.elu.default: _elu,
             aten.empty.memory_format: _empty,
+            aten.gcd.default: _gcd,
             aten.histc.default: _histc,
             aten.hardshrink_backward.default: _shrunk_backward,
             aten.index_fill.int_Scalar: index_writes.index_fill,
@@ -326,7 +361,8 @@ def decompositions():
             aten.kthvalue.default: sorting.kthvalue,
             aten.narrow_copy.default: _copied(torch.narrow),
             aten.nonzero_static.default: scans.nonzero_static,
-            aten.linalg_solve_triangular.default: triangular.solve,
+            aten.lcm.default: _lcm,
+            aten.ldexp.Tensor: _ldexp,
             aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
@@ -337,6 +373,7 @@ def decompositions():
             **dict(zip((aten.median.dim, aten.median.default), sorting.median_of(False))),
             **dict(zip((aten.nanmedian.dim, aten.nanmedian.default), sorting.median_of(True))),
             aten.mode.default: sorting.mode,
+            aten.narrow_copy.default: lambda x, *args: torch.narrow(x, *args).clone(),
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
             aten.put.default: index_writes.put,
@@ -346,6 +383,7 @@ def decompositions():
             aten.scatter.value: index_writes.scatter,
             aten.scatter_add.default: index_writes.scatter_add,
             aten.scatter_reduce.two: index_writes.scatter_reduce,
+            aten.searchsorted.Scalar: scans.searchsorted_number,
             aten.searchsorted.Tensor: scans.searchsorted,
             aten.softshrink_backward.default: _shrunk_backward,
             aten.sort.default: sorting.sort,
@@ -367,6 +405,7 @@ def decompositions():
             **fractional_pooling.decompositions(),
             **grids.decompositions(),
             **margins.decompositions(),
+            **quantized.decompositions(),
             **recurrent.CELLS,
             **resampling.decompositions(),
         }

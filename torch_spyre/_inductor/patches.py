@@ -21,12 +21,14 @@ def _known_decompositions():
     from torch_spyre import _C
     from torch_spyre._inductor import integer_decompositions, model_decompositions
     from torch_spyre._inductor import number_decompositions, single_decompositions, whole_decompositions
+    from torch_spyre.ops import lists
 
     own = set(_C.supported_operations())
     table = {**core_aten_decompositions(), **model_decompositions.decompositions()}
     kept = {op: fn for op, fn in table.items() if str(op) not in own}
     # Of some operations the compiler has only a part; these entries cover the rest.
     kept.update(number_decompositions.decompositions())
+    kept.update(lists.decompositions())
     for module in (integer_decompositions, whole_decompositions, single_decompositions):
         for op, fn in module.decompositions().items():
             kept[op] = either(fn, kept[op]) if op in kept else fn

@@ -244,3 +244,9 @@ def convolution_backward(
     if output_mask[2]:
         of_bias = grad.sum([0, *range(2, grad.dim())])
     return of_input, of_weight, of_bias
+
+
+def conv_tbc(x, weight, bias, pad=0):
+    """A convolution in which time comes first."""
+    images, kernels = x.permute(1, 2, 0), weight.permute(2, 1, 0)
+    return torch.ops.aten.convolution(images, kernels, bias, [1], [pad], [1], False, [0], 1).permute(2, 0, 1).contiguous()

@@ -252,17 +252,6 @@ def decompositions():
 _kernels = []
 
 
-def _told(function, op):
-    """What the formula does not cover runs on the CPU."""
-    otherwise = fallbacks.kernel_for(op, op)
-
-    def kernel(*args, **named):
-        result = function(*args, **named)
-        return otherwise(*args, **named) if result is NotImplemented else result
-
-    return kernel
-
-
 def install():
     """Registers the kernels of the device; once. In eager mode every step of time is a program, the same for all."""
     if _kernels:
@@ -275,7 +264,7 @@ def install():
     for name, function in (("_ctc_loss", torch_loss), ("_ctc_loss_backward", torch_loss_backward)):
         for overload in ("default", "Tensor"):
             op = getattr(getattr(torch.ops.aten, name), overload)
-            of_torch.impl(op.name().removeprefix("aten::"), _told(function, op), "PrivateUse1")
+            of_torch.impl(op.name().removeprefix("aten::"), fallbacks.otherwise_on_cpu(function, op), "PrivateUse1")
     own.impl("ctc_loss", loss, "PrivateUse1")
     own.impl("ctc_loss_backward", loss_backward, "PrivateUse1")
     _kernels.extend((of_torch, own))

@@ -102,12 +102,19 @@ def _eye_out(n, m=None, *, out):
     return out.copy_(rows == torch.arange(m, device=out.device))
 
 
+def _kaiser_window(window_length, *args, dtype=None, layout=None, device=None, pin_memory=None):
+    """The device has no function of Bessel's."""
+    return torch.kaiser_window(window_length, *args, dtype=dtype).to(device)
+
+
 def _zeros(size, *, dtype=None, layout=None, device=None, pin_memory=None):
     """Gradients that are nothing: torch's have no memory, which a device cannot copy."""
     return torch.zeros(size, dtype=dtype, layout=layout, device=device)
 
 
 _library.impl("_efficientzerotensor", _zeros, "PrivateUse1")
+for _name in ("kaiser_window", "kaiser_window.periodic", "kaiser_window.beta"):
+    _library.impl(_name, _kaiser_window, "PrivateUse1")
 _library.impl("eye.out", _eye_out, "PrivateUse1")
 _library.impl("eye.m_out", _eye_out, "PrivateUse1")
 _library.impl("linspace.out", _linspace_out, "PrivateUse1")

@@ -178,6 +178,17 @@ def kernel_for(op, function, device="cpu", said=None):
     return kernel
 
 
+def otherwise_on_cpu(function, op):
+    """A kernel of ``op``: the function, and the CPU for what it does not cover."""
+    on_cpu = kernel_for(op, op)
+
+    def kernel(*args, **named):
+        result = function(*args, **named)
+        return on_cpu(*args, **named) if result is NotImplemented else result
+
+    return kernel
+
+
 def register_fallback(ops, device="cpu"):
     """Decorator: calls of ``ops`` on spyre tensors run the function on ``device``.
 

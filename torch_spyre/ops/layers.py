@@ -40,6 +40,21 @@ def _prod(x, *, dtype=None):
     return torch.prod(x.reshape(-1), 0, dtype=dtype)
 
 
+def _renorm(x, p, dim, maxnorm):
+    """Made of operations with gradients: torch's asks for float64."""
+    others = [d for d in range(x.dim()) if d != dim % x.dim()]
+    norm = torch.linalg.vector_norm(x.float(), p, others, keepdim=True)
+    scale = torch.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1.0)
+    return (x.float() * scale).to(x.dtype)
+
+
+def _rrelu(x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
+    """Random slopes while it is trained, then their mean."""
+    if training:
+        return aten.rrelu_with_noise(x, torch.empty_like(x), lower, upper, training, generator)
+    return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)
+
+
 @functools.cache
 def _on_cpu(name):
     if name == "masked_scatter_backward":
@@ -95,6 +110,11 @@ def install():
         _kernels.impl(name, getattr(torch.ops.spyre, name).default, "PrivateUse1")
     # Torch's would select by a mask, and look for zeros: sizes that depend on values.
     _kernels.impl("masked_scatter_backward", _masked_scatter_backward, "PrivateUse1")
+    # Torch's sums of the places of a kernel are rounded one by one.
+    _kernels.impl("conv_tbc", convolution.conv_tbc, "PrivateUse1")
+    _kernels.impl("renorm", _renorm, "AutogradPrivateUse1")
+    for key in ("PrivateUse1", "AutogradPrivateUse1"):
+        _kernels.impl("rrelu", _rrelu, key)
     _kernels.impl("prod", _prod, "AutogradPrivateUse1")
     _kernels.impl("convolution_overrideable", _convolve, "PrivateUse1")
     _kernels.impl("convolution_backward_overrideable", _convolve_backward, "PrivateUse1")

@@ -1,6 +1,10 @@
-"""Products of fp8 matrices. The device multiplies them in 16 bits, in which every fp8 number is exact."""
+"""Products of fp8 matrices, which the device multiplies in 16 bits, in which every fp8 number is exact; and numbers that are
+rounded as if they were small integers (fake quantisation)."""
 
 import torch
+
+from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops.functions import is_float
 
 _RESULTS = {torch.float16, torch.bfloat16, torch.float32, torch.float8_e4m3fn}
 _FP8 = torch.float8_e4m3fn
@@ -26,3 +30,44 @@ def scaled_mm(x, y, scale_a, scale_b, bias=None, scale_result=None, out_dtype=No
     if scale_result is not None and kind == _FP8:
         result = result * scale_result
     return result.to(kind)
+
+
+def _rounded(x, scale, zero_point, quant_min, quant_max):
+    """The nearest numbers that integers of a range stand for, and where no number was out of the range: in fp32."""
+    number = torch.round(x.float() * (1 / scale)) + zero_point
+    is_inside = torch.logical_and(number >= quant_min, number <= quant_max)
+    return ((torch.clamp(number, quant_min, quant_max) - zero_point) * scale).to(x.dtype), is_inside
+
+
+def fake_quantize(x, scale, zero_point, quant_min, quant_max):
+    return _rounded(x, scale, zero_point, quant_min, quant_max) if is_float(x) else NotImplemented
+
+
+def fake_quantize_by_tensors(x, scale, zero_point, fake_quant_enabled, quant_min, quant_max):
+    """Where it is switched off, all numbers stay."""
+    if not is_float(x, scale) or scale.numel() != 1 or zero_point.numel() != 1 or fake_quant_enabled.numel() != 1:
+        return NotImplemented
+    values, is_inside = _rounded(
+        x, scale.float().reshape([]), zero_point.float().reshape([]), quant_min, quant_max
+    )
+    is_on = fake_quant_enabled.reshape([]) != 0
+    return torch.where(is_on, values, x), torch.logical_or(is_inside, torch.logical_not(is_on))
+
+
+def fake_quantize_channels(x, scale, zero_point, axis, quant_min, quant_max):
+    if not is_float(x, scale) or not (is_float(zero_point) or zero_point.dtype in INTEGERS):
+        return NotImplemented
+    shape = [1] * x.dim()
+    shape[axis] = -1
+    return _rounded(x, scale.float().reshape(shape), zero_point.float().reshape(shape), quant_min, quant_max)
+
+
+def decompositions():
+    """Operator overload -> function."""
+    aten = torch.ops.aten
+    return {
+        aten._scaled_mm.default: scaled_mm,
+        aten.fake_quantize_per_tensor_affine_cachemask.default: fake_quantize,
+        aten.fake_quantize_per_channel_affine_cachemask.default: fake_quantize_channels,
+        aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default: fake_quantize_by_tensors,
+    }

@@ -121,6 +121,15 @@ def searchsorted(sequence, values, *, out_int32=False, right=False, side=None, s
     return count.to(torch.int32 if out_int32 else torch.int64)
 
 
+def searchsorted_number(sequence, value, *, out_int32=False, right=False, side=None, sorter=None):
+    value = torch.full((), value, dtype=sequence.dtype, device=sequence.device)
+    return searchsorted(sequence, value, out_int32=out_int32, right=right, side=side, sorter=sorter)
+
+
+def bucketize_number(value, boundaries, *, out_int32=False, right=False):
+    return searchsorted_number(boundaries, value, out_int32=out_int32, right=right)
+
+
 def bucketize(values, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, values, out_int32=out_int32, right=right)
 

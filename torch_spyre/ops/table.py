@@ -71,7 +71,7 @@ def formula_rows():
 #: What has neither row nor formula, and why; in 16 bits some of them are errors on the CPU, too.
 _NO_FORMULA = {
     "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default"),
-    "factors of a matrix": ("_linalg_slogdet.default", "_linalg_svd.default", "linalg_qr.default"),
+    "steps of which nobody knows how many": ("_linalg_eigh.default", "_linalg_svd.default", "linalg_eig.default"),
     "a function without a formula of the device's precision": (
         "digamma.default",
         "erfinv.default",
@@ -81,8 +81,8 @@ _NO_FORMULA = {
     ),
     "seldom asked for": (
         "frexp.Tensor",
-        "gcd.default",
-        "ldexp.Tensor",
+        "_segment_reduce_backward.default",
+        "segment_reduce.default",
         "nextafter.default",
     ),
 }
@@ -120,7 +120,7 @@ runs on the CPU; so does float64 and complex.
 
 An operation has a row of the compiler, or a formula over rows, or both: the formula covers what the row does not take.
 What has neither is taken apart by torch's own decompositions where torch has one, else it runs on the CPU with a warning.
-In-place forms and `out=` are those of the operation itself.
+In-place forms and `out=` are those of the operation itself, operations on lists of tensors (`_foreach_*`) those of the elements.
 """
 
 
