@@ -8,7 +8,7 @@ import warnings
 
 import torch
 
-from torch_spyre.ops import fallbacks
+from torch_spyre.ops import fallbacks, triangular
 
 #: Columns of matrices in eager mode, and in graphs, which have a copy of the step for each.
 MOST_COLUMNS, MOST_IN_GRAPHS = 256, 32
@@ -142,8 +142,9 @@ def _both(a, b):
 
 
 def solve_triangular(a, b, *, upper, left=True, unitriangular=False):
+    """Column by column, or by the inverse where that would be too many."""
     if not _is_supported(a, b):
-        return NotImplemented
+        return triangular.solve(a, b, upper=upper, left=left, unitriangular=unitriangular)
     if not left:
         return solve_triangular(a.mT, b.mT, upper=not upper, unitriangular=unitriangular).mT.contiguous()
     (flat, right), batch = _both(a, b)
