@@ -49,6 +49,13 @@ def _stages(graph):
     return stages
 
 
+def _in_order(graph, stages):
+    """Calls of one stage stand together, after those of the stages before; the cut is made where a stage begins."""
+    output = next(node for node in graph.nodes if node.op == "output")
+    for node in sorted(stages, key=stages.get):
+        output.prepend(node)
+
+
 class StagedGraph:
     """The pieces of a graph, called in order."""
 
@@ -56,6 +63,7 @@ class StagedGraph:
         from torch.fx.passes.split_module import split_module
 
         stages = _stages(gm.graph)
+        _in_order(gm.graph, stages)
         self._whole = split_module(gm, None, lambda node: stages[node], keep_original_order=True)
         for name, part in list(self._whole.named_children()):
             calls = [n for n in part.graph.nodes if n.op == "call_function"]
