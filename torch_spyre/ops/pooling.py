@@ -45,8 +45,8 @@ class _Windows:
         starts_behind = ceil_mode and (count - 1) * self.stride[i] >= self.size[i] + self.padding[i]
         return count - 1 if starts_behind else count
 
-    def is_supported(self, x):
-        few = math.prod(self.kernel) <= _MAX_PLACES
+    def is_supported(self, x, places=None):
+        few = (places or math.prod(self.kernel)) <= _MAX_PLACES
         return few and x.is_floating_point() and x.numel() > 0 and min(self.counts) > 0
 
     def places(self):
@@ -58,12 +58,15 @@ class _Windows:
 
     def take(self, padded, place):
         """The element of all windows at one place of the kernel."""
-        first = padded.dim() - len(self.size)
         for i, at in enumerate(place):
-            start = at * self.dilation[i]
-            end = start + (self.counts[i] - 1) * self.stride[i] + 1
-            padded = torch.ops.aten.slice.Tensor(padded, first + i, start, end, self.stride[i])
+            padded = self.take_along(padded, i, at)
         return padded
+
+    def take_along(self, padded, i, at):
+        """The elements of all windows at one place of the kernel's dimension ``i``."""
+        start = at * self.dilation[i]
+        end = start + (self.counts[i] - 1) * self.stride[i] + 1
+        return torch.ops.aten.slice.Tensor(padded, padded.dim() - len(self.size) + i, start, end, self.stride[i])
 
     def put(self, part, place):
         """The reverse of take: zeros elsewhere."""
@@ -90,12 +93,15 @@ class _Windows:
         """Of the elements take() returns, in the input of one channel."""
         total = torch.zeros([1] * len(self.size), dtype=torch.int64, device=device)
         for i, at in enumerate(place):
-            start = at * self.dilation[i] - self.padding[i]
-            along = torch.arange(self.counts[i], device=device) * self.stride[i] + start
-            shape = [1] * len(self.size)
-            shape[i] = self.counts[i]
-            total = total * self.size[i] + along.reshape(shape)
+            total = total * self.size[i] + self.numbers_along(i, at, device)
         return total
+
+    def numbers_along(self, i, at, device):
+        """Of the elements take_along() returns, in their dimension of the input."""
+        start = at * self.dilation[i] - self.padding[i]
+        shape = [1] * len(self.size)
+        shape[i] = self.counts[i]
+        return (torch.arange(self.counts[i], device=device) * self.stride[i] + start).reshape(shape)
 
     def divisors(self, count_padding, device):
         """How many elements the mean of each window is of."""
@@ -118,9 +124,9 @@ def _spatial(x, dims):
 def max_pool(dims):
     def pool(x, kernel, stride=(), padding=0, dilation=1, ceil_mode=False):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, dilation, ceil_mode)
-        if not w.is_supported(x):
+        if not w.is_supported(x, sum(w.kernel)):
             return NotImplemented
-        return _largest(w, w.pad(x, -math.inf), x.device)
+        return _largest_of_windows(w, x)
 
     return pool
 
@@ -257,11 +263,10 @@ class _Cells:
         return total
 
 
-def _largest(taker, x, device):
-    """The largest of all places, and its number: the first of equal ones, and what is no number before all."""
+def _first_largest(candidates):
+    """Of pairs of values and numbers: the first of equal ones, and what is no number before all."""
     best = number = None
-    for place in taker.places():
-        value, numbers = taker.take(x, place), taker.numbers(place, device)
+    for value, numbers in candidates:
         if best is None:
             best, number = value, numbers.expand(value.shape)
             continue
@@ -269,6 +274,25 @@ def _largest(taker, x, device):
         number = torch.where(takes, numbers, number)
         best = torch.maximum(best, value)
     return best, number.clone()
+
+
+def _largest(taker, x, device):
+    """The largest of all places, and its number."""
+    return _first_largest((taker.take(x, place), taker.numbers(place, device)) for place in taker.places())
+
+
+def _largest_of_windows(w, x):
+    """Along the last dimension, then of these along the one before: a kernel of 9 x 9 asks for 18 places, not 81."""
+    best, number, step = w.pad(x, -math.inf), None, 1
+    for i in reversed(range(len(w.size))):
+        candidates = []
+        for at in range(w.kernel[i]):
+            own = w.numbers_along(i, at, x.device) * step
+            own = own if number is None else w.take_along(number, i, at) + own
+            candidates.append((w.take_along(best, i, at), own))
+        best, number = _first_largest(candidates)
+        step *= w.size[i]
+    return best, number
 
 
 #: Elements of the input times cells that are compared at most.
