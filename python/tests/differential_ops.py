@@ -202,6 +202,13 @@ for _mode in ("floor", "trunc"):
         dtypes=NUMBERS,
         label=_mode,
     )
+    add(
+        "aten.div.Scalar_mode",
+        lambda x, m=_mode: torch.div(x, 3, rounding_mode=m),
+        numbers(),
+        dtypes=NUMBERS,
+        label=_mode,
+    )
 add("aten.floor_divide.default", torch.floor_divide, _dividends, dtypes=NUMBERS)
 add("spyre.floordiv.default", lambda x, y: spyre.floordiv(x, y), _dividends, dtypes=WORDS)
 add("spyre.truncdiv.default", lambda x, y: spyre.truncdiv(x, y), _dividends, dtypes=WORDS)

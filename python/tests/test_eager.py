@@ -154,6 +154,7 @@ ON_DEVICE = {
     "rms_norm": lambda x, y, s: F.rms_norm(x, (64,), y[0], 1e-3),
     "softplus": lambda x, y, s: F.softplus(x),
     "mish": lambda x, y, s: F.mish(x),
+    "floor of a quotient": lambda x, y, s: torch.div(x, 0.25, rounding_mode="floor"),
     "leaky_relu": lambda x, y, s: F.leaky_relu(x, 0.1),
     "elu": lambda x, y, s: F.elu(x),
     "hardtanh": lambda x, y, s: F.hardtanh(x),
@@ -185,6 +186,14 @@ ON_DEVICE = {
     "var": lambda x, y, s: x.var(-1),
     "repeat": lambda x, y, s: x.repeat(2, 1),
 }
+
+
+def test_layer_norm_has_whole_rows(on_device):
+    """Also of images whose channels came first: models view them as rows."""
+    x = half(2, 64, 9).transpose(1, 2)
+    with on_device():
+        result = F.layer_norm(x.to("spyre"), (64,)).view(18, 64)
+    same(result, F.layer_norm(x.float(), (64,)).reshape(18, 64).half(), roundings=16)
 
 
 @pytest.mark.parametrize("name", ON_DEVICE)

@@ -37,6 +37,7 @@ MIXED = {
     "moved to the device": lambda x, y: (x + y.to(x.device),),
     "moved to the CPU": lambda x, y: ((x * 2).cpu() + y,),
     "there and back": lambda x, y: (((x * 2).cpu() + y).to(x.device) * x,),
+    "moved when the device has begun": lambda x, y: ((x * 2) + y.detach().to(x.device),),
     "precise": lambda x, y: (x * 2, y.double() / 3),
 }
 

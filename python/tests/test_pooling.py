@@ -62,6 +62,23 @@ def test_places_are_those_of_the_cpu(dtype, on_device):
     assert torch.equal(values.cpu(), expected[0]) and torch.equal(places.cpu(), expected[1])
 
 
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize("kernel, dims", [((9, 13), 2), ((5, 3, 7), 3)], ids=str)
+def test_wide_windows_name_the_first_of_equal_ones(kernel, dims, mode, on_device):
+    """As they suppress neighbours of the largest, or look at an image in several sizes."""
+    x = torch.randint(0, 4, [1, 2, 9, 11, 8][-dims - 2 :], generator=torch.Generator().manual_seed(3)).half()
+    pool = F.max_pool2d if dims == 2 else F.max_pool3d
+
+    def function(x):
+        return pool(x, kernel, 1, [k // 2 for k in kernel], return_indices=True)
+
+    run = torch.compile(function) if mode == "compiled" else function
+    with on_device():
+        values, places = run(x.to("spyre"))
+    wanted = function(x.float())
+    assert torch.equal(values.cpu().float(), wanted[0]) and torch.equal(places.cpu(), wanted[1])
+
+
 def test_nan_is_the_largest(on_device):
     x = IMAGE.clone()
     x[0, 0, 4, 4] = torch.nan

@@ -194,7 +194,8 @@ _FEW_NORMED = 64
 
 
 def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """With its statistics, in fp32: the backward pass wants them."""
+    """With its statistics, in fp32: the backward pass wants them. However x lies in memory, rows of the result are whole,
+    and models view them."""
     wide = x.float()
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     mean = torch.mean(wide, dims, keepdim=True)
@@ -203,7 +204,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     result = rest * scale
     result = result if weight is None else result * weight
     result = result if bias is None else result + bias
-    return result.to(x.dtype), mean, scale
+    return result.to(x.dtype).contiguous(), mean, scale
 
 
 def _small_layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -374,6 +375,7 @@ def decompositions():
         aten.any.dims: _reduced(torch.amax),
         aten.bitwise_xor.Tensor: _of_truth(torch.ne),
         aten.cat.default: _cat,
+        aten.div.Scalar_mode: divide,
         aten.div.Tensor_mode: divide,
         aten.eq.Tensor: _of_truth(torch.eq),
         aten.gather.default: index_writes.gather,
