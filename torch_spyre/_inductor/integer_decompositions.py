@@ -75,9 +75,10 @@ def _is_plain(value):
 def _bitwise_not(x):
     if x.dtype == torch.bool:
         return torch.logical_not(x)
-    return torch.bitwise_xor(x, torch.full((), -1, dtype=x.dtype, device=x.device)) if _is_plain(
-        x
-    ) else NotImplemented
+    if not _is_plain(x):
+        return NotImplemented
+    all_set = -1 if x.dtype.is_signed else torch.iinfo(x.dtype).max
+    return torch.bitwise_xor(x, torch.full((), all_set, dtype=x.dtype, device=x.device))
 
 
 def _clamp(x, min=None, max=None):
