@@ -69,7 +69,13 @@ def formula_rows():
 #: What has neither row nor formula, and why; in 16 bits some of them are errors on the CPU, too.
 _NO_FORMULA = {
     "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default"),
-    "steps of which nobody knows how many": ("_linalg_eigh.default", "_linalg_svd.default", "linalg_eig.default"),
+    "steps of which nobody knows how many": (
+        "_linalg_eigh.default",
+        "_linalg_svd.default",
+        "linalg_eig.default",
+        "linalg_matrix_rank.atol_rtol_tensor",
+        "linalg_pinv.atol_rtol_tensor",
+    ),
     "a function without a formula of the device's precision": (
         "digamma.default",
         "erfinv.default",
