@@ -200,12 +200,13 @@ _QUANTIZED = {
 for _name, _call in _QUANTIZED.items():
     layer(f"aten.{_name}.default", _wide_on_host(lambda x, c=_call: c(x.float()).to(x.dtype)), (3, 5, 4), rule="exact")
 
+_BOUNDS = torch.tensor([[-8.0] * 13, [8.0] * 13])
 for _label, _range in (("", (-4, 4)), ("own range", (0, 0))):
     of_few(
         "aten.histc.default",
         _wide_on_host(lambda x, r=_range: torch.histc(x, 16, *r)),
         # Places between the bounds are exact.
-        lambda d, _: [torch.cat([d.integers((3, 13), -40, 41, d.dtype) / 8, torch.tensor([[-8.0] * 13, [8.0] * 13]).to(d.dtype)])],
+        lambda d, _: [torch.cat([d.integers((3, 13), -40, 41, d.dtype) / 8, _BOUNDS.to(d.dtype)])],
         rule="exact",
         # Rows of a range that is not drawn have another.
         forms=("contiguous", "transposed"),

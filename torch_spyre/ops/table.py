@@ -124,7 +124,8 @@ runs on the CPU; so does float64 and complex.
 
 An operation has a row of the compiler, or a formula over rows, or both: the formula covers what the row does not take.
 What has neither is taken apart by torch's own decompositions where torch has one, else it runs on the CPU with a warning.
-In-place forms and `out=` are those of the operation itself, operations on lists of tensors (`_foreach_*`) those of the elements.
+In-place forms and `out=` are those of the operation itself, operations on lists of tensors (`_foreach_*`) those of their
+elements.
 """
 
 
