@@ -50,7 +50,7 @@ def _wide_on_host(call):
 _ROW = lambda d, _: [d.integers((5, 3, 13), -3, 4, d.dtype)]  # noqa: E731
 for _dim in (1, 2):
     of_few("aten.mode.default", lambda x, n=_dim: torch.mode(x, n), _ROW, dtypes=NUMBERS, rule="exact", label=str(_dim))
-for _order in (0.0, 1.0, 2.0, 3.0, math.inf):
+for _order in (0.0, 0.5, 1.0, 2.0, 3.0, math.inf):
     _call = _wide_on_host(lambda x, p=_order: F.pdist(x.contiguous(), p))
     _sum = lambda x, p=_order: F.pdist(x.abs(), p) + F.pdist(-x.abs(), p) + F.pdist(x, p)  # noqa: E731
     layer(
@@ -103,7 +103,7 @@ def _fractions(size):
     return lambda d, _: [d.numbers((2, 3, *size)), d.integers((2, 3, len(size)), 0, 8, d.dtype) / 8]
 
 
-for _dims, (_size, _kernel, _counts) in {2: ((10, 7), (2, 3), (5, 5)), 3: ((7, 10, 5), (2, 2, 3), (5, 3, 1))}.items():
+for _dims, (_size, _kernel, _counts) in {2: ((11, 9), (2, 3), (7, 5)), 3: ((7, 9, 5), (2, 2, 3), (5, 5, 1))}.items():
     _pool = getattr(aten, f"fractional_max_pool{_dims}d").default
     _call = lambda x, s, c=_pool, k=_kernel, n=_counts: c(x, k, n, s.detach().to(x.dtype))  # noqa: E731
     of_few(f"aten.fractional_max_pool{_dims}d.default", _wide_on_host(_call), _fractions(_size), rule="exact")
@@ -200,12 +200,13 @@ _QUANTIZED = {
 for _name, _call in _QUANTIZED.items():
     layer(f"aten.{_name}.default", _wide_on_host(lambda x, c=_call: c(x.float()).to(x.dtype)), (3, 5, 4), rule="exact")
 
+_BOUNDS = torch.tensor([[-8.0] * 13, [8.0] * 13])
 for _label, _range in (("", (-4, 4)), ("own range", (0, 0))):
     of_few(
         "aten.histc.default",
         _wide_on_host(lambda x, r=_range: torch.histc(x, 16, *r)),
         # Places between the bounds are exact.
-        lambda d, _: [torch.cat([d.integers((3, 13), -40, 41, d.dtype) / 8, torch.tensor([[-8.0] * 13, [8.0] * 13]).to(d.dtype)])],
+        lambda d, _: [torch.cat([d.integers((3, 13), -40, 41, d.dtype) / 8, _BOUNDS.to(d.dtype)])],
         rule="exact",
         # Rows of a range that is not drawn have another.
         forms=("contiguous", "transposed"),

@@ -333,6 +333,18 @@ def test_many_columns_are_left_to_the_cpu():
     assert torch.spyre.counters()["fallback_ops"] == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*falling back to cpu")
+def test_pseudoinverses_and_ranks():
+    """Of singular values, which are the CPU's; their gradient is made of products."""
+    x = torch.randn(2, 5, 3)
+    expected = _loss_and_gradient(torch.linalg.pinv, x.double())
+    found = _loss_and_gradient(torch.linalg.pinv, x.to("spyre"))
+    for ours, theirs in zip(found, expected):
+        assert ours.device.type == "spyre"
+        assert_near(ours, theirs, 128)
+    assert torch.linalg.matrix_rank(x.to("spyre")).tolist() == [3, 3]
+
+
 def test_powers_of_large_matrices(on_device):
     """Squared as often as the norm asks for, each matrix of a batch by its own."""
     x = torch.randn(3, 4, 4) * torch.tensor([0.01, 1.0, 8.0])[:, None, None]

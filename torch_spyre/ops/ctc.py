@@ -93,7 +93,7 @@ def step(state, jumps, emissions, time, enters=None):
 
 
 def _states(emissions, jumps, first, enters):
-    """Of all times; ``enters`` are those that begin later. The time is data, so that all steps are one program in eager mode."""
+    """Of all times; ``enters`` are those that begin later. The time is data: in eager mode all steps are one program."""
     states = [first + emissions[0]]
     time = torch.zeros(1, dtype=torch.int64, device=first.device)
     for _ in range(1, emissions.shape[0]):

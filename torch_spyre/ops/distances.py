@@ -75,6 +75,7 @@ def _rows_gradient(grad, rest, p, distance):
     else:
         share = torch.abs(rest) / torch.where(far == 0, torch.ones_like(far), far)
         slope = torch.sign(rest) * (share if p == 2 else torch.pow(share, p - 1))
+        slope = slope if p >= 1 else torch.where(rest == 0, torch.zeros_like(slope), slope)
     return torch.sum(grad * slope, -2)
 
 
@@ -105,9 +106,8 @@ def pdist_backward(grad, x, p, distance):
     count = x.shape[0]
     places = _pair_numbers(count, x.device).reshape(-1)
     grads, far = (torch.index_select(t, 0, places).reshape(count, count) for t in (grad, distance))
-    # A row has no distance to itself.
-    is_pair = 1 - torch.eye(count, device=x.device)
-    return _rows_gradient(grads.float() * is_pair, rest, p, far).to(x.dtype)
+    # A row has no distance to itself, and no difference.
+    return _rows_gradient(grads, rest, p, far).to(x.dtype)
 
 
 def _other_dims(v, dim):

@@ -377,6 +377,12 @@ def _whole():
     }
 
 
+def _on_cpu():
+    """Made of singular values, with bounds that torch makes in float64."""
+    aten = torch.ops.aten
+    return aten.linalg_matrix_rank.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_tensor
+
+
 def decompositions():
     """Those, and their steps."""
     steps = {getattr(torch.ops.spyre, schema.split("(")[0]).default: function for schema, function in STEPS.items()}
@@ -396,3 +402,5 @@ def install():
         for op, function in _whole().items():
             name = op.name().removeprefix("aten::")
             _kernels[0].impl(name, fallbacks.otherwise_on_cpu(function, op), "PrivateUse1", allow_override=True)
+        for op in _on_cpu():
+            _kernels[0].impl(op.name().removeprefix("aten::"), fallbacks.kernel_for(op, op), "PrivateUse1")

@@ -71,7 +71,13 @@ def formula_rows():
 #: What has neither row nor formula, and why; in 16 bits some of them are errors on the CPU, too.
 _NO_FORMULA = {
     "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default"),
-    "steps of which nobody knows how many": ("_linalg_eigh.default", "_linalg_svd.default", "linalg_eig.default"),
+    "steps of which nobody knows how many": (
+        "_linalg_eigh.default",
+        "_linalg_svd.default",
+        "linalg_eig.default",
+        "linalg_matrix_rank.atol_rtol_tensor",
+        "linalg_pinv.atol_rtol_tensor",
+    ),
     "a function without a formula of the device's precision": (
         "digamma.default",
         "erfinv.default",
@@ -120,7 +126,8 @@ runs on the CPU; so does float64 and complex.
 
 An operation has a row of the compiler, or a formula over rows, or both: the formula covers what the row does not take.
 What has neither is taken apart by torch's own decompositions where torch has one, else it runs on the CPU with a warning.
-In-place forms and `out=` are those of the operation itself, operations on lists of tensors (`_foreach_*`) those of the elements.
+In-place forms and `out=` are those of the operation itself, operations on lists of tensors (`_foreach_*`) those of their
+elements.
 """
 
 
