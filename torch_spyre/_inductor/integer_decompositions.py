@@ -19,7 +19,8 @@ def is_integer(*values):
     dtypes = {t.dtype for t in tensors}
     largest = min([2**31 - 1, *(torch.iinfo(d).max for d in dtypes & INTEGERS)])
     return (
-        (bool(dtypes & INTEGERS) or any(type(v) is int for v in numbers))
+        bool(tensors)
+        and (bool(dtypes & INTEGERS) or any(type(v) is int for v in numbers))
         and dtypes <= {*INTEGERS, torch.bool}
         and all(isinstance(v, int) and -largest - 1 <= v <= largest for v in numbers)
     )
