@@ -191,7 +191,8 @@ def _keep_parameters(original):
 
     @functools.wraps(original)
     def _apply(self, fn, recurse=True):
-        if getattr(active, "inside", False):
+        # A graph has no layouts to keep, and its parameters are not the model's.
+        if torch.compiler.is_compiling() or getattr(active, "inside", False):
             return original(self, fn, recurse)
         active.inside = True
         try:

@@ -524,3 +524,35 @@ def test_parts_that_run_eagerly_are_traced_unseen(python):
     """Dynamo leaves a frame with a break in a loop to Python and compiles what that calls: our tracing of an operation
     is none of its business. In a process of its own, which has traced nothing yet."""
     assert python(BREAK_IN_A_LOOP).split() == ["0", "{'total':", "1}"]
+
+
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+def test_quotients_of_sizes(mode, on_device):
+    """Torch computes them as if they were tensors; they are not the device's."""
+
+    def function(x):
+        return x.reshape(-1, torch.div(x.shape[0], 3, rounding_mode=mode)) * 2
+
+    check(function, [half(8, 64)], "pointwise", on_device)
+
+
+def test_a_module_may_move_its_parts_while_it_is_traced(on_device):
+    """As routers of experts do, to their own type; where parameters lie is nothing for a graph."""
+
+    class Router(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.classifier = torch.nn.Linear(64, 4)
+
+        def forward(self, x):
+            self.classifier = self.classifier.to(x.dtype)
+            return self.classifier(x)
+
+    torch.manual_seed(0)
+    router, x = Router().half(), half(9, 64)
+    wanted = torch.nn.functional.linear(x.float(), *(p.float() for p in router.classifier.parameters()))
+    router.to("spyre")
+    with on_device(), torch.no_grad():
+        result = torch.compile(router, fullgraph=True)(x.to("spyre"))
+    error = relative_error(result.float().cpu().numpy(), wanted.detach().numpy())
+    assert error <= tolerance("matmul", torch.float16, 64)

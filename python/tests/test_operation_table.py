@@ -55,6 +55,7 @@ ELSEWHERE = {
     "aten.max_pool2d_with_indices_backward.default": "test_pooling.py",
     "aten.max_pool3d_with_indices.default": "test_pooling.py",
     "aten.max_pool3d_with_indices_backward.default": "test_pooling.py",
+    "aten.native_dropout.default": "test_rng.py",
     "aten.native_group_norm.default": "test_models.py",
     "aten.native_layer_norm.default": "test_eager.py",
     "aten.rms_norm.default": "test_eager.py",

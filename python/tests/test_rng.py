@@ -219,3 +219,23 @@ def test_a_generator_of_the_device_is_none_for_cpu_tensors():
         torch.randn(3, generator=torch.Generator("spyre"))
     with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator"):
         torch.ones(3).uniform_(generator=torch.Generator("spyre"))
+
+
+def test_dropout_in_a_graph_draws_on_the_cpu_and_computes_on_the_device():
+    """What is kept is what eager mode keeps; only that crosses the border, and not what it is applied to."""
+
+    def function(x):
+        return torch.nn.functional.dropout(x * 2, 0.3)
+
+    x = torch.randn(33, 65, generator=torch.Generator().manual_seed(0)).half().to("spyre").requires_grad_()
+    torch.spyre.manual_seed(3)
+    wanted = function(x)
+    torch.spyre.manual_seed(3)
+    torch.spyre.reset_counters()
+    result = torch.compile(function)(x)
+    counters = torch.spyre.counters()
+    assert counters["graph_fallback_nodes"] == 1 and counters["programs_launched"] > 0
+    assert counters["fallback_bytes"] == 2 * x.numel()  # what is asked for, and what is kept: a byte each
+    assert torch.equal(result.cpu(), wanted.cpu()) and 0 < result.cpu().count_nonzero() < x.numel()
+    result.sum().backward()
+    assert torch.equal(x.grad.cpu() != 0, wanted.cpu() != 0)

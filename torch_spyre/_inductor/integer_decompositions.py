@@ -21,7 +21,8 @@ def is_integer(*values):
     least = max([-(2**31), *(b.min for b in bounds)])
     most = min([2**31 - 1, *(b.max for b in bounds)])
     return (
-        (bool(dtypes & INTEGERS) or any(type(v) is int for v in numbers))
+        bool(tensors)
+        and (bool(dtypes & INTEGERS) or any(type(v) is int for v in numbers))
         and dtypes <= {*INTEGERS, torch.bool}
         and all(isinstance(v, int) and least <= v <= most for v in numbers)
     )

@@ -132,6 +132,14 @@ def _addbmm(x, first, second, *, beta=1, alpha=1):
     return torch.addmm(x, left, second.reshape(-1, second.shape[2]), beta=beta, alpha=alpha)
 
 
+def _dropout(x, p, train=True):
+    """The CPU draws what is kept, as for an operation that runs there whole; nothing else leaves the device."""
+    if not functions.is_float(x) or train is False or not 0 < p < 1:
+        return NotImplemented
+    kept = torch.ops.aten.bernoulli.p(torch.zeros(x.shape, dtype=torch.bool, device=x.device), 1 - p)
+    return x * kept.to(x.dtype) * (1 / (1 - p)), kept
+
+
 def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
     """What is read of it before it is written may be anything; zeros cost nothing."""
     if device is None or torch.device(device).type != DEVICE_NAME or memory_format not in (None, torch.contiguous_format):
@@ -373,7 +381,7 @@ def decompositions():
             **dict(zip((aten.median.dim, aten.median.default), sorting.median_of(False))),
             **dict(zip((aten.nanmedian.dim, aten.nanmedian.default), sorting.median_of(True))),
             aten.mode.default: sorting.mode,
-            aten.narrow_copy.default: lambda x, *args: torch.narrow(x, *args).clone(),
+            aten.native_dropout.default: _dropout,
             aten.pow.Scalar: powers.scalar,
             aten.pow.Tensor_Tensor: powers.tensor_tensor,
             aten.put.default: index_writes.put,

@@ -100,7 +100,7 @@ def _mixes_to_float(x, y):
     """One of floats, beside one of any type the device computes with."""
     tensors = [v for v in (x, y) if isinstance(v, torch.Tensor)]
     known = {*_FLOATS, *functions.WHOLE}
-    return all(t.dtype in known for t in tensors) and torch.result_type(x, y) in _FLOATS
+    return bool(tensors) and all(t.dtype in known for t in tensors) and torch.result_type(x, y) in _FLOATS
 
 
 def floor_divide(x, y):
