@@ -9,7 +9,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions, index_writes, powers, region_writes, sorting
+from torch_spyre.ops import functions, gamma, index_writes, normal, powers, region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
@@ -327,6 +327,26 @@ def _elementary():
     return table
 
 
+def _polygamma(n, x):
+    if not 0 <= n <= gamma.MOST_DERIVATIVES:
+        return NotImplemented
+    return functions.of_float(lambda wide: gamma.polygamma(n, wide))(x)
+
+
+def _special():
+    """Functions of mathematics; names with "special" before them are those of its modules without it."""
+    of = {
+        gamma: "digamma lgamma",
+        normal: "erfinv special_erfcx special_log_ndtr special_ndtri",
+    }
+    table = {aten.polygamma.default: _polygamma}
+    for module, names in of.items():
+        for name in names.split():
+            function = getattr(module, name.removeprefix("special_"))
+            table[getattr(aten, name).default] = functions.of_float(function)
+    return table
+
+
 def decompositions():
     """Operator overload -> function."""
     comparisons = {
@@ -379,4 +399,5 @@ def decompositions():
         aten.trunc.default: _trunc,
         aten.where.self: _where,
         **_elementary(),
+        **_special(),
     }

@@ -1,0 +1,80 @@
+"""The functions of mathematics beyond the elementary ones: more entries of the differential tests. SPECS has these and those
+of differential_layers.py."""
+
+import torch
+from differential import F32, WORDS, exact
+from differential_layers import (
+    SPECS,  # noqa: F401 - the tests take it from here
+    add,
+    linear,
+    numbers,
+)
+
+special = torch.special
+
+
+def in_fp32(call):
+    """Of 16 bits, where the CPU has no kernel for them; integers stay with it."""
+
+    def function(*operands):
+        halves = [t for t in operands if t.device.type == "cpu" and t.dtype in (torch.float16, torch.bfloat16)]
+        if not halves:
+            return call(*operands)
+        return call(*(t.float() for t in operands)).to(halves[0].dtype)
+
+    return function
+
+
+def one(name, call, operands, **more):
+    add(f"aten.{name}", in_fp32(call), operands, **more)
+
+
+def whole(low, high, count=1):
+    return lambda draw, shape: [draw.integers(shape, low, high, draw.dtype) for _ in range(count)]
+
+
+# --------------------------------------------------------------------------------------------------
+# The normal distribution
+
+
+one("erfinv.default", torch.erfinv, linear(-1, 1))
+one("special_erfcx.default", special.erfcx, linear(-4, 9))
+one("special_log_ndtr.default", special.log_ndtr, linear(-9, 3))
+one("special_ndtri.default", special.ndtri, linear(0.001, 0.999))
+
+# --------------------------------------------------------------------------------------------------
+# The gamma function
+
+
+def _reflected(x):
+    """The logarithm of the sine, and the logarithm it is taken from."""
+    pole = torch.log(torch.abs(torch.sin(torch.pi * x)) / torch.pi)
+    return torch.where(x < 0, pole.abs() + torch.lgamma(1 - x).abs(), 0.0)
+
+
+def _cotangents(n):
+    """Powers of the poles on both sides, which cancel between them."""
+
+    def rule(x):
+        distance = torch.abs(x - torch.round(x))
+        return torch.where(x < 0, 8 * distance ** -(n + 1.0), 0.0)
+
+    return rule
+
+
+def _below(draw, shape):
+    """Negative ones, away from whole numbers."""
+    return [exact(draw.integers(shape, -9, 0) + draw.uniform(shape, 0.125, 0.875), draw.dtype)]
+
+
+one("lgamma.default", torch.lgamma, numbers(signed=False, low=2.0**-9, high=2.0**9))
+one("lgamma.default", torch.lgamma, _below, rule=_reflected, label="negative")
+one("lgamma.default", torch.lgamma, whole(1, 9), dtypes=WORDS, label="integers")
+one("digamma.default", torch.digamma, numbers(signed=False, low=2.0**-9, high=2.0**9))
+one("digamma.default", torch.digamma, _below, rule=_cotangents(0), label="negative")
+for _n in (0, 1, 2, 3, 6):
+    _call = lambda x, n=_n: torch.polygamma(n, x)  # noqa: E731
+    one("polygamma.default", _call, numbers(signed=False, low=0.25, high=32.0), label=str(_n))
+for _n in (1, 2):
+    _call = lambda x, n=_n: torch.polygamma(n, x)  # noqa: E731
+    one("polygamma.default", _call, _below, dtypes=(F32,), rule=_cotangents(_n), label=f"negative {_n}")
