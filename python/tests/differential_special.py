@@ -78,3 +78,48 @@ for _n in (0, 1, 2, 3, 6):
 for _n in (1, 2):
     _call = lambda x, n=_n: torch.polygamma(n, x)  # noqa: E731
     one("polygamma.default", _call, _below, dtypes=(F32,), rule=_cotangents(_n), label=f"negative {_n}")
+
+# --------------------------------------------------------------------------------------------------
+# Bessel's functions
+
+for _name in ("i0", "special_i0e", "special_i1", "special_i1e"):
+    _call = getattr(special, _name.removeprefix("special_"))
+    one(f"{_name}.default", _call, linear(-20, 20))
+for _name in ("modified_bessel_i0", "modified_bessel_i1"):
+    one(f"special_{_name}.default", getattr(special, _name), linear(-10, 10))
+for _name in ("modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1"):
+    one(f"special_{_name}.default", getattr(special, _name), numbers(signed=False, low=2.0**-9, high=16.0))
+one("special_spherical_bessel_j0.default", special.spherical_bessel_j0, linear(-30, 30))
+add("aten.angle.default", torch.angle, numbers(), dtypes=(F32,))
+add("aten.angle.default", torch.angle, numbers(), dtypes=WORDS, label="integers")
+for _decimals in (1, -1):
+    _call = lambda x, d=_decimals: torch.round(x, decimals=d)  # noqa: E731
+    one("round.decimals", _call, linear(-90, 90), label=str(_decimals))
+
+# --------------------------------------------------------------------------------------------------
+# Exponents, and divisors of integers
+
+add("aten.frexp.Tensor", torch.frexp, numbers(low=2.0**-12, high=2.0**12), rule="exact")
+add(
+    "aten.ldexp.Tensor",
+    torch.ldexp,
+    lambda d, s: [d.numbers(s), d.integers(s, -6, 7, torch.int32)],
+)
+# Neighbours are those of fp32, also where the reference is wider.
+add(
+    "aten.nextafter.default",
+    lambda x, y: torch.nextafter(x.to(F32), y.to(F32)),
+    numbers(2),
+    dtypes=(F32,),
+    rule="exact",
+)
+for _name in ("gcd", "lcm"):
+    add(f"aten.{_name}.default", getattr(torch, _name), whole(-99, 100, 2), dtypes=WORDS, rule="exact")
+    add(
+        f"aten.{_name}.default",
+        getattr(torch, _name),
+        whole(0, 1 << 30, 2),
+        dtypes=(torch.int32,),
+        rule="exact",
+        label="large",
+    )

@@ -9,7 +9,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions, gamma, index_writes, normal, powers, region_writes, sorting
+from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, normal, powers, region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
@@ -155,6 +155,16 @@ def _round(x):
     is_middle = (up - wide == 0.5).to(wide.dtype)
     nearest = up - is_odd * is_middle
     return torch.where(wide.abs() < _ALL_WHOLE, nearest, wide).to(x.dtype)
+
+
+def _round_decimals(x, *, decimals):
+    """The numbers that are rounded are rounded before, as torch does."""
+    if not _is_float(x) or not decimals:
+        return NotImplemented if decimals else _round(x)
+    power = 10.0 ** abs(decimals)
+    wide = x.float()
+    result = _round(wide * power) / power if decimals > 0 else _round(wide / power) * power
+    return result.to(x.dtype)
 
 
 def _addmv(x, matrix, vector, *, beta=1, alpha=1):
@@ -309,7 +319,7 @@ def _cat(tensors, dim=0):
 
 def _elementary():
     """Functions of one and two numbers; the names are those of ops/functions."""
-    one = "acos acosh asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinc sinh tan".split()
+    one = "acos acosh angle asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinc sinh tan".split()
     two = "atan2 fmax fmin hypot logaddexp".split()
     table = {
         aten.log10.default: functions.of_float(functions.logarithm(10)),
@@ -336,6 +346,11 @@ def _polygamma(n, x):
 def _special():
     """Functions of mathematics; names with "special" before them are those of its modules without it."""
     of = {
+        bessel: (
+            "i0 special_i0e special_i1 special_i1e special_modified_bessel_i0 special_modified_bessel_i1 "
+            "special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0 "
+            "special_scaled_modified_bessel_k1 special_spherical_bessel_j0"
+        ),
         gamma: "digamma lgamma",
         normal: "erfinv special_erfcx special_log_ndtr special_ndtri",
     }
@@ -373,10 +388,12 @@ def decompositions():
         aten.cat.default: _cat,
         aten.div.Tensor_mode: divide,
         aten.eq.Tensor: _of_truth(torch.eq),
+        aten.frexp.Tensor: exponents.frexp,
         aten.gather.default: index_writes.gather,
         aten.gelu.default: functions.gelu,
         aten.isinf.default: _isinf,
         aten.isnan.default: _isnan,
+        aten.ldexp.Tensor: functions.of_floats(lambda x, n: x * torch.pow(2.0, n), True),
         aten.lerp.Scalar: _in_fp32(_lerp),
         aten.lerp.Tensor: _in_fp32(_lerp),
         aten.logical_xor.default: _of_truth(torch.ne),
@@ -390,7 +407,9 @@ def decompositions():
         aten.mul.Tensor: _logical(torch.logical_and, _not_covered),
         aten.native_layer_norm.default: _small_layer_norm,
         aten.ne.Tensor: _of_truth(torch.ne),
+        aten.nextafter.default: exponents.nextafter,
         aten.pow.Tensor_Scalar: powers.tensor_scalar,
+        aten.round.decimals: _round_decimals,
         aten.round.default: _round,
         aten.slice_scatter.default: region_writes.slice_scatter,
         aten.sum.default: _summed_up(torch.sum),

@@ -472,6 +472,11 @@ def signbit(x):
     return is_negative(x.to(WIDE))
 
 
+def angle(x):
+    """Of numbers that are not complex."""
+    return torch.where(x == x, torch.where(x < 0, math.pi, 0.0), x)
+
+
 def copysign(x, y):
     if not isinstance(y, torch.Tensor):
         size = torch.abs(x)

@@ -69,18 +69,17 @@ def formula_rows():
 #: What has neither row nor formula, and why; in 16 bits some of them are errors on the CPU, too.
 _NO_FORMULA = {
     "a recursion over time with lengths that are data": ("_ctc_loss.Tensor", "_ctc_loss_backward.Tensor"),
-    "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default", "angle.default"),
+    "complex numbers": ("_fft_r2c.default", "_fft_c2c.default", "_fft_c2r.default"),
     "factors of a matrix": ("_linalg_slogdet.default", "_linalg_svd.default", "linalg_qr.default"),
-    "a function without a formula of the device's precision": ("i0.default",),
+    "roots without end, next to each of which another expansion would be needed": tuple(
+        f"special_{name}.default" for name in "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1".split()
+    ),
+    "series whose length depends on both arguments": ("igamma.default", "igammac.default", "special_zeta.default"),
     "seldom asked for": (
         "_pdist_forward.default",
         "fractional_max_pool2d.default",
-        "frexp.Tensor",
-        "gcd.default",
-        "ldexp.Tensor",
         "mode.default",
         "multilabel_margin_loss_forward.default",
-        "nextafter.default",
     ),
 }
 
