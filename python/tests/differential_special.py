@@ -78,6 +78,21 @@ for _n in (0, 1, 2, 3, 6):
 for _n in (1, 2):
     _call = lambda x, n=_n: torch.polygamma(n, x)  # noqa: E731
     one("polygamma.default", _call, _below, dtypes=(F32,), rule=_cotangents(_n), label=f"negative {_n}")
+one("special_zeta.other_scalar", lambda x: special.zeta(x, 1.5), linear(1.25, 9))
+one(
+    "mvlgamma.default",
+    lambda x: torch.mvlgamma(x, 2),
+    lambda d, s: [d.linear(s, 2, 30)],
+    # A sum of three, each rounded.
+    between=lambda x: [torch.lgamma(x), torch.lgamma(x - 0.5) + 1, torch.mvlgamma(x, 2) + 1, x],
+    rule=lambda x: torch.lgamma(x).abs() + 2,
+)
+_POSITIVE = numbers(signed=False, low=2.0**-6, high=2.0**6)
+one("special_entr.default", special.entr, _POSITIVE)
+one("special_xlog1py.default", special.xlog1py, numbers(2, signed=False))
+one("logaddexp2.default", torch.logaddexp2, numbers(2), rule=lambda x, y: torch.maximum(x.abs(), y.abs()) + 1)
+one("nan_to_num.default", torch.nan_to_num, numbers(), rule="exact")
+one("rad2deg.default", torch.rad2deg, numbers())
 
 # --------------------------------------------------------------------------------------------------
 # Bessel's functions
@@ -123,3 +138,27 @@ for _name in ("gcd", "lcm"):
         rule="exact",
         label="large",
     )
+
+# --------------------------------------------------------------------------------------------------
+# Orthogonal polynomials
+
+
+_DEGREE = 5
+
+
+def _terms_of(name):
+    """Magnitudes of the powers it has, found from its values at so many places; the shifted ones have those of 2 x - 1."""
+    places = torch.arange(_DEGREE + 1, dtype=torch.float64)
+    values = getattr(special, name.removeprefix("shifted_"))(places, _DEGREE)
+    factors = torch.linalg.solve(torch.vander(places, increasing=True), values).abs()
+    size = (lambda x: 2 * x.abs() + 1) if name.startswith("shifted_") else torch.abs
+    return lambda x: sum(factor * size(x) ** power for power, factor in enumerate(factors))
+
+
+for _kind in (
+    "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
+    "hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t "
+    "shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w"
+).split():
+    _call = lambda x, c=getattr(special, _kind): c(x, _DEGREE)  # noqa: E731
+    one(f"special_{_kind}.n_scalar", _call, linear(-2, 2), rule=_terms_of(_kind))

@@ -9,7 +9,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, normal, powers, region_writes, sorting
+from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, normal, orthogonal, powers, region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
@@ -320,7 +320,7 @@ def _cat(tensors, dim=0):
 def _elementary():
     """Functions of one and two numbers; the names are those of ops/functions."""
     one = "acos acosh angle asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinc sinh tan".split()
-    two = "atan2 fmax fmin hypot logaddexp".split()
+    two = "atan2 fmax fmin hypot logaddexp logaddexp2".split()
     table = {
         aten.log10.default: functions.of_float(functions.logarithm(10)),
         aten.log2.default: functions.of_float(functions.logarithm(2)),
@@ -343,6 +343,11 @@ def _polygamma(n, x):
     return functions.of_float(lambda wide: gamma.polygamma(n, wide))(x)
 
 
+def _zeta(s, q):
+    """Of a number beside the tensor."""
+    return functions.of_float(lambda wide: gamma.zeta(wide, float(q)))(s) if 0 < q < 1e6 else NotImplemented
+
+
 def _special():
     """Functions of mathematics; names with "special" before them are those of its modules without it."""
     of = {
@@ -354,7 +359,9 @@ def _special():
         gamma: "digamma lgamma",
         normal: "erfinv special_erfcx special_log_ndtr special_ndtri",
     }
-    table = {aten.polygamma.default: _polygamma}
+    table = {aten.polygamma.default: _polygamma, aten.special_zeta.other_scalar: _zeta}
+    for name, function in orthogonal.polynomials().items():
+        table[getattr(aten, f"special_{name}").n_scalar] = function
     for module, names in of.items():
         for name in names.split():
             function = getattr(module, name.removeprefix("special_"))

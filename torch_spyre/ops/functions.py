@@ -398,6 +398,13 @@ def logaddexp(x, y):
     return torch.where(x == y, largest + math.log(2), result)
 
 
+def logaddexp2(x, y):
+    largest = torch.maximum(x, y)
+    distance = torch.abs(x - y)
+    result = largest + log1p(torch.exp(distance * -math.log(2))) * (1 / math.log(2))
+    return torch.where(x == y, largest + 1, result)
+
+
 # --------------------------------------------------------------------------------------------------
 # The error function
 

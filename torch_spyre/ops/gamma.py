@@ -332,3 +332,35 @@ def polygamma(n, x):
     result = torch.where(size < 1e-20, math.inf if n % 2 else x * -math.inf, result)
     is_pole = torch.logical_and(x <= 0, _turned(size) == 0)
     return torch.where(is_pole, sign * math.inf, result)
+
+
+# --------------------------------------------------------------------------------------------------
+# Riemann's and Hurwitz's zeta function
+
+_FIRST_TERMS = 8
+
+
+def _number_power(number, s):
+    """number^-s as a pair."""
+    high, few = pairs.product(s, -math.log(number))
+    power = torch.exp(high)
+    return power, torch.where(power < math.inf, power * few, 0.0)
+
+
+def zeta(s, q):
+    """(q + k)^-s summed over k >= 0, for a number q: the first terms, and Euler's and Maclaurin's sum of the others."""
+    few = torch.clamp(s, 1, 300)
+    end = q + _FIRST_TERMS
+    factor, rest = few, 0.0
+    for j, bernoulli in enumerate(_BERNOULLI):
+        rest = rest + factor * (bernoulli * end ** (-1 - 2 * j))
+        factor = factor * (few + (2 * j + 1)) * (few + (2 * j + 2))
+    others = pairs.plus(pairs.over(pairs.constant(s, end), (few - 1, 0.0)), (rest + 0.5, 0.0))
+    result = pairs.times(_number_power(end, few), others)
+    for k in range(_FIRST_TERMS - 1, -1, -1):
+        result = pairs.plus(_number_power(q + k, few), result)
+    # Far off, or where it is too large for a number, the first term is all there is.
+    first = pairs.whole(_number_power(q, torch.clamp(s, 1, 1e6)))
+    is_plain = torch.logical_and(s < 300, first < math.inf)
+    result = torch.where(s == 1, math.inf, torch.where(is_plain, pairs.whole(result), first))
+    return torch.where(s >= 1, result, math.nan)

@@ -9,6 +9,8 @@ import dataclasses
 
 import torch
 
+from torch_spyre.ops import orthogonal
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -75,6 +77,9 @@ _NO_FORMULA = {
         f"special_{name}.default" for name in "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1".split()
     ),
     "series whose length depends on both arguments": ("igamma.default", "igammac.default", "special_zeta.default"),
+    "as many steps as a degree that is data says": tuple(
+        f"special_{name}.default" for name in orthogonal.polynomials()
+    ),
     "seldom asked for": (
         "_pdist_forward.default",
         "fractional_max_pool2d.default",
