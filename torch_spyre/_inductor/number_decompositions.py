@@ -9,7 +9,8 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, normal, orthogonal, powers, region_writes, sorting
+from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, normal, orthogonal, powers
+from torch_spyre.ops import region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
