@@ -94,3 +94,22 @@ def run_python(code, *, env=None, cwd=None, args=(), check=True):
 @pytest.fixture
 def python():
     return run_python
+
+
+#: Functions that tests of the way to the CPU ask for.
+_WITHOUT_FORMULA = {f"aten.{name}.default" for name in ("digamma", "i0", "lgamma", "special_i0e", "special_i1e")}
+
+
+@pytest.fixture
+def only_on_the_cpu(monkeypatch):
+    """The device does not know some functions, whatever it learns: their formulas are taken away."""
+    import torch_spyre._C as extension
+    from torch_spyre._inductor import patches
+
+    known = patches._known_decompositions()
+    fewer = {op: formula for op, formula in known.items() if str(op) not in _WITHOUT_FORMULA}
+    assert len(known) - len(fewer) == len(_WITHOUT_FORMULA)
+    monkeypatch.setattr(patches, "_known_decompositions", lambda: fewer)
+    extension.clear_eager_cache()
+    yield
+    extension.clear_eager_cache()

@@ -8,7 +8,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from differential import ALL, BF16, BOOL, F16, F32, FLOATS, I64, NUMBERS, WORDS, Spec
+from differential import ALL, BF16, BOOL, F16, F32, FLOATS, NUMBERS, WORDS, Spec
 
 aten, spyre = torch.ops.aten, torch.ops.spyre
 HALVES = (F16, BF16)

@@ -9,7 +9,7 @@ import math
 import differential
 import torch
 import torch.nn.functional as F
-from differential import F32, FLOATS, I32, I64, NUMBERS, WORDS
+from differential import F32, FLOATS, I32, NUMBERS, WORDS
 from differential_layers import (
     _THREE,
     SPECS,  # noqa: F401 - the tests take it from here
@@ -20,7 +20,6 @@ from differential_layers import (
     numbers,
     product,
 )
-from differential_ops import _SMALL
 
 aten = torch.ops.aten
 
@@ -168,17 +167,7 @@ for _label, _operands, _blank in (("", _sequences, 0), ("in a row", _in_a_row, 0
 # Integers, numbers rounded as integers, parts of ranges, copies of views
 
 
-def _factors(d, s):
-    most = min(2**15, torch.iinfo(d.dtype).max // 2)
-    return [d.integers(s, -most, most, d.dtype), d.integers(s, -40, 41, d.dtype)]
-
-
-for _name in ("gcd", "lcm"):
-    # Multiples of two bytes have two bytes.
-    _kinds = WORDS if _name == "gcd" else (I32, I64)
-    add(f"aten.{_name}.default", getattr(torch, _name), _factors, dtypes=_kinds, rule="exact", accepts=_SMALL)
 add("aten.angle.default", torch.angle, numbers(), dtypes=(*FLOATS, *WORDS))
-add("aten.ldexp.Tensor", torch.ldexp, lambda d, s: [d.numbers(s), d.integers(s, -3, 4)])
 
 _STEPS = torch.tensor([0.125, 0.25, 0.5, 1.0, 2.0])
 _ZEROS_AT = torch.tensor([3, 0, -1, 2, 0], dtype=I32)

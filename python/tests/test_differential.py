@@ -10,7 +10,7 @@ import os
 import differential
 import pytest
 import torch
-from differential_structures import SPECS
+from differential_special import SPECS
 
 LONG = os.environ.get("SPYRE_TEST_LONG") == "1"
 

@@ -493,7 +493,7 @@ def test_eager_mode_is_a_variable_of_the_environment(python):
 
 
 @pytest.mark.parametrize("policy", ["silent", "error", "maybe"])
-def test_fallbacks_can_be_forbidden_or_silent(policy, monkeypatch):
+def test_fallbacks_can_be_forbidden_or_silent(policy, monkeypatch, only_on_the_cpu):
     x = torch.ones(4, dtype=torch.float16).to("spyre")
     monkeypatch.setenv("TORCH_SPYRE_CPU_FALLBACK", policy)
     fallbacks._policy.cache_clear()
@@ -522,7 +522,7 @@ def test_numbers_that_change_are_not_compiled_again_and_again():
     same(got[1], torch.addcdiv(y.float(), y.float(), y.float().abs() + 1, value=0.8125).half(), 8)
 
 
-def test_warnings_are_given_once_per_line():
+def test_warnings_are_given_once_per_line(only_on_the_cpu):
     x = half(4, 64).to("spyre")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default", FallbackWarning)

@@ -8,6 +8,8 @@ from tolerances import relative_error, tolerance
 
 from torch_spyre.ops.fallbacks import FallbackWarning
 
+pytestmark = pytest.mark.usefixtures("only_on_the_cpu")
+
 UNKNOWN = {
     "lgamma": (lambda x: torch.lgamma(x), "aten.lgamma.default"),
     "digamma": (lambda x: torch.digamma(x), "aten.digamma.default"),

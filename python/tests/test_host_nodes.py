@@ -9,10 +9,12 @@ import weakref
 import pytest
 import torch
 from tolerances import relative_error, tolerance
-from torch.special import i0e, i1e  # functions that only the CPU has
+from torch.special import i0e, i1e
 
 from torch_spyre._inductor.errors import Unsupported
 from torch_spyre.ops.fallbacks import FallbackWarning
+
+pytestmark = pytest.mark.usefixtures("only_on_the_cpu")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from differential_structures import SPECS
+from differential_special import SPECS
 from gradients import OF_LAYERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -28,13 +28,15 @@ ONE |= {
     name: getattr(F, name)
     for name in "elu gelu hardtanh hardswish leaky_relu logsigmoid mish relu6 selu silu softplus".split()
 }
+ONE |= {name: getattr(torch.special, name) for name in "digamma erfcx erfinv gammaln i0 i0e i1 i1e log_ndtr ndtri".split()}
 ONE |= {f"power {p}": lambda x, p=p: torch.pow(x, p) for p in (2, 3, -1, 0.5, -0.5, 0, 1.5, 7)}
 TWO = (
     "add sub mul div maximum minimum fmod remainder atan2 hypot logaddexp pow copysign eq ne lt le gt ge"
 ).split()
 
-# What docs/numerics.md lists: the limit where the CPU has no number, and zeros without their sign.
-LIMITS_AT = {"silu": [-INF], "gelu": [INF, -INF], "mish": [-INF]}
+# What docs/numerics.md lists: the limit where the CPU has no number, next to a root the absolute error, and zeros without
+# their sign.
+LIMITS_AT = {"gammaln": [-2.5], "i0": [INF, -INF], "i1": [INF, -INF], "silu": [-INF], "gelu": [INF, -INF], "mish": [-INF]}
 UNSIGNED = {"relu", "relu6", "elu", "selu", "round", "pow"}
 
 

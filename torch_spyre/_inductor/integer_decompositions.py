@@ -4,6 +4,8 @@ The device has 32 bits of int32 and int64 alike, and computes with fewer in 32. 
 is captured; what it does not cover stays as it is, or goes to the entry for other types.
 """
 
+import math
+
 import torch
 
 aten = torch.ops.aten
@@ -54,6 +56,23 @@ def _divide(x, y, *, rounding_mode=None):
         return NotImplemented
     division = torch.ops.spyre.floordiv if rounding_mode == "floor" else torch.ops.spyre.truncdiv
     return division(*_alike(x, y))
+
+
+def _gcd(x, y):
+    """By Euclid, as many steps as Fibonacci's numbers of these bits take; one of the last two is 0. The rest by nothing is
+    the dividend."""
+    bits = min(torch.iinfo(x.dtype).bits, 32)
+    for _ in range(math.ceil(bits / math.log2((1 + math.sqrt(5)) / 2))):
+        x, y = y, torch.ops.spyre.truncmod(x, y)
+    return torch.abs(x + y)
+
+
+def _lcm(x, y):
+    """Beyond the type's bits as torch's: the product wraps, and of 32 bits its sign is taken off after that."""
+    divisor = _gcd(x, y)
+    wide = [torch.abs(v.to(torch.promote_types(v.dtype, torch.int32))) for v in (x, y, divisor)]
+    product = torch.ops.spyre.truncdiv(wide[0], wide[2]) * wide[1]
+    return torch.abs(product) if x.dtype == torch.int32 else product.to(x.dtype)
 
 
 def _bitwise(of_truth, operation):
@@ -285,6 +304,8 @@ def decompositions():
         aten.remainder.Tensor: _binary(lambda x, y: torch.ops.spyre.floormod(x, y)),
         aten.remainder.Scalar: _binary(lambda x, y: torch.ops.spyre.floormod(x, y)),
         aten.remainder.Scalar_Tensor: _binary(lambda x, y: torch.ops.spyre.floormod(x, y)),
+        aten.gcd.default: _binary(_gcd),
+        aten.lcm.default: _binary(_lcm),
         aten.logical_and.default: _logical(torch.logical_and),
         aten.logical_or.default: _logical(torch.logical_or),
         aten.logical_xor.default: _logical(torch.logical_xor),

@@ -8,7 +8,6 @@ import math
 
 import torch
 
-from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import (
     bags,
@@ -74,38 +73,6 @@ def _copied(view):
         return result.clone() if isinstance(result, torch.Tensor) else [part.clone() for part in result]
 
     return decomposed
-
-
-def _gcd(x, y):
-    """Euclid's steps, of which there are few: the rest is less than half of the number before."""
-    kind = torch.promote_types(x.dtype, y.dtype)
-    if not {x.dtype, y.dtype} <= INTEGERS:
-        return NotImplemented
-    a, b = torch.broadcast_tensors(torch.abs(x.to(kind)), torch.abs(y.to(kind)))
-    for _ in range(_STEPS_OF_BITS[min(torch.iinfo(kind).bits, 32)]):
-        is_done = b == 0
-        a, b = torch.where(is_done, a, b), torch.where(is_done, b, torch.remainder(a, torch.clamp_min(b, 1)))
-    return a.clone()
-
-
-#: The longest way is that of neighbours in Fibonacci's row.
-_STEPS_OF_BITS = {8: 11, 16: 23, 32: 46}
-
-
-def _lcm(x, y):
-    divisor = _gcd(x, y)
-    if divisor is NotImplemented:
-        return NotImplemented
-    share = torch.div(x, torch.clamp_min(divisor, 1), rounding_mode="trunc")
-    return torch.abs(share * y).to(divisor.dtype)
-
-
-def _ldexp(x, y):
-    """In fp32, with the type of the number that is multiplied."""
-    kind = x.dtype if x.is_floating_point() else torch.get_default_dtype()
-    if not {x.dtype, y.dtype} <= functions.FLOATS | functions.WHOLE:
-        return NotImplemented
-    return (x.float() * torch.pow(2.0, y.float())).to(kind)
 
 
 def _clamp(x, min=None, max=None):
@@ -343,7 +310,6 @@ def decompositions():
             aten._weight_norm_interface.default: distances.weight_norm,
             aten._weight_norm_interface_backward.default: distances.weight_norm_backward,
             aten.addbmm.default: _addbmm,
-            aten.as_strided_copy.default: lambda x, *args, **named: torch.as_strided(x, *args, **named).clone(),
             aten.bucketize.Scalar: scans.bucketize_number,
             aten.bucketize.Tensor: scans.bucketize,
             aten.clamp.Tensor: _clamp,
@@ -358,7 +324,6 @@ def decompositions():
             aten.dist.default: distances.dist,
             aten.elu.default: _elu,
             aten.empty.memory_format: _empty,
-            aten.gcd.default: _gcd,
             aten.histc.default: _histc,
             aten.hardshrink_backward.default: _shrunk_backward,
             aten.index_fill.int_Scalar: index_writes.index_fill,
@@ -369,8 +334,6 @@ def decompositions():
             aten.kthvalue.default: sorting.kthvalue,
             aten.narrow_copy.default: _copied(torch.narrow),
             aten.nonzero_static.default: scans.nonzero_static,
-            aten.lcm.default: _lcm,
-            aten.ldexp.Tensor: _ldexp,
             aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,

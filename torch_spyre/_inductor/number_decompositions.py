@@ -9,7 +9,8 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions, index_writes, powers, region_writes, sorting
+from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, normal, orthogonal, powers
+from torch_spyre.ops import region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
@@ -332,8 +333,8 @@ def _cat(tensors, dim=0):
 
 def _elementary():
     """Functions of one and two numbers; the names are those of ops/functions."""
-    one = "acos acosh asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinc sinh tan".split()
-    two = "atan2 fmax fmin hypot logaddexp".split()
+    one = "acos acosh angle asin asinh atan atanh cos cosh erf erfc exp2 expm1 log1p sin sinc sinh tan".split()
+    two = "atan2 fmax fmin hypot logaddexp logaddexp2".split()
     table = {
         aten.log10.default: functions.of_float(functions.logarithm(10)),
         aten.log2.default: functions.of_float(functions.logarithm(2)),
@@ -347,6 +348,38 @@ def _elementary():
     for name in ("copysign", "fmod", "remainder"):
         function = functions.of_floats(getattr(functions, name), name == "copysign")
         table[getattr(aten, name).Tensor] = table[getattr(aten, name).Scalar] = function
+    return table
+
+
+def _polygamma(n, x):
+    if not 0 <= n <= gamma.MOST_DERIVATIVES:
+        return NotImplemented
+    return functions.of_float(lambda wide: gamma.polygamma(n, wide))(x)
+
+
+def _zeta(s, q):
+    """Of a number beside the tensor."""
+    return functions.of_float(lambda wide: gamma.zeta(wide, float(q)))(s) if 0 < q < 1e6 else NotImplemented
+
+
+def _special():
+    """Functions of mathematics; names with "special" before them are those of its modules without it."""
+    of = {
+        bessel: (
+            "i0 special_i0e special_i1 special_i1e special_modified_bessel_i0 special_modified_bessel_i1 "
+            "special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0 "
+            "special_scaled_modified_bessel_k1 special_spherical_bessel_j0"
+        ),
+        gamma: "digamma lgamma",
+        normal: "erfinv special_erfcx special_log_ndtr special_ndtri",
+    }
+    table = {aten.polygamma.default: _polygamma, aten.special_zeta.other_scalar: _zeta}
+    for name, function in orthogonal.polynomials().items():
+        table[getattr(aten, f"special_{name}").n_scalar] = function
+    for module, names in of.items():
+        for name in names.split():
+            function = getattr(module, name.removeprefix("special_"))
+            table[getattr(aten, name).default] = functions.of_float(function)
     return table
 
 
@@ -378,10 +411,12 @@ def decompositions():
         aten.div.Scalar_mode: divide,
         aten.div.Tensor_mode: divide,
         aten.eq.Tensor: _of_truth(torch.eq),
+        aten.frexp.Tensor: exponents.frexp,
         aten.gather.default: index_writes.gather,
         aten.gelu.default: functions.gelu,
         aten.isinf.default: _isinf,
         aten.isnan.default: _isnan,
+        aten.ldexp.Tensor: functions.of_floats(lambda x, n: x * torch.pow(2.0, n), True),
         aten.lerp.Scalar: _in_fp32(_lerp),
         aten.lerp.Tensor: _in_fp32(_lerp),
         aten.logical_xor.default: _of_truth(torch.ne),
@@ -395,6 +430,7 @@ def decompositions():
         aten.mul.Tensor: _logical(torch.logical_and, _not_covered),
         aten.native_layer_norm.default: _small_layer_norm,
         aten.ne.Tensor: _of_truth(torch.ne),
+        aten.nextafter.default: exponents.nextafter,
         aten.pow.Tensor_Scalar: powers.tensor_scalar,
         aten.round.decimals: _round_to,
         aten.round.default: _round,
@@ -405,4 +441,5 @@ def decompositions():
         aten.trunc.default: _trunc,
         aten.where.self: _where,
         **_elementary(),
+        **_special(),
     }

@@ -398,6 +398,13 @@ def logaddexp(x, y):
     return torch.where(x == y, largest + math.log(2), result)
 
 
+def logaddexp2(x, y):
+    largest = torch.maximum(x, y)
+    distance = torch.abs(x - y)
+    result = largest + log1p(torch.exp(distance * -math.log(2))) * (1 / math.log(2))
+    return torch.where(x == y, largest + 1, result)
+
+
 # --------------------------------------------------------------------------------------------------
 # The error function
 
@@ -470,6 +477,11 @@ def signbit(x):
     if not is_float(x):
         return x < 0 if x.dtype in WHOLE - {torch.bool} else NotImplemented
     return is_negative(x.to(WIDE))
+
+
+def angle(x):
+    """Of numbers that are not complex."""
+    return torch.where(x == x, torch.where(x < 0, math.pi, 0.0), x)
 
 
 def copysign(x, y):
@@ -555,22 +567,30 @@ def _power_of_two(exponent):
     return scaled - (scaled - power)
 
 
-def _logarithm_pair(size, log):
-    """ln of size > 0, whose rounded logarithm is known, and what its rounding lost: k ln 2 and the logarithm of what is
-    near 1, whose error is small."""
+# Of (2 atanh(z) - 2 z) / z^3 in z^2, where 1 + z is at most sqrt(2) (1 - z).
+_LOGARITHM = (0.6666666655316549, 0.4000012284221597, 0.2855071305172705, 0.23333290562995518)
+
+
+def logarithm_pair(size, log):
+    """ln of size > 0, whose rounded logarithm is known, and what its rounding lost: k ln 2 and 2 atanh((n - 1) / (n + 1)) of
+    the rest n, which is near 1."""
     k = torch.floor(log * (1 / math.log(2)) + 0.5)
     first = torch.floor(k * 0.5)
     near = size * _power_of_two(-first) * _power_of_two(first - k)
+    above, above_lost = total(near, torch.full_like(near, 1.0))
+    z, z_lost = quotient(near - 1, above, above_lost)
+    square = z * z
+    few = z * (square * _horner(square, _LOGARITHM)) + 2 * z_lost
     whole, whole_lost = product(k, math.log(2))
-    high, lost = total(whole, torch.log(near))
-    return high, lost + whole_lost
+    high, lost = total(whole, 2 * z)
+    return total(high, lost + (whole_lost + few))
 
 
 def power_of_size(size, exponent):
     """size^exponent of tensors, size >= 0: exp(exponent * log(size)), where the roundings of both are made up for."""
     log = torch.log(size)
     is_finite = torch.abs(log) < math.inf
-    high, low = _logarithm_pair(torch.where(is_finite, size, 1.0), torch.where(is_finite, log, 0.0))
+    high, low = logarithm_pair(torch.where(is_finite, size, 1.0), torch.where(is_finite, log, 0.0))
     few = torch.clamp(exponent, -1e30, 1e30)
     whole, rest = product(high, few)
     power = torch.exp(torch.where(is_finite, whole, log * exponent))

@@ -9,6 +9,8 @@ import dataclasses
 
 import torch
 
+from torch_spyre.ops import orthogonal
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -78,19 +80,14 @@ _NO_FORMULA = {
         "linalg_matrix_rank.atol_rtol_tensor",
         "linalg_pinv.atol_rtol_tensor",
     ),
-    "a function without a formula of the device's precision": (
-        "digamma.default",
-        "erfinv.default",
-        "i0.default",
-        "lgamma.default",
-        "polygamma.default",
+    "roots without end, next to each of which another expansion would be needed": tuple(
+        f"special_{name}.default" for name in "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1".split()
     ),
-    "seldom asked for": (
-        "frexp.Tensor",
-        "_segment_reduce_backward.default",
-        "segment_reduce.default",
-        "nextafter.default",
+    "series whose length depends on both arguments": ("igamma.default", "igammac.default", "special_zeta.default"),
+    "as many steps as a degree that is data says": tuple(
+        f"special_{name}.default" for name in orthogonal.polynomials()
     ),
+    "seldom asked for": ("_segment_reduce_backward.default", "segment_reduce.default"),
 }
 
 
