@@ -5,6 +5,7 @@ import random
 
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
 from test_models import WIDTH, Decoder, Llama, half, make
 from tolerances import relative_error, tolerance
 
@@ -270,3 +271,53 @@ def test_sizes_beyond_the_largest_one_are_refused_by_torch():
     x, weight = half(2048, 256), half(256, 128)
     with pytest.raises(Exception, match=r"2048 not in range \[128, 1024\]"):
         compiled(marked(x.to("spyre"), 128, 1024), weight.to("spyre"))
+
+
+# A number that changes from call to call becomes a symbol, and a result that is a part of an argument is one that torch
+# makes again from where ours begins.
+PARTS = {
+    "select": lambda x, n: x.select(0, n),
+    "rows": lambda x, n: x[n:] if n > 0 else x[:n],
+    "turned": lambda x, n: x.transpose(0, 1)[1, n],
+    "with another": lambda x, n: (x.select(1, n), (x * 2).sum()),
+    "stored before": lambda x, n: (x.add_(1), x.select(0, n))[1],
+    "stored after": lambda x, n: (x.select(0, n), x.mul_(2))[0],
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_arguments_begin_where_they_do(name):
+    function = PARTS[name]
+    compiled = torch.compile(function)
+    for number in (1, 2, -1, 3, -2):
+        x = torch.arange(125.0).reshape(5, 5, 5)
+        device = x.to("spyre")
+        results, wanted = compiled(device, number), function(x, number)
+        for result, want in zip(tree_leaves(results), tree_leaves(wanted), strict=True):
+            assert torch.equal(result.cpu(), want), number
+        assert torch.equal(device.cpu(), x)
+        part = tree_leaves(results)[0]
+        assert part.untyped_storage().data_ptr() == device.untyped_storage().data_ptr(), "shares its memory, as in torch"
+
+
+def test_parts_of_arguments_have_gradients():
+    compiled = torch.compile(lambda x, n: (x.select(0, n), (x * 2).sum()))
+    for number in (0, 2, -1, 3):
+        x = torch.arange(125.0).reshape(5, 5, 5)
+        device = x.to("spyre").requires_grad_()
+        part, total = compiled(device, number)
+        assert torch.equal(part.detach().cpu(), x.select(0, number))
+        (part.sum() + total).backward()
+        wanted = torch.full_like(x, 2.0)
+        wanted.select(0, number).add_(1)
+        assert torch.equal(device.grad.cpu(), wanted)
+
+
+def test_meshes_of_other_sizes():
+    compiled = torch.compile(lambda *t, indexing: torch.meshgrid(*t, indexing=indexing))
+    for sizes in ((3, 0), (3, 2), (4, 0), (4, 5)):
+        given = [torch.arange(n) if n else torch.tensor(7) for n in sizes]
+        for indexing in ("xy", "ij"):
+            results = compiled(*[t.to("spyre") for t in given], indexing=indexing)
+            for result, want in zip(results, torch.meshgrid(*given, indexing=indexing), strict=True):
+                assert torch.equal(result.cpu(), want)

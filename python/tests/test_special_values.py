@@ -226,3 +226,26 @@ def test_a_form_that_is_not_covered_does_not_end_the_others(on_device):
     with on_device():
         result = x == 1
     assert result.tolist() == [True] * 3
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_one_bound_bounds_one_side(how, on_device):
+    """An infinity beyond the other side stays."""
+
+    def function(x):
+        return (
+            torch.clamp_min(x, 5.0),
+            torch.clamp_max(x, -3.0),
+            x.clamp(min=-3),
+            x.clamp(max=5),
+            x.clamp(-INF, 2.0),
+            torch.nn.functional.hardtanh(x, -2.0, INF),
+            torch.relu(x),
+        )
+
+    x = torch.tensor([INF, -INF, NAN, 1.0, 7.0])
+    device = x.to("spyre")
+    with on_device():
+        results = (function if how == "eager" else torch.compile(function))(device)
+    for result, want in zip(results, function(x), strict=True):
+        torch.testing.assert_close(result.cpu(), want, rtol=0, atol=0, equal_nan=True)

@@ -9,6 +9,7 @@ between the compiled pieces.
 """
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import operator
@@ -75,17 +76,29 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
         own = functools.partial(_compile_aten, active=active, bounded=sizes.bounded(gm, example_inputs))
         compiler = functools.partial(own, names=names)
         return aot_autograd(
-            fw_compiler=compiler,
+            fw_compiler=functools.partial(compiler, shares=_ARGUMENTS),
             bw_compiler=functools.partial(own, is_backward=True),
-            inference_compiler=functools.partial(compiler, shares_results=True),
+            inference_compiler=functools.partial(compiler, shares=_ALL),
             decompositions=active.decompositions(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
 
 
-def _compile_aten(gm, example_inputs, active, bounded, shares_results=False, names=(), is_backward=False):
-    """With ``shares_results``, results that are views of others share their memory, as in torch;
-    where gradients are computed AOTAutograd sees to that. ``names`` are those of the dimensions of
+@dataclasses.dataclass(frozen=True)
+class _Shares:
+    """Whose memory results share that are views in torch. Of arguments torch makes such a view again, from the sizes,
+    strides and the offset of the one it gets: without the memory it would begin elsewhere. Of other results AOTAutograd
+    sees to it where gradients are computed."""
+
+    arguments: bool = False
+    results: bool = False
+
+
+_NOTHING, _ARGUMENTS, _ALL = _Shares(), _Shares(arguments=True), _Shares(arguments=True, results=True)
+
+
+def _compile_aten(gm, example_inputs, active, bounded, shares=_NOTHING, names=(), is_backward=False):
+    """``names`` are those of the dimensions of
     the inputs, where the graph has the same ones; ``bounded`` are the sizes the user gave bounds."""
     from functorch.compile import make_boxed_func
 
@@ -100,7 +113,7 @@ def _compile_aten(gm, example_inputs, active, bounded, shares_results=False, nam
     if len(_spyre_devices(gm)) > 1:
         # Every program runs on one card; between cards the operations run one by one.
         return make_boxed_func(gm.forward)
-    return make_boxed_func(make_callable(gm, active, shares_results))
+    return make_boxed_func(make_callable(gm, active, shares))
 
 
 def _spyre_devices(gm):
@@ -109,12 +122,12 @@ def _spyre_devices(gm):
     return {value.device for value in values if isinstance(value, torch.Tensor) and _on_spyre(value)}
 
 
-def make_callable(gm, active=extensions.Extensions(), shares_results=False):
+def make_callable(gm, active=extensions.Extensions(), shares=_NOTHING):
     """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
     if mixed.is_mixed(gm):
         # A view is in the stage of what it was taken of, so stages share what the graph would.
-        part = functools.partial(make_callable, active=active, shares_results=shares_results)
+        part = functools.partial(make_callable, active=active, shares=shares)
         return mixed.StagedGraph(gm, part)
     symbolic = any(
         isinstance(size, torch.SymInt)
@@ -124,7 +137,7 @@ def make_callable(gm, active=extensions.Extensions(), shares_results=False):
             [value] if not isinstance(value, torch.Tensor) else [*value.shape, *value.stride()]
         )
     )
-    return (_SpecialisedGraph if symbolic else _StaticGraph)(gm, active, shares_results)
+    return (_SpecialisedGraph if symbolic else _StaticGraph)(gm, active, shares)
 
 
 def _refuse_data_dependent(gm):
@@ -147,10 +160,10 @@ def _refuse_data_dependent(gm):
 class _SpecialisedGraph:
     """A graph with symbolic sizes: one static graph per set of sizes, made when it is called."""
 
-    def __init__(self, gm, active, shares_results):
+    def __init__(self, gm, active, shares):
         self._gm = gm
         self._active = active
-        self._shares_results = shares_results
+        self._shares = shares
         self._graphs = {}
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
         self._sizes = [node.meta.get("spyre_sizes", "") for node in inputs]
@@ -170,7 +183,7 @@ class _SpecialisedGraph:
             inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
             for node, text in zip(inputs, self._sizes, strict=True):
                 node.meta["spyre_sizes"] = text
-            graph = _StaticGraph(gm, self._active, self._shares_results)
+            graph = _StaticGraph(gm, self._active, self._shares)
             self._graphs[key] = graph
         return graph
 
@@ -189,12 +202,12 @@ class _SpecialisedGraph:
 class _StaticGraph:
     """Calls the compiled graph with its tensors and puts back what needs no device."""
 
-    def __init__(self, gm, active=extensions.Extensions(), shares_results=False):
-        importer = _Importer(gm, active.lowerings(), shares_results)
+    def __init__(self, gm, active=extensions.Extensions(), shares=_NOTHING):
+        importer = _Importer(gm, active.lowerings(), shares)
         nodes = [node for node in gm.graph.nodes if importer.is_made_of_others(node)]
         if nodes:
             gm = expansion.expanded(gm, nodes)
-            importer = _Importer(gm, active.lowerings(), shares_results)
+            importer = _Importer(gm, active.lowerings(), shares)
         importer.run()
         self._hinted = any(hints.text_of(node) for node in gm.graph.nodes)
         self._graph = gm.graph if self._hinted else None
@@ -235,6 +248,7 @@ class _StaticGraph:
                 e.shape, e.stride(), dtype=e.dtype, device=e.device
             ),
             "view": lambda v: memory.view_of(results[v[0]], *v[1:]),
+            "input_view": lambda v: memory.view_of(args[v[0]], *v[1:]),
             "constant": torch.Tensor.clone,
             "value": lambda v: v,
         }
@@ -329,10 +343,10 @@ class _Importer:
     """Walks an ATen graph and hands every node to the C++ graph. ``outputs`` says, for each result,
     whether it comes from the device, is one of the arguments, or is a plain value."""
 
-    def __init__(self, gm, lowerings, shares_results=False):
+    def __init__(self, gm, lowerings, shares=_NOTHING):
         self.gm = gm
         self._lowerings = lowerings
-        self._shares_results = shares_results
+        self._shares = shares
         self._folded = folding.Constants(gm)
         self._masks = {}
         self.graph = _C.CapturedGraph()
@@ -653,6 +667,9 @@ class _Importer:
     def _add_outputs(self, results):
         results = results if isinstance(results, (list, tuple)) else [results]
         owners = {r for r in results if isinstance(r, torch.fx.Node) and r.op == "call_function"}
+        # What is in the memory of an argument when the call returns.
+        stored = {node.args[1]: self._arguments[argument] for argument, (_, node) in self._contents.items()}
+        held = {**self._arguments, **stored}
         for result in results:
             if not isinstance(result, torch.fx.Node):
                 self.outputs.append(("value", result))
@@ -664,12 +681,12 @@ class _Importer:
                 self.outputs.append(("constant", self._folded.value(result)))
             elif not isinstance(self._values.get(result), _C.GraphValue):
                 self.outputs.append(("value", self._argument(result)))
-            elif self._shares_results and memory.is_view_of_any(result, owners):
+            elif self._shares.arguments and memory.is_view_of_any(result, held):
                 owner = memory.owner_of(result)
-                view, whole = result.meta["val"], owner.meta["val"]
-                start = int(view.storage_offset()) - int(whole.storage_offset())
-                place = (whole.stride(), tuple(view.shape), view.stride(), start)
-                self.outputs.append(("view", (self._device_output(owner), *place)))
+                self.outputs.append(("input_view", (held[owner], *memory.part_of(owner, result))))
+            elif self._shares.results and memory.is_view_of_any(result, owners):
+                owner = memory.owner_of(result)
+                self.outputs.append(("view", (self._device_output(owner), *memory.part_of(owner, result))))
             else:
                 kind = "result" if _on_spyre(result.meta["val"]) else "cpu_result"
                 self.outputs.append((kind, self._device_output(result)))

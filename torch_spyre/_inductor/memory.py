@@ -85,17 +85,24 @@ def owner_of(node):
 
 
 def is_view_of_any(node, owners):
-    """A view, in the same type, of what one of ``owners`` computed in memory of its own."""
+    """A view, in the same type, of one of ``owners``: of an argument, or of what was computed in memory of its own."""
     owner = owner_of(node)
     if owner is node or owner not in owners:
         return False
     tensor, view = owner.meta["val"], node.meta["val"]
     is_alike = tensor.dtype == view.dtype and tensor.device == view.device
-    return is_alike and order_of(tensor) is not None
+    return is_alike and (owner.op == "placeholder" or order_of(tensor) is not None)
+
+
+def part_of(owner, node):
+    """What view_of() is told to find a view again."""
+    view, whole = node.meta["val"], owner.meta["val"]
+    start = int(view.storage_offset()) - int(whole.storage_offset())
+    return whole.stride(), tuple(view.shape), view.stride(), start
 
 
 def view_of(tensor, whole_stride, size, stride, offset):
-    """The part of a result; strides are told for memory in which it lies with ``whole_stride``."""
+    """The part of a result or argument; strides are told for memory in which it lies with ``whole_stride``."""
     if tensor.stride() != whole_stride:
         kind = {"dtype": tensor.dtype, "device": tensor.device}
         tensor = torch.empty_strided(tensor.shape, whole_stride, **kind).copy_(tensor)
@@ -130,6 +137,6 @@ def order_of(tensor):
 
 
 __all__ = [
-    *("Place", "check_starts", "is_view_of_any", "like", "order_of", "owner_of", "place_of"),
+    *("Place", "check_starts", "is_view_of_any", "like", "order_of", "owner_of", "part_of", "place_of"),
     "view_of",
 ]

@@ -142,6 +142,16 @@ def divide(x, y, *, rounding_mode=None):
     return torch.trunc(a / b).to(torch.result_type(x, y))
 
 
+def _clamp(x, min=None, max=None):
+    """With one bound: where the other is missing the device has the largest number, but infinities stay."""
+    min, max = None if min == -math.inf else min, None if max == math.inf else max
+    bound = max if min is None else min
+    if x.dtype != functions.WIDE or (min is None) == (max is None):
+        return NotImplemented
+    bound = torch.full((), float(bound), device=x.device)
+    return torch.maximum(x, bound) if max is None else torch.minimum(x, bound)
+
+
 def _trunc(x):
     if not _is_float(x):
         return NotImplemented
@@ -408,6 +418,10 @@ def decompositions():
         aten.any.dims: _reduced(torch.amax),
         aten.bitwise_xor.Tensor: _of_truth(torch.ne),
         aten.cat.default: _cat,
+        aten.clamp.default: _clamp,
+        aten.clamp_max.default: lambda x, max: _clamp(x, None, max),
+        aten.clamp_min.default: _clamp,
+        aten.hardtanh.default: lambda x, min_val=-1, max_val=1: _clamp(x, min_val, max_val),
         aten.div.Scalar_mode: divide,
         aten.div.Tensor_mode: divide,
         aten.eq.Tensor: _of_truth(torch.eq),

@@ -16,9 +16,14 @@ from torch.utils._pytree import tree_map
 UNKNOWN = "unknown"
 
 
-#: Rows of the compiler that round more often than their decompositions do, in some of their forms.
+#: Rows of the compiler that round more often than their decompositions do, in some of their forms, or bound what has no
+#: bound.
 PREFERRED = (
+    "aten.clamp.default",
+    "aten.clamp_max.default",
+    "aten.clamp_min.default",
     "aten.gelu.default",
+    "aten.hardtanh.default",
     "aten.mean.default",
     "aten.mean.dim",
     "aten.pow.Tensor_Scalar",
