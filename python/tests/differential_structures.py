@@ -94,6 +94,14 @@ for _how in ("none", "mean", "sum"):
         label=_how,
     )
 
+    of_few(
+        "aten.soft_margin_loss.default",
+        _wide_on_host(lambda x, t, r=_how: F.soft_margin_loss(x, t.detach().to(x.dtype), reduction=r)),
+        lambda d, _: [d.linear((3, 5), -20, 20), torch.tensor([1.0, -1, 1, -1, -1])],
+        rule=lambda x, t: torch.full((), 20.0 * 15, dtype=torch.float64),
+        label=_how,
+    )
+
 # --------------------------------------------------------------------------------------------------
 # Windows and images at places that are data: samples that all formats hold, and of which all products are exact
 

@@ -77,7 +77,7 @@ OF_LAYERS = [
         "_embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward _cdist_backward "
         "grid_sampler_2d_backward grid_sampler_3d_backward _weight_norm_interface_backward _pdist_backward "
         "fractional_max_pool2d_backward fractional_max_pool3d_backward multi_margin_loss_backward "
-        "multilabel_margin_loss_backward"
+        "multilabel_margin_loss_backward soft_margin_loss_backward"
     ).split()
     + [
         f"{kind}{dims}d_backward"

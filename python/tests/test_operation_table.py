@@ -83,6 +83,8 @@ ELSEWHERE.update(
         "aten.narrow_copy.default": "test_seldom_calls.py",
         "aten.nonzero_static.default": "test_seldom_calls.py",
         "aten.round.decimals": "test_seldom_calls.py",
+        "aten.scatter.reduce": "test_seldom_calls.py",
+        "aten.scatter.value_reduce": "test_seldom_calls.py",
         "aten.take.default": "test_seldom_calls.py",
         "aten.unbind_copy.int": "test_seldom_calls.py",
         "aten.unfold.default": "test_seldom_calls.py",

@@ -53,6 +53,7 @@ SINGLE = {
     "sums of rows": (lambda x, i: torch.index_add(x, 0, i, x), [ONE, PLACES]),
     "extremes of rows": (lambda x, i: torch.index_reduce(x, 0, i, x + 1, "amax"), [ONE, PLACES]),
     "scatters": (lambda x, i: (torch.scatter(x, 0, i, 2.0), torch.scatter_add(x, 0, i, x)), [ONE, PLACE]),
+    "named reductions": (lambda x, i: (x.scatter(0, i, x, reduce="add"), x.scatter(0, i, 5, reduce="multiply")), [ONE, PLACE]),
     "reductions": (lambda x, i: torch.scatter_reduce(x, 0, i, x, "sum"), [ONE, PLACE]),
     "windows": (lambda x: (x.unfold(0, 1, 1), torch.flip(x, [0])), [ONE]),
 }
@@ -135,6 +136,14 @@ def _renormed(table, numbers, order):
 
 
 OTHERS = {
+    "margins of large numbers": (
+        lambda x, t: F.soft_margin_loss(x, t, reduction="none"),
+        [torch.tensor([-8.0, 3, 1, 60, 0]), torch.tensor([4.0, 1, -1, -1, 1])],
+    ),
+    "named sums": (
+        lambda x, i: (x.scatter(0, i, x, reduce="add"), x.scatter(0, i, 2.0, reduce="multiply")),
+        [whole(5), torch.tensor([0, 0, 3, 3, 1])],
+    ),
     "places that are not 0": (lambda x: torch.nonzero_static(x, size=7), [whole(3, 4)]),
     "more places than there are": (lambda x: torch.nonzero_static(x, size=20, fill_value=-7), [whole(3, 4) > 2]),
     "bins": (lambda x: (torch.histc(x, 10, -4, 4), torch.histc(x, 4)), [whole(40)]),

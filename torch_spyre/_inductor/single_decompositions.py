@@ -28,8 +28,10 @@ _REDUCTIONS = (aten.mean.dim, aten.prod.dim_int, aten.sum.dim_IntList)
 _OF_ROWS = (
     aten.index_add.default,
     aten.index_reduce.default,
+    aten.scatter.reduce,
     aten.scatter.src,
     aten.scatter.value,
+    aten.scatter.value_reduce,
     aten.scatter_add.default,
     aten.scatter_reduce.two,
 )

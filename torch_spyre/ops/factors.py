@@ -9,6 +9,7 @@ import warnings
 import torch
 
 from torch_spyre.ops import fallbacks, triangular
+from torch_spyre.ops.powers import HALVES
 
 #: Columns of matrices in eager mode, and in graphs, which have a copy of the step for each.
 MOST_COLUMNS, MOST_IN_GRAPHS = 256, 32
@@ -329,6 +330,9 @@ _TERMS, _DOUBLINGS = 12, 20
 
 def matrix_exp(a):
     """By the series of a matrix that is halved until its norm is at most 1, and squared again: how often is data."""
+    if a.dtype in HALVES:
+        wide = matrix_exp(a.float())
+        return wide if wide is NotImplemented else wide.to(a.dtype)
     if not _is_supported(a):
         return NotImplemented
     flat = _flat(a)

@@ -341,6 +341,14 @@ def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
     return _scattered(x, dim, index, source, lambda r, i, s: combine(r, i, s, include_self))
 
 
+def scatter_by_name(x, dim, index, source, *, reduce):
+    """The older form: sums and products with what was there; the source may be a number."""
+    if not isinstance(source, torch.Tensor):
+        source = torch.full(index.shape, source, dtype=x.dtype, device=x.device)
+    name = {"add": "sum", "multiply": "prod"}.get(reduce)
+    return NotImplemented if name is None else scatter_reduce(x, dim, index, source, name)
+
+
 def index_reduce(x, dim, index, source, reduce, *, include_self=True):
     """Rows of the source, each to the row its number names."""
     if x.dim() == 0 or index.dim() > 1 or source.numel() == 0:

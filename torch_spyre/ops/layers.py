@@ -10,7 +10,7 @@ import functools
 
 import torch
 
-from torch_spyre.ops import convolution, fallbacks, index_writes
+from torch_spyre.ops import convolution, fallbacks, index_writes, margins
 
 aten = torch.ops.aten
 
@@ -115,6 +115,12 @@ def install():
     _kernels.impl("renorm", _renorm, "AutogradPrivateUse1")
     for key in ("PrivateUse1", "AutogradPrivateUse1"):
         _kernels.impl("rrelu", _rrelu, key)
+    # Torch's forms of these round, and overflow, in between.
+    for op, function in (
+        (aten.soft_margin_loss.default, margins.soft_margin_loss),
+        (aten.soft_margin_loss_backward.default, margins.soft_margin_loss_backward),
+    ):
+        _kernels.impl(op.name().removeprefix("aten::"), fallbacks.otherwise_on_cpu(function, op), "PrivateUse1")
     _kernels.impl("prod", _prod, "AutogradPrivateUse1")
     _kernels.impl("convolution_overrideable", _convolve, "PrivateUse1")
     _kernels.impl("convolution_backward_overrideable", _convolve_backward, "PrivateUse1")

@@ -27,6 +27,27 @@ def _shares(grad, reduction, rows):
     return share.reshape(-1, 1).expand(rows, 1)
 
 
+def _is_soft(x, target):
+    return is_float(x, target) and x.numel() > 0
+
+
+def soft_margin_loss(x, target, reduction=_MEAN):
+    """ln(1 + e^z): of a large z it is z, which 16 bits hold and its power does not."""
+    if not _is_soft(x, target):
+        return NotImplemented
+    z = -(x.float() * target.float())
+    losses = torch.clamp_min(z, 0.0) + torch.log1p(torch.exp(-torch.abs(z)))
+    return _reduced(losses, reduction, losses.shape).to(torch.promote_types(x.dtype, target.dtype))
+
+
+def soft_margin_loss_backward(grad, x, target, reduction):
+    if not _is_soft(x, target) or not is_float(grad):
+        return NotImplemented
+    wide, sign = x.float(), target.float()
+    share = grad.float() / x.numel() if reduction == _MEAN else grad.float()
+    return (-sign * torch.sigmoid(-(wide * sign)) * share).to(x.dtype)
+
+
 def _is_supported(x, target):
     return is_float(x) and target.dtype in INTEGERS and 0 < x.dim() <= 2 and x.numel() > 0 and target.numel() > 0
 
@@ -121,6 +142,8 @@ def decompositions():
         aten.multi_margin_loss_backward.default: multi_margin_loss_backward,
         aten.multilabel_margin_loss_forward.default: multilabel_margin_loss,
         aten.multilabel_margin_loss_backward.default: multilabel_margin_loss_backward,
+        aten.soft_margin_loss.default: soft_margin_loss,
+        aten.soft_margin_loss_backward.default: soft_margin_loss_backward,
     }
 
 
