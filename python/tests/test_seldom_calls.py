@@ -244,3 +244,39 @@ def test_states_are_frozen_within_a_graph_break():
     result = torch.compile(function)(x)
     torch.spyre.set_rng_state(state)
     assert result.shape == x.shape and torch.equal(torch.spyre.get_rng_state(), state)
+
+
+def test_gradients_of_long_windows(on_device):
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        F.max_pool2d(x, 9, 2, 4).square().sum().backward()
+        return x.grad
+
+    x = torch.randperm(2 * 3 * 17 * 19, generator=torch.Generator().manual_seed(0)).reshape(2, 3, 17, 19).float() / 64
+    device = x.to("spyre")
+    with on_device():
+        result = gradient(device)
+    torch.testing.assert_close(result.cpu(), gradient(x), rtol=tolerance("sum", F32, 81), atol=0)
+
+
+BESIDE = {
+    "filled": lambda x, s: x.masked_fill(x > 0, s),
+    "chosen": lambda x, s: torch.where(x > 0, x, s),
+    "rests": lambda x, s: (torch.remainder(x, s), torch.fmod(x, s), torch.floor_divide(x, s)),
+    "signs": lambda x, s: torch.copysign(x, s),
+    "between": lambda x, s: torch.lerp(x, x * 2, s),
+    "stored": lambda x, s: _store(x, x > 0, s),
+    "at places": lambda x, s: torch.index_fill(x, 0, torch.tensor([0, 2]).to(x.device), s),
+}
+
+
+@pytest.mark.parametrize("dtype", [F32, F16], ids=str)
+@pytest.mark.parametrize("name", BESIDE)
+def test_single_elements_of_the_cpu_are_numbers(name, dtype, on_device):
+    """As everywhere in torch, they may stand beside tensors of a device."""
+    x, single = whole(3, 4, dtype=dtype), torch.tensor(-2.0, dtype=dtype)
+    device = x.to("spyre")
+    with on_device():
+        results = leaves(BESIDE[name](device, single))
+    for result, want in zip(results, leaves(BESIDE[name](x, single)), strict=True):
+        assert result.dtype == want.dtype and torch.equal(result.cpu(), want)

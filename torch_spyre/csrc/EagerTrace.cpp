@@ -11,12 +11,32 @@
 #include "torch/csrc/Exceptions.h"
 #include "torch/csrc/utils/pybind.h"
 
+#include <algorithm>
+
 namespace spyre::plugin {
 
 namespace {
 
+/// Truth values, integers, fractions: torch's promotion looks at these first.
+int kindOf(c10::ScalarType type) {
+  return c10::isFloatingType(type) ? 2 : type == c10::ScalarType::Bool ? 0 : 1;
+}
+
+/// A tensor of the CPU without dimensions is no more than a number where a tensor with dimensions, of this kind or a
+/// higher one, says what is computed in.
+bool isMereNumber(const at::Tensor &scalar, const EagerCall &call) {
+  if (scalar.unsafeGetTensorImpl()->is_wrapped_number()) {
+    return true;
+  }
+  const int kind = kindOf(scalar.scalar_type());
+  return std::any_of(call.inputs.begin(), call.inputs.end(), [&](const at::Tensor &input) {
+    return input.dim() > 0 && kindOf(input.scalar_type()) >= kind;
+  });
+}
+
 /// Nothing for what has no Python form here.
-std::optional<py::object> toPython(const c10::Argument &argument, const c10::IValue &value) {
+std::optional<py::object> toPython(const c10::Argument &argument, const c10::IValue &value,
+                                   const EagerCall &call) {
   if (value.isNone()) {
     return py::none();
   }
@@ -26,7 +46,7 @@ std::optional<py::object> toPython(const c10::Argument &argument, const c10::IVa
       return py::none();
     }
     if (isHostScalar(tensor)) {
-      if (!tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+      if (!isMereNumber(tensor, call)) {
         return std::nullopt;
       }
       const at::Scalar number = tensor.item();
@@ -55,7 +75,7 @@ std::optional<py::object> toPython(const c10::Argument &argument, const c10::IVa
   if (value.isList()) {
     py::list list;
     for (const c10::IValue &item : value.toListRef()) {
-      std::optional<py::object> element = toPython(argument, item);
+      std::optional<py::object> element = toPython(argument, item, call);
       if (!element) {
         return std::nullopt;
       }
@@ -94,7 +114,7 @@ TraceAnswer ask(const py::function &callable, const c10::OperatorHandle &op, con
       }
       continue;
     }
-    std::optional<py::object> value = toPython(argument, arguments[i]);
+    std::optional<py::object> value = toPython(argument, arguments[i], call);
     if (!value) {
       return TraceAnswer::Refused;
     }

@@ -102,9 +102,17 @@ def _eye_out(n, m=None, *, out):
     return out.copy_(rows == torch.arange(m, device=out.device))
 
 
-def _kaiser_window(window_length, *args, dtype=None, layout=None, device=None, pin_memory=None):
-    """The device has no function of Bessel's."""
-    return torch.kaiser_window(window_length, *args, dtype=dtype).to(device)
+def _kaiser_window(
+    window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=None
+):
+    """Torch's looks for a kernel of its own that a device cannot have."""
+    kind = dtype or torch.get_default_dtype()
+    if window_length < 2:
+        return torch.ones(window_length, dtype=kind, device=device)
+    half = (window_length - (0 if periodic else 1)) / 2
+    place = torch.arange(window_length, dtype=torch.float32, device=device) / half - 1
+    top = torch.special.i0(torch.tensor(beta, dtype=torch.float64)).item()
+    return (torch.special.i0(beta * torch.sqrt(torch.clamp_min(1 - place * place, 0))) / top).to(kind)
 
 
 def _zeros(size, *, dtype=None, layout=None, device=None, pin_memory=None):

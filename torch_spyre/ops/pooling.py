@@ -180,11 +180,24 @@ def _largest_in_windows(w, padded):
     return best.clone(), number.clone()
 
 
+def _named_gradient(grad, x, indices, dims):
+    """Every element of the input asks who has its number."""
+    size = math.prod(_spatial(x, dims))
+    if math.prod(_spatial(grad, dims)) * x.numel() > _MOST_COMPARED:
+        return NotImplemented
+    named = indices.flatten(-dims).unsqueeze(-1) == torch.arange(size, device=x.device)
+    none = torch.zeros((), dtype=grad.dtype, device=x.device)
+    terms = torch.where(named, grad.flatten(-dims).unsqueeze(-1), none)
+    return terms.sum(-2).reshape(x.shape)
+
+
 def max_pool_backward(dims):
     def gradient(grad, x, kernel, stride, padding, dilation, ceil_mode, indices):
         w = _Windows(_spatial(x, dims), kernel, stride, padding, dilation, ceil_mode)
-        if not w.is_supported(x) or not w.has_few_places():
+        if not w.is_supported(x):
             return NotImplemented
+        if not w.has_few_places():
+            return _named_gradient(grad, x, indices, dims)
         none = torch.zeros_like(grad)
         parts = [
             w.put(torch.where(indices == w.numbers(place, x.device), grad, none), place)
@@ -381,12 +394,6 @@ def adaptive_max_pool_backward(dims):
         kernel = _even_kernel(size, counts)
         if kernel is not None and math.prod(counts) > 1:
             return max_pool_backward(dims)(grad, x, kernel, kernel, 0, 1, False, indices)
-        if math.prod(counts) * x.numel() > _MOST_COMPARED:
-            return NotImplemented
-        at = torch.arange(math.prod(size), device=x.device)
-        named = indices.flatten(-dims).unsqueeze(-1) == at
-        none = torch.zeros((), dtype=grad.dtype, device=x.device)
-        terms = torch.where(named, grad.flatten(-dims).unsqueeze(-1), none)
-        return terms.sum(-2).reshape(x.shape)
+        return _named_gradient(grad, x, indices, dims)
 
     return gradient
