@@ -463,7 +463,9 @@ def test_every_pair_of_operations_composes(on_device):
         "colmax": lambda t: t + t.amax(0, keepdim=True) * 0.125,
         "mm": lambda t: torch.mm(t, t.t()) * 2**-7,
     }
-    for (_, first), (_, second) in itertools.product(unary.items(), repeat=2):
+    for (name, first), (_, second) in itertools.product(unary.items(), repeat=2):
+        if name == "t" and first is second:
+            continue  # the argument itself, which nothing is launched for
         function = lambda t, first=first, second=second: second(first(t))  # noqa: E731
         with on_device():
             result = compiled(function, dynamic=False)(x.to("spyre"))

@@ -144,9 +144,11 @@ def divide(x, y, *, rounding_mode=None):
 
 def _clamp(x, min=None, max=None):
     """With one bound: where the other is missing the device has the largest number, but infinities stay."""
+    if x.dtype != functions.WIDE:
+        return NotImplemented
     min, max = None if min == -math.inf else min, None if max == math.inf else max
     bound = max if min is None else min
-    if x.dtype != functions.WIDE or (min is None) == (max is None):
+    if (min is None) == (max is None):
         return NotImplemented
     bound = torch.full((), float(bound), device=x.device)
     return torch.maximum(x, bound) if max is None else torch.minimum(x, bound)
