@@ -344,7 +344,19 @@ def test_half_stays_half():
 
     # What the compiler has stays whole; a decomposition is for the forms that it has not.
     x = torch.ones(2, dtype=torch.float16)
+    place = torch.zeros(1, dtype=torch.int64)
     plain = {
+        "aten._log_softmax.default": (x, 0, False),
+        "aten._softmax.default": (x, 0, False),
+        "aten.addmm.default": (x, x[None], x[:, None]),
+        "aten.argmax.default": (x, 0),
+        "aten.argmin.default": (x, 0),
+        "aten.baddbmm.default": (x, x[None, None], x[None, :, None]),
+        "aten.flip.default": (x, [0]),
+        "aten.index_select.default": (x, 0, place),
+        "aten.max.dim": (x, 0),
+        "aten.min.dim": (x, 0),
+        "aten.unfold.default": (x, 0, 1, 1),
         "aten.where.self": (x > 0, x, x),
         "aten.cat.default": ([x, x],),
         "aten.gather.default": (x, 0, torch.zeros(2, dtype=torch.int64)),
