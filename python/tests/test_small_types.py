@@ -45,6 +45,15 @@ def near(result, expected, operation, terms=1):
     return error <= tolerance(operation, torch.bfloat16 if result.dtype == torch.bfloat16 else torch.float16, terms)
 
 
+def same(results, wanted):
+    for number, (result, expected) in enumerate(zip(results, wanted, strict=True)):
+        assert result.dtype == expected.dtype and result.shape == expected.shape, number
+        if expected.is_floating_point():
+            assert near(result, expected, "pointwise")
+        else:
+            assert torch.equal(result.cpu(), expected), (number, result.cpu(), expected)
+
+
 def ways(function):
     return [function, torch.compile(function)]
 
@@ -219,12 +228,7 @@ def test_arithmetic_wraps(name, dtype, compiles, on_device):
     function = OPERATIONS[name]
     with on_device():
         results = (torch.compile(function) if compiles else function)(x.to("spyre"), y.to("spyre"))
-    for number, (result, expected) in enumerate(zip(results, function(x, y), strict=True)):
-        assert result.dtype == expected.dtype and result.shape == expected.shape, number
-        if expected.is_floating_point():
-            assert near(result, expected, "pointwise")
-        else:
-            assert torch.equal(result.cpu(), expected), (number, result.cpu(), expected)
+    same(results, function(x, y))
 
 
 def test_products_of_small_integers(on_device):
@@ -297,12 +301,7 @@ def test_bytes(name, compiles, on_device):
     function = OF_BYTES[name]
     with on_device():
         results = (torch.compile(function) if compiles else function)(x.to("spyre"), y.to("spyre"))
-    for number, (result, expected) in enumerate(zip(results, function(x, y), strict=True)):
-        assert result.dtype == expected.dtype and result.shape == expected.shape, number
-        if expected.is_floating_point():
-            assert near(result, expected, "pointwise")
-        else:
-            assert torch.equal(result.cpu(), expected), (number, result.cpu(), expected)
+    same(results, function(x, y))
 
 
 def test_images_become_fractions(on_device):
