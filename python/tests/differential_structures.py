@@ -227,6 +227,37 @@ of_few(
 )
 _CONTIGUOUS = {"rule": "exact", "forms": ("contiguous",)}
 layer("aten.narrow_copy.default", lambda x: torch.narrow_copy(x, 1, 2, 3), (4, 7), copies=True, **_CONTIGUOUS)
+layer("aten.unbind_copy.int", lambda x: torch.unbind_copy(x, 1), (4, 7), copies=True, **_CONTIGUOUS)
+layer("aten.unfold_copy.default", lambda x: torch.unfold_copy(x, 1, 3, 2), (4, 7), copies=True, **_CONTIGUOUS)
+of_few(
+    "aten.take.default",
+    torch.take,
+    lambda d, _: [d.numbers((4, 7)), torch.tensor([[0, -1, 5], [27, 5, 9]])],
+    rule="exact",
+    dtypes=NUMBERS,
+)
+of_few(
+    "aten.nonzero_static.default",
+    lambda x: torch.nonzero_static(x, size=9),
+    lambda d, _: [d.integers((4, 7), -1, 2).to(d.dtype)],
+    rule="exact",
+    dtypes=NUMBERS,
+)
+for _how in ("add", "multiply"):
+    of_few(
+        "aten.scatter.reduce",
+        lambda x, i, s, r=_how: torch.scatter(x, 1, i, s, reduce=r),
+        lambda d, _: [d.numbers((3, 5)), torch.tensor([[0, 2, 4], [1, 1, 3], [2, 0, 0]]), d.numbers((3, 3))],
+        rule=lambda x, i, s: torch.full((), 2.0**8, dtype=torch.float64),
+        label=_how,
+    )
+    of_few(
+        "aten.scatter.value_reduce",
+        lambda x, i, r=_how: torch.scatter(x, 1, i, 2.0, reduce=r),
+        lambda d, _: [d.numbers((3, 5)), torch.tensor([[0, 2, 4], [1, 1, 3], [2, 0, 0]])],
+        rule=lambda x, i: torch.full((), 2.0**8, dtype=torch.float64),
+        label=_how,
+    )
 layer("aten.as_strided_copy.default", lambda x: torch.as_strided_copy(x, (3, 2), (2, 5), 1), (4, 7), copies=True, **_CONTIGUOUS)
 product(
     "aten.conv_tbc.default",

@@ -76,19 +76,8 @@ ELSEWHERE = {
 }
 ELSEWHERE.update(
     {
-        "aten.angle.default": "test_seldom_calls.py",
-        "aten.as_strided_copy.default": "test_seldom_calls.py",
-        "aten.embedding_renorm.default": "test_seldom_calls.py",
         "aten.index_add.default": "test_seldom_calls.py",
-        "aten.narrow_copy.default": "test_seldom_calls.py",
-        "aten.nonzero_static.default": "test_seldom_calls.py",
-        "aten.round.decimals": "test_seldom_calls.py",
-        "aten.scatter.reduce": "test_seldom_calls.py",
-        "aten.scatter.value_reduce": "test_seldom_calls.py",
-        "aten.take.default": "test_seldom_calls.py",
-        "aten.unbind_copy.int": "test_seldom_calls.py",
         "aten.unfold.default": "test_seldom_calls.py",
-        "aten.unfold_copy.default": "test_seldom_calls.py",
     }
 )
 ELSEWHERE.update({name: "test_gradients.py" for name in OF_LAYERS})

@@ -155,4 +155,6 @@ def test_random_graphs(block):
         for result, expected in zip(results, graph.run(*graph.inputs), strict=True):
             assert result.dtype == expected.dtype and result.shape == expected.shape, seed
             assert torch.equal(result.cpu(), expected), seed
-        assert counters["programs_launched"] > 0 or len(graph.steps) == len(graph.inputs), seed
+        held = {t.untyped_storage().data_ptr() for t in inputs}
+        are_views = all(t.untyped_storage().data_ptr() in held for t in results)
+        assert counters["programs_launched"] > 0 or are_views or len(graph.steps) == len(graph.inputs), seed
