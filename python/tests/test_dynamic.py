@@ -321,3 +321,14 @@ def test_meshes_of_other_sizes():
             results = compiled(*[t.to("spyre") for t in given], indexing=indexing)
             for result, want in zip(results, torch.meshgrid(*given, indexing=indexing), strict=True):
                 assert torch.equal(result.cpu(), want)
+
+
+def test_results_that_happen_to_be_views_are_nobody_elses():
+    """A product along a dimension of one element is taken apart into a view, but is no view in torch."""
+    for function in (lambda x: x.prod(0), lambda x: x.repeat(1, 1), lambda x: x.flip(0), lambda x: x.cumsum(0)):
+        for dynamic in (False, True):
+            torch._dynamo.reset()
+            x = torch.tensor([[3.0, 4.0]]).to("spyre")
+            result = torch.compile(function, dynamic=dynamic)(x)
+            result.add_(1)
+            assert x.tolist() == [[3.0, 4.0]]

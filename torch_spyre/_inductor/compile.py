@@ -88,10 +88,11 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
 class _Shares:
     """Whose memory results share that are views in torch. Of arguments torch makes such a view again, from the sizes,
     strides and the offset of the one it gets: without the memory it would begin elsewhere. Of other results AOTAutograd
-    sees to it where gradients are computed."""
+    sees to it where gradients are computed. ``asked`` are the numbers of the results for which the user asked views."""
 
     arguments: bool = False
     results: bool = False
+    asked: frozenset = frozenset()
 
 
 _NOTHING, _ARGUMENTS, _ALL = _Shares(), _Shares(arguments=True), _Shares(arguments=True, results=True)
@@ -129,6 +130,7 @@ def make_callable(gm, active=extensions.Extensions(), shares=_NOTHING):
         # A view is in the stage of what it was taken of, so stages share what the graph would.
         part = functools.partial(make_callable, active=active, shares=shares)
         return mixed.StagedGraph(gm, part)
+    shares = dataclasses.replace(shares, asked=memory.asked_views(gm.graph))
     symbolic = any(
         isinstance(size, torch.SymInt)
         for node in gm.graph.nodes
@@ -670,7 +672,8 @@ class _Importer:
         # What is in the memory of an argument when the call returns.
         stored = {node.args[1]: self._arguments[argument] for argument, (_, node) in self._contents.items()}
         held = {**self._arguments, **stored}
-        for result in results:
+        for number, result in enumerate(results):
+            is_asked = self._shares.arguments and number in self._shares.asked
             if not isinstance(result, torch.fx.Node):
                 self.outputs.append(("value", result))
             elif result in self._arguments:
@@ -681,7 +684,7 @@ class _Importer:
                 self.outputs.append(("constant", self._folded.value(result)))
             elif not isinstance(self._values.get(result), _C.GraphValue):
                 self.outputs.append(("value", self._argument(result)))
-            elif self._shares.arguments and memory.is_view_of_any(result, held):
+            elif is_asked and memory.is_view_of_any(result, held):
                 owner = memory.owner_of(result)
                 self.outputs.append(("input_view", (held[owner], *memory.part_of(owner, result))))
             elif self._shares.results and memory.is_view_of_any(result, owners):

@@ -109,9 +109,31 @@ def view_of(tensor, whole_stride, size, stride, offset):
     return tensor.as_strided(size, stride, tensor.storage_offset() + offset)
 
 
+def asked_views(graph):
+    """Numbers of the results that are views because the user asked for views: a sum along a dimension of one element is one,
+    too, once it is taken apart, but its result is nobody else's."""
+    output = next(node for node in graph.nodes if node.op == "output")
+    results = output.args[0] if isinstance(output.args[0], (list, tuple)) else [output.args[0]]
+    return frozenset(i for i, result in enumerate(results) if isinstance(result, torch.fx.Node) and _is_asked(result))
+
+
+def _is_asked(node):
+    while node.op == "call_function":
+        call = node.args[0] if node.target is operator.getitem else node
+        if not _is_view(call):
+            break
+        if not _aliases(call.meta.get("original_aten") or call.target):
+            return False
+        node = call.args[0]
+    return True
+
+
 def _is_view(node):
-    target = node.target
-    if not isinstance(target, torch._ops.OpOverload) or target in _MAY_COPY:
+    return node.target not in _MAY_COPY and _aliases(node.target)
+
+
+def _aliases(target):
+    if not isinstance(target, torch._ops.OpOverload):
         return False
     arguments, results = target._schema.arguments, target._schema.returns
     return bool(
@@ -137,6 +159,6 @@ def order_of(tensor):
 
 
 __all__ = [
-    *("Place", "check_starts", "is_view_of_any", "like", "order_of", "owner_of", "part_of", "place_of"),
+    *("Place", "asked_views", "check_starts", "is_view_of_any", "like", "order_of", "owner_of", "part_of", "place_of"),
     "view_of",
 ]
