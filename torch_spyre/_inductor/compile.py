@@ -99,8 +99,8 @@ _NOTHING, _ARGUMENTS, _ALL = _Shares(), _Shares(arguments=True), _Shares(argumen
 
 
 def _compile_aten(gm, example_inputs, active, bounded, shares=_NOTHING, names=(), is_backward=False):
-    """``names`` are those of the dimensions of
-    the inputs, where the graph has the same ones; ``bounded`` are the sizes the user gave bounds."""
+    """``names`` are those of the dimensions of the inputs, where the graph has the same ones; ``bounded`` are the sizes
+    the user gave bounds."""
     from functorch.compile import make_boxed_func
 
     gm = active.run_post_grad(gm)

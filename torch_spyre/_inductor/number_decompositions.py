@@ -17,8 +17,6 @@ from torch_spyre.ops.functions import is_float as _is_float
 
 aten = torch.ops.aten
 
-# From here on every fp32 number is whole.
-_ALL_WHOLE = float(2**23)
 # Powers of ten up to this one are exact in fp32.
 _MOST_DECIMALS = 10
 
@@ -169,7 +167,7 @@ def _round(x):
     is_odd = up - torch.floor(up * 0.5) * 2
     is_middle = (up - wide == 0.5).to(wide.dtype)
     nearest = up - is_odd * is_middle
-    return torch.where(wide.abs() < _ALL_WHOLE, nearest, wide).to(x.dtype)
+    return torch.where(wide.abs() < functions.ALL_WHOLE, nearest, wide).to(x.dtype)
 
 
 def _round_to(x, *, decimals):
@@ -179,17 +177,6 @@ def _round_to(x, *, decimals):
     wide, scale = x.float(), 10.0 ** abs(decimals)
     result = torch.round(wide * scale) / scale if decimals > 0 else torch.round(wide / scale) * scale
     return result.to(x.dtype)
-
-
-def _angle(x):
-    """Of numbers that are not complex."""
-    kind = x.dtype if x.dtype in _FLOATS else torch.get_default_dtype()
-    if x.dtype not in {*_FLOATS, *functions.WHOLE}:
-        return NotImplemented
-    if x.dtype == torch.bool:
-        return torch.zeros_like(x, dtype=kind)
-    angle = torch.where(x < 0, math.pi, 0.0).to(kind)
-    return torch.where(x != x, x, angle) if x.dtype in _FLOATS else angle
 
 
 def _addmv(x, matrix, vector, *, beta=1, alpha=1):
@@ -411,7 +398,6 @@ def decompositions():
         aten.addcdiv.default: _in_fp32(_addcdiv),
         aten.addcmul.default: _in_fp32(_addcmul),
         aten.addmv.default: _addmv,
-        aten.angle.default: _angle,
         aten.all.default: _reduced(torch.amin),
         aten.all.dim: _reduced(torch.amin),
         aten.all.dims: _reduced(torch.amin),

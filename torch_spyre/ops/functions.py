@@ -73,7 +73,7 @@ def _odd(x, factors):
 
 
 #: From here on every fp32 number is whole.
-_ALL_WHOLE = 2.0**23
+ALL_WHOLE = 2.0**23
 
 _SPLITTER = float(2**12 + 1)
 
@@ -193,7 +193,7 @@ def sinc(x):
     high, rest = quotient(sine, whole, whole_rest)
     result = (high + (rest + (few + lost * cosine) / whole)) * (1 - is_odd * 2)
     # Beyond these all numbers are whole turns, and of an infinity there is none.
-    result = torch.where(torch.abs(x) < _ALL_WHOLE, result, x - x)
+    result = torch.where(torch.abs(x) < ALL_WHOLE, result, x - x)
     return torch.where(x == 0, 1.0, result)
 
 

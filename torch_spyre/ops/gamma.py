@@ -10,18 +10,16 @@ import math
 import torch
 
 from torch_spyre.ops import pairs
-from torch_spyre.ops.functions import _horner, _parts, logarithm_pair
+from torch_spyre.ops.functions import ALL_WHOLE, _horner, _parts, logarithm_pair
 
 _NEAR = 3.0
 # Beyond it, what is added to the largest part is nothing, and products lose what they would make up for.
 _LARGE = 2.0**100
-# From here on every fp32 number is whole.
-_ALL_WHOLE = 2.0**23
 
 
 def _turned(size):
     """The distance to the nearest whole number, with its sign: exact."""
-    return torch.where(size < _ALL_WHOLE, size - torch.floor(size + 0.5), 0.0)
+    return torch.where(size < ALL_WHOLE, size - torch.floor(size + 0.5), 0.0)
 
 
 def _inverse_square(y):
