@@ -82,6 +82,16 @@ ELSEWHERE.update(
 )
 ELSEWHERE.update({name: "test_gradients.py" for name in OF_LAYERS})
 ELSEWHERE.update(
+    {
+        f"aten.{name}.{overload}": "test_optimizers.py"
+        for name in "_fused_adagrad _fused_adam _fused_adamw _fused_sgd".split()
+        for overload in ("default", "tensor_lr")
+    }
+)
+ELSEWHERE.update(
+    {f"aten.{name}.default": "test_optimizers.py" for name in "_amp_foreach_non_finite_check_and_unscale _amp_update_scale".split()}
+)
+ELSEWHERE.update(
     {f"spyre.{name}_step.default": "test_structures.py" for name in "cholesky ctc lu pivot qr triangular".split()}
 )
 

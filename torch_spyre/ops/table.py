@@ -83,6 +83,9 @@ _NO_FORMULA = {
     "roots without end, next to each of which another expansion would be needed": tuple(
         f"special_{name}.default" for name in "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1".split()
     ),
+    "reflections and pivots in the form of LAPACK": tuple(
+        f"{name}.default" for name in "geqrf ormqr linalg_ldl_factor_ex linalg_ldl_solve".split()
+    ),
     "series whose length depends on both arguments": ("igamma.default", "igammac.default", "special_zeta.default"),
     "as many steps as a degree that is data says": tuple(
         f"special_{name}.default" for name in orthogonal.polynomials()
