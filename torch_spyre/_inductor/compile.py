@@ -20,7 +20,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
-from torch_spyre._inductor import errors, expansion, extensions, folding, hints, lowering
+from torch_spyre._inductor import branches, errors, expansion, extensions, folding, hints, lowering
 from torch_spyre._inductor import memory, mixed, passes, settings, sizes
 from torch_spyre._inductor import propagate_named_dims as named
 from torch_spyre.constants import DEVICE_NAME
@@ -126,6 +126,7 @@ def _spyre_devices(gm):
 def make_callable(gm, active=extensions.Extensions(), shares=_NOTHING):
     """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
+    branches.compile_bodies(gm, functools.partial(make_callable, active=active))
     if mixed.is_mixed(gm):
         # A view is in the stage of what it was taken of, so stages share what the graph would.
         part = functools.partial(make_callable, active=active, shares=shares)

@@ -1,4 +1,4 @@
-"""Graphs that also work on CPU tensors: cut into stages that take turns on the CPU and the device.
+"""Graphs that also work on CPU tensors or branch: cut into stages that take turns on the CPU and the device.
 
 A function may take CPU tensors beside the device's, and move or use them inside. What works on CPU
 tensors runs on the CPU, in the CPU's own numbers, as torch runs it; so does what moves a tensor
@@ -7,14 +7,17 @@ from one side to the other. Everything else is compiled, in as few pieces as the
 
 import torch
 
+from torch_spyre._inductor import branches
 from torch_spyre.constants import DEVICE_NAME
 
 _HOST, _DEVICE = 0, 1
 
 
 def is_mixed(gm):
-    """An argument with dimensions is on the CPU and used; single numbers are moved for each call."""
-    return any(_is_host(node) for node in gm.graph.nodes if node.op == "placeholder" and node.users)
+    """An argument with dimensions is on the CPU and used (single numbers are moved for each call), or the host decides
+    what is computed."""
+    arguments = [node for node in gm.graph.nodes if node.op == "placeholder" and node.users]
+    return any(map(_is_host, arguments)) or any(map(branches.is_branch, gm.graph.nodes))
 
 
 def _is_host(node):
@@ -24,6 +27,8 @@ def _is_host(node):
 
 def _side(node):
     """Of a call: the device when nothing it reads or returns is a CPU tensor with dimensions."""
+    if branches.is_branch(node):
+        return _HOST
     value = node.meta.get("val")
     values = value if isinstance(value, (list, tuple)) else [value]
     tensors = [v for v in values if isinstance(v, torch.Tensor)]
@@ -77,8 +82,8 @@ class StagedGraph:
 
     def compile_for(self, *args):
         raise ValueError(
-            "SPYRE-E6520: a part of the program works on CPU tensors and cannot be saved; give it "
-            "device tensors only"
+            "SPYRE-E6520: a part of the program works on CPU tensors or decides by values (torch.cond, while_loop, "
+            "scan) and cannot be saved; give it device tensors only, and save the bodies one by one"
         )
 
 
