@@ -9,9 +9,6 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
 import sentences  # noqa: E402
 
-pytestmark = pytest.mark.skipif(
-    sentences.model_directory() is None, reason="no encoder in .venv; scripts/setup.sh installs it"
-)
 # The device's vectors may differ from the CPU's by an angle of at most 1.8 degrees.
 LEAST_COSINE = 0.9995
 
@@ -23,6 +20,12 @@ def encoder():
 
 def test_set_up_left_torch_alone():
     assert torch.__version__.startswith("2.13.0")
+
+
+def test_the_demo_does_not_end_well_without_its_model(monkeypatch):
+    monkeypatch.setattr(sentences, "PACKAGE", "no_such_package")
+    with pytest.raises(SystemExit, match="no_such_package is not installed; scripts/setup.sh"):
+        sentences.main()
 
 
 def test_vectors_and_neighbours_are_those_of_the_cpu(encoder, on_device):
