@@ -280,3 +280,35 @@ def test_single_elements_of_the_cpu_are_numbers(name, dtype, on_device):
         results = leaves(BESIDE[name](device, single))
     for result, want in zip(results, leaves(BESIDE[name](x, single)), strict=True):
         assert result.dtype == want.dtype and torch.equal(result.cpu(), want)
+
+
+@pytest.mark.parametrize("value", [2.5, 2.0, 2, -7.5, 1e12, -1e12, float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", [I8, I32, I64], ids=str)
+def test_fractions_are_searched_among_integers(value, right, dtype, on_device):
+    row = torch.tensor([-3, 1, 2, 2, 3, 90], dtype=dtype)
+
+    def function(row):
+        return torch.searchsorted(row, value, right=right), torch.bucketize(value, row, right=right)
+
+    check(function, [row], "eager", on_device)
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_bytes_among_bytes(how, on_device):
+    elements = torch.tensor([0, 1, 127, 128, 255, 200], dtype=torch.uint8)
+    check(torch.isin, [elements, torch.tensor([255, 128, 3], dtype=torch.uint8)], how, on_device)
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_parts_of_one_row_are_parts_of_one_memory(how):
+    """The stride of a dimension of one element says nothing about where the others lie."""
+
+    def function(x):
+        y = x * 2
+        return y, y[:, 1:], y.transpose(0, 1)[2:]
+
+    x = whole(1, 6)
+    y, tail, column = (torch.compile(function) if how == "compiled" else function)(x.to("spyre"))
+    assert torch.equal(tail.cpu(), function(x)[1]) and torch.equal(column.cpu(), function(x)[2])
+    assert tail.untyped_storage().data_ptr() == y.untyped_storage().data_ptr() == column.untyped_storage().data_ptr()

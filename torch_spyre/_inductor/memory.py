@@ -103,7 +103,9 @@ def part_of(owner, node):
 
 def view_of(tensor, whole_stride, size, stride, offset):
     """The part of a result or argument; strides are told for memory in which it lies with ``whole_stride``."""
-    if tensor.stride() != whole_stride:
+    # The stride of one element says nothing.
+    differs = any(n > 1 and a != b for n, a, b in zip(tensor.shape, tensor.stride(), whole_stride, strict=True))
+    if differs:
         kind = {"dtype": tensor.dtype, "device": tensor.device}
         tensor = torch.empty_strided(tensor.shape, whole_stride, **kind).copy_(tensor)
     return tensor.as_strided(size, stride, tensor.storage_offset() + offset)

@@ -4,6 +4,8 @@ A running sum is made in steps of 1, 2, 4, ..: after each, an element has the su
 before it. In fp32, rounded once; integers wrap.
 """
 
+import math
+
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
@@ -88,6 +90,7 @@ def isin(elements, candidates, *, assume_unique=False, invert=False):
         return NotImplemented
     if not 0 < elements.numel() * candidates.numel() <= MOST_COMPARED:
         return NotImplemented
+    elements, candidates = (t.to(torch.int32) if t.dtype == torch.uint8 else t for t in (elements, candidates))
     flat = candidates.reshape(-1)
     if elements.dtype in INTEGERS and candidates.dtype in INTEGERS:
         rest = elements.unsqueeze(-1) - flat
@@ -121,7 +124,20 @@ def searchsorted(sequence, values, *, out_int32=False, right=False, side=None, s
     return count.to(torch.int32 if out_int32 else torch.int64)
 
 
+def _beside_integers(value):
+    """(the integer with as many integers before it as the number, whether those that equal it are before the number)."""
+    most = torch.iinfo(torch.int32).max
+    if not value <= most:  # larger than all, or no number, which comes after all
+        return most, True
+    return (-most - 1, False) if value < -most - 1 else (math.ceil(value), None)
+
+
 def searchsorted_number(sequence, value, *, out_int32=False, right=False, side=None, sorter=None):
+    if sequence.dtype in INTEGERS and isinstance(value, float):
+        is_whole = value.is_integer()
+        value, is_behind = _beside_integers(value)
+        if is_behind is not None or not is_whole:
+            right, side = bool(is_behind), None
     value = torch.full((), value, dtype=sequence.dtype, device=sequence.device)
     return searchsorted(sequence, value, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
