@@ -413,7 +413,7 @@ class _Importer:
                 self._values[node] = tensor.item()
             return
         with _real_tensors():
-            held = self.constants.add(tensor.cpu())
+            held = self.constants.add(_nearest_places(node, tensor.cpu()))
         self._add_input(node, held, -len(self.constants))
 
     def _is_returned_constant(self, node):
@@ -747,6 +747,15 @@ _READERS = {
     torch.ops.aten.index.Tensor,
     torch.ops.aten.index_select.default,
 }
+
+
+def _nearest_places(node, tensor):
+    """A known index beyond the device's 32 bits stays outside of every dimension: it does not wrap."""
+    is_index = all(user.target in _READERS and user.args[0] is not node for user in node.users)
+    if tensor.dtype != torch.int64 or not is_index:
+        return tensor
+    bounds = torch.iinfo(torch.int32)
+    return tensor.clamp(bounds.min, bounds.max)
 
 
 def _readers(gm):

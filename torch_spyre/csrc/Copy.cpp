@@ -118,13 +118,10 @@ void storeRawImage(const at::Tensor &tensor, const at::Tensor &image) {
   upload(hostRef(whole, raw.host), tensor, rawLayout(geometry, raw), keep(image), Wait::No);
 }
 
-/// The numbers a copy has to bring to the device. One number beyond its 32-bit integers becomes the nearest
-/// of them: bounds such as the largest int64 stay bounds, as they do in constants of a program.
+/// The numbers a copy has to bring to the device. Of one number alone bounds such as the largest
+/// int64 stay bounds, as they do in constants of a program.
 at::Tensor withinRange(const at::Tensor &host) {
-  if (host.scalar_type() != c10::ScalarType::Long || host.numel() != 1) {
-    return host;
-  }
-  return at::clamp(host, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+  return host.numel() == 1 ? nearestIntegers(host) : host;
 }
 
 bool isDl16Value(c10::ScalarType type) {
@@ -154,6 +151,13 @@ bool coversStorage(const at::Tensor &tensor) {
   const StorageGeometry &geometry = geometryOf(tensor);
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          tensor.numel() == hostExtent(geometry.size, geometry.stride);
+}
+
+at::Tensor nearestIntegers(const at::Tensor &host) {
+  if (host.scalar_type() != c10::ScalarType::Long) {
+    return host;
+  }
+  return at::clamp(host, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
 }
 
 void warnAboutDowncast() {

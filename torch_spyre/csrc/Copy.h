@@ -18,6 +18,9 @@ inline bool isSpyre(const at::Tensor &tensor) {
 /// Every element of the storage belongs to the tensor, once.
 bool coversStorage(const at::Tensor &tensor);
 
+/// Numbers of int64 beyond the device's 32-bit integers as the nearest of them.
+at::Tensor nearestIntegers(const at::Tensor &host);
+
 /// Device bits of host values as an element of \p tensor has them, in its own rounding.
 at::Tensor deviceBits(const at::Tensor &host, const at::Tensor &tensor);
 /// Device bits of every element of the storage, flat, in an integer type of the element's width.

@@ -101,9 +101,10 @@ bool isHostIndex(const at::Tensor &tensor) {
          (tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt);
 }
 
+/// A number beyond 32 bits is outside of every dimension; what it would wrap to need not be.
 at::Tensor moveIndex(const at::Tensor &tensor, c10::Device device) {
   at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(), device);
-  copyTensor(tensor, moved);
+  copyTensor(nearestIntegers(tensor), moved);
   return moved;
 }
 

@@ -179,12 +179,15 @@ View GatherCalls::indexed(CallOp call, const std::vector<View> &operands) {
   }
   order.insert(order.begin() + at, dims.begin(), dims.end());
   table = views::permute(table, order);
-  View index = fromFront(call, 1, operands[1], sizes[size_t(dims[0])]);
   int64_t joined = sizes[size_t(dims[0])];
+  View index = fromFront(call, 1, operands[1], joined);
+  if (dims.size() > 1) {
+    index = checked(index, joined);
+  }
   for (size_t i = 1; i < dims.size(); ++i) {
     const int64_t size = sizes[size_t(dims[i])];
-    View next = fromFront(call, unsigned(i) + 1, operands[i + 1], size);
-    View scaled = integers("mul", {index, constant(size, index)});
+    View next = checked(fromFront(call, unsigned(i) + 1, operands[i + 1], size), size);
+    View scaled = integers("mul", {index, constant(size, index, index.shape())});
     index = integers("add", {views::broadcast(scaled, shape), views::broadcast(next, shape)});
     joined *= size;
   }
@@ -203,12 +206,21 @@ View GatherCalls::fromFront(CallOp call, unsigned operand, const View &index, in
   }
   auto [found, added] = known.try_emplace({call.getOperand(operand), size}, index);
   if (added) {
-    View below = integers("lesserthan", {index, constant(0, index)});
-    View moved = integers("add", {index, constant(size, index)});
-    View result = integers("where3", {below, moved, index});
+    const View zero = constant(0, index, index.shape());
+    View moved = integers("add", {index, constant(size, index, index.shape())});
+    View wasBelow = integers("lesserthan", {index, zero});
+    View isBelow = integers("lesserthan", {moved, zero});
+    View isMoved = integers("lesserthan", {isBelow, wasBelow});
+    View result = integers("where3", {isMoved, moved, index});
     return known[{call.getOperand(operand), size}] = result;
   }
   return found->second;
+}
+
+View GatherCalls::checked(const View &index, int64_t size) {
+  const View zeros = loops.materialize(constant(0, index, {size}),
+                                       "index-check: as many zeros as an index may choose from");
+  return integers("add", {index, rows(zeros, 0, index)});
 }
 
 View GatherCalls::integers(const char *callee, const std::vector<View> &operands) {
@@ -216,9 +228,9 @@ View GatherCalls::integers(const char *callee, const std::vector<View> &operands
                             loops.elementType(operands[0].buffer));
 }
 
-View GatherCalls::constant(int64_t value, const View &like) {
+View GatherCalls::constant(int64_t value, const View &like, const std::vector<int64_t> &shape) {
   const int64_t buffer = loops.addConstant(double(value), loops.elementType(like.buffer));
-  return views::broadcast(View::whole(buffer, {}), like.shape());
+  return views::broadcast(View::whole(buffer, {}), shape);
 }
 
 } // namespace spyre

@@ -3,8 +3,10 @@
 // The device copies rows of a table whose numbers stand in an index tensor (`indirect` of
 // loop.compute). Everything else is made of that:
 //
-//     negative indices         where(i < 0, i + size, i) on the indices, in integers
-//     several index tensors    the indexed dimensions as one, and one number: i * size + j
+//     negative indices         where(-size <= i < 0, i + size, i) on the indices, in integers: what
+//                              is further below stays for the device's error to name
+//     several index tensors    the indexed dimensions as one, and one number: i * size + j. A number
+//                              outside could be another place there: each is checked before
 //     one table per row        a gather per row of a batch, into parts of the result
 //     one index for all        one row, repeated
 //===--------------------------------------------------------------------------------------------===//
@@ -35,8 +37,11 @@ private:
   /// Index \p operand of the call, counted from the front.
   views::View fromFront(graph::CallOp call, unsigned operand, const views::View &index,
                         int64_t size);
+  /// The index plus rows of zeros that it chooses: the device refuses one that is not below size.
+  views::View checked(const views::View &index, int64_t size);
   views::View integers(const char *callee, const std::vector<views::View> &operands);
-  views::View constant(int64_t value, const views::View &like);
+  /// Of the type of \p like.
+  views::View constant(int64_t value, const views::View &like, const std::vector<int64_t> &shape);
 
   LoopBuilder &loops;
   /// Indices that were counted from the front before, by value and size.
