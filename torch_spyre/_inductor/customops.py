@@ -257,6 +257,7 @@ def decompositions():
         ops.rms_norm.default: _rms_norm,
         ops.logical_not.default: lambda x: torch.logical_not(x),
         ops.restickify.default: _restickify,
+        ops.unfold.default: _unfold,
         ops.quantize_fp8_with_scale.default: _quantize,
         ops.dequantize_fp8_with_scale.default: _dequantize,
         ops.layernormnorm.default: _layernormnorm,
