@@ -30,7 +30,8 @@ def _autoload():
     from torch_spyre import _C, amp, device_module, environment, logging, model_utils
     from torch_spyre import random, serialization, streams, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
-    from torch_spyre.ops import ctc, factories, factors, fallbacks, layers, optimizers, recurrent, tracing  # noqa: F401
+    from torch_spyre.ops import ctc, factories, factors, fallbacks, layers, optimizers, out_forms  # noqa: F401
+    from torch_spyre.ops import recurrent, tracing  # noqa: F401
 
     torch._register_device_module(DEVICE_NAME, device_module)
     torch.utils.generate_methods_for_privateuse1_backend(
@@ -58,6 +59,7 @@ def _autoload():
     recurrent.install()
     layers.install()
     optimizers.install()
+    out_forms.install()
     tensor_patches.install()
     serialization.install()
     random.install()
