@@ -16,12 +16,13 @@ def spyre_decompositions():
 
 @functools.cache
 def _known_decompositions():
+    import torch
     from torch._decomp import core_aten_decompositions
 
     from torch_spyre import _C
     from torch_spyre._inductor import integer_decompositions, model_decompositions
     from torch_spyre._inductor import number_decompositions, single_decompositions, whole_decompositions
-    from torch_spyre.ops import lists
+    from torch_spyre.ops import index_writes, lists
 
     own = set(_C.supported_operations())
     table = {**core_aten_decompositions(), **model_decompositions.decompositions()}
@@ -29,6 +30,8 @@ def _known_decompositions():
     # Of some operations the compiler has only a part; these entries cover the rest.
     kept.update(number_decompositions.decompositions())
     kept.update(lists.decompositions())
+    for op in (torch.ops.aten.index_add.default, torch.ops.aten.index_copy.default):
+        kept[op] = index_writes.from_front(kept[op])
     for module in (integer_decompositions, whole_decompositions, single_decompositions):
         for op, fn in module.decompositions().items():
             kept[op] = either(fn, kept[op]) if op in kept else fn

@@ -4,8 +4,8 @@ The device reads rows by number but writes only where the program says. So every
 asks who writes it: of the numbers that name it the last, or all of them when they are added up. The
 comparison is one integer per place and number; what would be too many of them is left to the CPU.
 
-A number outside of the dimension is an error of the device, as in a gather: numbers are read from a
-table of themselves, which has none for it.
+A number outside of the dimension is an error of the device, as in a gather: numbers choose from zeros,
+as many as there are places, before anything else is done with them.
 """
 
 import math
@@ -28,9 +28,11 @@ def _numbers(count, like):
 
 def _checked(index, size, from_end):
     """The numbers, counted from the front."""
-    table, flat = _numbers(size, index), index.reshape(-1)
-    checked = table[flat] if from_end else torch.index_select(table, 0, flat)
-    return checked.reshape(index.shape)
+    zeros, flat = torch.zeros([size], dtype=torch.int64, device=index.device), index.reshape(-1)
+    if not from_end:
+        return index + torch.index_select(zeros, 0, flat).reshape(index.shape)
+    known = index + zeros[flat].reshape(index.shape)
+    return known + torch.clamp(-known, 0, 1) * size
 
 
 def _distance(index, size):
@@ -152,6 +154,18 @@ def index_put(x, indices, values, accumulate=False):
     return result.reshape([x.shape[d] for d in order]).permute(
         [order.index(d) for d in range(x.dim())]
     ).contiguous()
+
+
+def from_front(write):
+    """For what torch makes of index_put, where numbers below 0 count from the end: here they are wrong."""
+
+    def decomposed(x, dim, index, *args, **kwargs):
+        size = x.shape[dim] if x.dim() else 1
+        if size and index.numel() and _is_index(index):
+            index = _checked(index, size, False)
+        return write(x, dim, index, *args, **kwargs)
+
+    return decomposed
 
 
 def _region(x, index, dim):
