@@ -203,3 +203,21 @@ def test_numbers_wrap_when_they_are_brought_to_the_device():
     index = torch.tensor([0, (1 << 32) + 1]).to("spyre")
     assert index.cpu().tolist() == [0, 1]
     assert torch.arange(5.0).to("spyre")[index].cpu().tolist() == [0, 1]
+
+
+def known(*numbers):
+    return torch.tensor(numbers, device="spyre")
+
+
+KNOWN = {
+    "aten.index_copy.default": (lambda t: t.index_copy(0, known(0, -1), t[:2]), "index -1", "0 to 7"),
+    "aten.index_add.default": (lambda t: t.index_add(0, known(0, 8), t[:2]), "index 8", "0 to 7"),
+    "aten.index_put.default": (lambda t: t.index_put([known(0, 1), known(-6, 4)], t[0, :2]), "index -6", "-5 to 4"),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_numbers_are_refused_when_the_function_is_compiled(name):
+    function, found, allowed = KNOWN[name]
+    with pytest.raises(Exception, match=rf"SPYRE-E6132: {found} of {name} at test_bad_.*py:\d+ .*give {allowed}"):
+        torch.compile(function)(torch.ones(ROWS, 5).to("spyre"))

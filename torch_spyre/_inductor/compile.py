@@ -13,15 +13,13 @@ import dataclasses
 import functools
 import itertools
 import operator
-import os
-import re
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
 from torch_spyre._inductor import branches, errors, expansion, extensions, folding, hints, lowering
-from torch_spyre._inductor import memory, mixed, passes, settings, sizes
+from torch_spyre._inductor import memory, mixed, passes, places, settings, sizes
 from torch_spyre._inductor import propagate_named_dims as named
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks, margins, resampling
@@ -30,7 +28,6 @@ _names = itertools.count()
 # More places are read or written by one operation on the CPU.
 _MAX_RUNS = 16
 _LAYER_NORM = torch.ops.aten.native_layer_norm.default
-_LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def _on_spyre(value):
@@ -538,12 +535,7 @@ class _Importer:
         if positions.dtype not in (torch.int64, torch.int32) or positions.dim() != 1:
             return False
         positions = positions.tolist()
-        for position in positions:
-            if position not in allowed:
-                raise IndexError(
-                    f"SPYRE-E6132: index {position} of {node.target} at {_line(node)} is out of "
-                    f"range; give {allowed[0]} to {allowed[-1]}"
-                )
+        places.check(positions, allowed, node)
         return 0 < len(folding.contiguous_runs(positions)) <= _MAX_RUNS
 
     def _statistic(self, node, result, index):
@@ -760,24 +752,13 @@ def _nearest_places(node, tensor):
 
 def _readers(gm):
     """ "|aten.index_copy.default": what the user called, for errors of the device about a number."""
-    found = [
-        str(node.meta.get("original_aten") or node.target) for node in gm.graph.nodes if node.target in _READERS
-    ]
+    found = [places.operation_of(node) for node in gm.graph.nodes if node.target in _READERS]
     return "|" + ", ".join(dict.fromkeys(found)) if found else ""
 
 
 def _location(node):
     """The user's line, and what he hinted there: "file.py:12|work_div=tokens:4"."""
-    return _line(node) + hints.text_of(node)
-
-
-def _line(node):
-    """ "file.py:12" of the user's line, without directories: artifacts do not depend on them."""
-    frames = _LOCATION.findall(node.meta.get("stack_trace") or "")
-    if not frames:
-        return ""
-    path, line = frames[-1]
-    return f"{os.path.basename(path)}:{line}"
+    return places.line_of(node) + hints.text_of(node)
 
 
 __all__ = ["compile_graph_module", "is_spyre_graph", "errors"]

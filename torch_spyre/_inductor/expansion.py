@@ -24,13 +24,16 @@ class _Expander(torch.fx.Interpreter):
     def run_node(self, n):
         from torch.fx.experimental.proxy_tensor import set_original_aten_op
 
-        if n in self._chosen:
-            args, kwargs = self.fetch_args_kwargs_from_env(n)
-            with set_original_aten_op(n.meta.get("original_aten") or n.target):  # errors of the device name it
-                result = RULES[n.target](*args, **kwargs)
-            if result is not NotImplemented:
-                return result
-        return super().run_node(n)
+        if n.op != "call_function":
+            return super().run_node(n)
+        # Errors of the device name what the user called, and its line.
+        with self._set_current_node(n), set_original_aten_op(n.meta.get("original_aten") or n.target):
+            return self._expanded(n) if n in self._chosen else super().run_node(n)
+
+    def _expanded(self, n):
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        result = RULES[n.target](*args, **kwargs)
+        return super().run_node(n) if result is NotImplemented else result
 
 
 def expanded(gm, nodes):

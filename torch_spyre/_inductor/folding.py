@@ -10,6 +10,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
 
+from torch_spyre._inductor import places
 
 # A constant lives as long as its graph; what is larger is computed in each call.
 MAX_ELEMENTS = 1 << 24
@@ -122,7 +123,7 @@ class Constants:
         if node.op == "get_attr":
             return self._seen(node).detach().cpu()
         args, kwargs = tree_map(self._leaf, (node.args, node.kwargs))
-        return node.target(*args, **kwargs)
+        return places.compute(node, args, kwargs)
 
     def _leaf(self, leaf):
         if isinstance(leaf, torch.fx.Node):
