@@ -70,7 +70,7 @@ Entry compileCall(const EagerPlan &plan, const EagerCall &call,
   const c10::DeviceGuard guard(call.inputs[0].device());
   Entry entry = remember(call, compileEager(plan, call, arguments));
   if (!entry->program) {
-    noteRefusal(call);
+    noteRefusal(call, entry->refusal);
   }
   return entry;
 }
@@ -89,8 +89,9 @@ Entry programFor(const EagerPlan &plan, const EagerCall &call,
   }
   const NumberHistory history = noteNewCall(call);
   if (history.isHopeless()) {
-    static const auto *refusal = new Entry(std::make_shared<const EagerProgram>());
-    return *refusal;
+    EagerProgram refused;
+    refused.refusal = history.refusal;
+    return std::make_shared<const EagerProgram>(std::move(refused));
   }
   return history.isChanging() ? nullptr : compileCall(plan, call, arguments);
 }
@@ -313,7 +314,7 @@ void checkOneDevice(const EagerCall &call, const at::Tensor &destination) {
 /// out= of an operation with several results. What does not fit is the CPU's to say, in torch's
 /// words.
 bool runIntoSeveral(const EagerPlan &plan, c10::ArrayRef<c10::IValue> inputs,
-                    c10::ArrayRef<c10::IValue> outs, torch::jit::Stack *stack) {
+                    c10::ArrayRef<c10::IValue> outs, torch::jit::Stack *stack, std::string &why) {
   EagerCall call;
   if (!call.read(plan, inputs) || call.hasEmpty) {
     return false;
@@ -329,6 +330,7 @@ bool runIntoSeveral(const EagerPlan &plan, c10::ArrayRef<c10::IValue> inputs,
   Entry entry = programFor(plan, call, inputs);
   entry = entry ? entry : compileCall(plan, call, inputs);
   if (!entry->program || entry->results.size() != destinations.size()) {
+    why = entry->refusal;
     return false;
   }
   for (size_t i = 0; i < destinations.size(); ++i) {
@@ -348,7 +350,8 @@ bool runIntoSeveral(const EagerPlan &plan, c10::ArrayRef<c10::IValue> inputs,
   return true;
 }
 
-bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
+/// False where it is the CPU's; \p why is then the reason, if there is one to tell.
+bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack, std::string &why) {
   using Kind = FunctionalForm::Kind;
   if (!plan.form || !(plan.isKnown || plan.mayTrace)) {
     return false;
@@ -358,7 +361,7 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
   c10::ArrayRef<c10::IValue> inputs = all.slice(0, plan.inputs);
   const Kind kind = plan.form->kind;
   if (kind == Kind::Out && plan.results > 1) {
-    return runIntoSeveral(plan, inputs, all.slice(plan.inputs), stack);
+    return runIntoSeveral(plan, inputs, all.slice(plan.inputs), stack, why);
   }
   const at::Tensor destination =
       kind == Kind::Same ? at::Tensor() : (kind == Kind::Out ? all.back() : all.front()).toTensor();
@@ -397,6 +400,7 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack) {
     entry = compileCall(plan, call, inputs);
   }
   if (!entry->program) {
+    why = entry->refusal;
     return false;
   }
   bool isDirect = false;
@@ -451,14 +455,16 @@ void eagerKernel(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
                     operationName(op.operator_name())));
   }
   const EagerPlan &plan = planOf(op);
-  if (!runPlan(plan, stack)) {
+  std::string why;
+  if (!runPlan(plan, stack, why)) {
     checkDevices(plan, *stack);
     // Results, and what has to be moved, go where the arguments are.
     const c10::DeviceGuard guard(
         placementOf(torch::jit::last(*stack, op.schema().arguments().size())));
     const c10::ArrayRef<c10::IValue> all(stack->data() + stack->size() - plan.arguments,
                                          plan.arguments);
-    runOnCpu(op, stack, /*isFallback=*/!(plan.form && readsNothing(all.slice(0, plan.inputs))));
+    runOnCpu(op, stack, /*isFallback=*/!(plan.form && readsNothing(all.slice(0, plan.inputs))),
+             why);
   }
 }
 
@@ -482,7 +488,8 @@ bool isKnownByName(const c10::OperatorName &name) {
 } // namespace
 
 bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-  return runPlan(planOf(op), stack);
+  std::string why;
+  return runPlan(planOf(op), stack, why);
 }
 
 void setEagerEnabled(bool enabled) { eagerEnabled() = enabled; }

@@ -24,11 +24,14 @@ const std::optional<FunctionalForm> &functionalForm(const c10::OperatorHandle &o
 /// then the stack is untouched.
 bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 /// Runs the operation on the CPU: arguments are copied there, results and changed arguments back.
-/// One that is no fallback (of nothing to compute with) is neither said nor counted.
-void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback = true);
+/// One that is no fallback (of nothing to compute with) is neither said nor counted. \p why ends
+/// with the gate that refused; empty for operations nobody knows.
+void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback = true,
+              const std::string &why = "");
 
-/// Called with the operation's name before each fallback; may throw (a warning turned error).
-void setFallbackHook(std::function<void(const std::string &)> hook);
+using FallbackHook = std::function<void(const std::string &name, const std::string &why)>;
+/// Called before each fallback; may throw (a warning turned error).
+void setFallbackHook(FallbackHook hook);
 /// EAGER_MODE: when switched off every eager operation fails with E6530.
 void setEagerEnabled(bool enabled);
 /// Forgets all programs and refusals.

@@ -103,9 +103,16 @@ std::vector<int64_t> resultStrides(const at::Tensor &meta) {
                                              : rowMajorStrides(toVector(meta.sizes()));
 }
 
-/// The operation as one call; nullopt when an argument or the result has no place in a graph.
+std::string typeRefusal(c10::ScalarType type) {
+  return fmt::format("{} is not a device type; convert with .to(torch.float32) first "
+                     "[gate 3: dtype]",
+                     dtypeName(type));
+}
+
+/// The operation as one call; nullopt when an argument or the result has no place in a graph, for
+/// a type of the result with \p why.
 std::optional<TracedCall> singleCall(const EagerPlan &plan, const EagerCall &call,
-                                     c10::ArrayRef<c10::IValue> arguments) {
+                                     c10::ArrayRef<c10::IValue> arguments, std::string &why) {
   const c10::FunctionSchema &schema = plan.form->op.schema();
   CallArguments given;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -118,7 +125,11 @@ std::optional<TracedCall> singleCall(const EagerPlan &plan, const EagerCall &cal
     appendArgument(argument, i, *value, given);
   }
   const std::vector<at::Tensor> metas = inferResults(plan.form->op, arguments);
-  if (metas.size() != 1 || metas[0].numel() == 0 || !hostTypeOf(metas[0].scalar_type())) {
+  if (metas.size() == 1 && !hostTypeOf(metas[0].scalar_type())) {
+    why = typeRefusal(metas[0].scalar_type());
+    return std::nullopt;
+  }
+  if (metas.size() != 1 || metas[0].numel() == 0) {
     return std::nullopt;
   }
   TracedCall single;
@@ -139,11 +150,31 @@ capi::TensorType graphType(const CapturedType &type) {
   return {requireHostType(type.dtype), type.size, type.stride};
 }
 
-bool holdsAll(const CapturedGraph &graph) {
-  return std::all_of(graph.inputs.begin(), graph.inputs.end(),
-                     [](const auto &input) { return deviceHolds(input.type); }) &&
-         std::all_of(graph.calls.begin(), graph.calls.end(),
-                     [](const auto &call) { return deviceHolds(call.type); });
+std::string holdRefusal(const CapturedType &type) {
+  if (!hostTypeOf(type.dtype)) {
+    return typeRefusal(type.dtype);
+  }
+  if (int64_t(type.size.size()) > layout::kMaxRank) {
+    return fmt::format("a tensor has rank {}, the limit is {}; flatten leading dimensions "
+                       "[gate 4: shape]",
+                       type.size.size(), layout::kMaxRank);
+  }
+  return "a tensor on the way has a dimension of size 0; leave it out [gate 4: shape]";
+}
+
+/// Why the device does not hold some value; empty when it holds all.
+std::string holdRefusal(const CapturedGraph &graph) {
+  for (const CapturedGraph::Input &input : graph.inputs) {
+    if (!deviceHolds(input.type)) {
+      return holdRefusal(input.type);
+    }
+  }
+  for (const CapturedGraph::Call &call : graph.calls) {
+    if (!deviceHolds(call.type)) {
+      return holdRefusal(call.type);
+    }
+  }
+  return "";
 }
 
 /// One value of the program per input: a storage is read through its view, unless \p copiesViews,
@@ -234,9 +265,12 @@ void describeOutputs(EagerProgram &entry) {
   }
 }
 
-/// Null when the compiler refuses, whether views are read in place or copied first.
-std::shared_ptr<EagerProgram> tryCompile(const TracedCall &traced, const std::string &name) {
-  if (!holdsAll(traced.graph)) {
+/// Null when the compiler refuses, whether views are read in place or copied first; \p why is then
+/// its text.
+std::shared_ptr<EagerProgram> tryCompile(const TracedCall &traced, const std::string &name,
+                                         std::string &why) {
+  if (std::string refusal = holdRefusal(traced.graph); !refusal.empty()) {
+    why = std::move(refusal);
     return nullptr;
   }
   const bool hasViews = !std::all_of(traced.tensors.begin(), traced.tensors.end(), isWholeStorage);
@@ -247,6 +281,7 @@ std::shared_ptr<EagerProgram> tryCompile(const TracedCall &traced, const std::st
         raise(program.status());
       }
       log(LogLevel::Debug, "eager", "refused op={} why={}", name, program.status().message());
+      why = program.status().text();
       continue;
     }
     auto entry = std::make_shared<EagerProgram>();
@@ -340,10 +375,11 @@ std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const Ea
     return std::make_shared<EagerProgram>();
   }
   const bool isTaken = prefersDecomposition(plan.target);
+  std::string ofRow, ofFormula, ofParts;
   auto compileWhole = [&]() -> std::shared_ptr<EagerProgram> {
     std::optional<TracedCall> single =
-        plan.isKnown ? singleCall(plan, call, arguments) : std::nullopt;
-    return single ? tryCompile(*single, plan.target) : nullptr;
+        plan.isKnown ? singleCall(plan, call, arguments, ofRow) : std::nullopt;
+    return single ? tryCompile(*single, plan.target, ofRow) : nullptr;
   };
   if (!isTaken) {
     if (std::shared_ptr<EagerProgram> entry = compileWhole()) {
@@ -352,19 +388,23 @@ std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const Ea
   }
   if ((plan.mayTrace || isTaken) && traceHook()) {
     TracedCall traced;
-    const TraceAnswer answer = traceHook()(plan.form->op, call, arguments, traced);
+    const TraceAnswer answer = traceHook()(plan.form->op, call, arguments, traced, ofFormula);
     if (answer == TraceAnswer::Unknown && !plan.isKnown) {
       plan.mayTrace = false;
     }
     if (answer == TraceAnswer::Traced) {
-      if (std::shared_ptr<EagerProgram> entry = tryCompile(traced, plan.target)) {
+      if (std::shared_ptr<EagerProgram> entry = tryCompile(traced, plan.target, ofParts)) {
         return entry;
       }
     }
   }
   // The decomposition is gone again, or leaves this form to the compiler.
   std::shared_ptr<EagerProgram> entry = isTaken ? compileWhole() : nullptr;
-  return entry ? entry : std::make_shared<EagerProgram>();
+  if (!entry) {
+    entry = std::make_shared<EagerProgram>();
+    entry->refusal = !ofFormula.empty() ? ofFormula : !ofRow.empty() ? ofRow : ofParts;
+  }
+  return entry;
 }
 
 } // namespace spyre::plugin

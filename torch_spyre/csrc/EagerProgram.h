@@ -29,6 +29,8 @@ struct EagerResult {
 struct EagerProgram {
   /// Null: the compiler refused, and would again.
   Program program;
+  /// Why it did, where a row or a formula of the operation exists: ends with the gate.
+  std::string refusal;
   /// One per input of the program: number of the call's input, or -1 - number of a constant.
   std::vector<int64_t> sources;
   /// One per input of the program: whether it is copied to the canonical layout first.
@@ -54,10 +56,10 @@ struct TracedCall {
 
 enum class TraceAnswer { Traced, Refused, Unknown };
 /// Asks Python what the operation is made of. Unknown: the compiler lacks the operation itself,
-/// whatever the arguments.
-using TraceHook =
-    std::function<TraceAnswer(const c10::OperatorHandle &op, const EagerCall &call,
-                              c10::ArrayRef<c10::IValue> arguments, TracedCall &traced)>;
+/// whatever the arguments. A limit of a formula that refuses is put into \p why.
+using TraceHook = std::function<TraceAnswer(
+    const c10::OperatorHandle &op, const EagerCall &call, c10::ArrayRef<c10::IValue> arguments,
+    TracedCall &traced, std::string &why)>;
 void setTraceHook(TraceHook hook);
 
 /// From now on \p target ("aten.add.Tensor") is compiled as what it is made of.

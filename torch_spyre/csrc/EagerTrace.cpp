@@ -102,7 +102,7 @@ EagerResult resultFrom(const py::tuple &given) {
 }
 
 TraceAnswer ask(const py::function &callable, const c10::OperatorHandle &op, const EagerCall &call,
-                c10::ArrayRef<c10::IValue> arguments, TracedCall &traced) {
+                c10::ArrayRef<c10::IValue> arguments, TracedCall &traced, std::string &why) {
   const c10::FunctionSchema &schema = op.schema();
   py::list positional;
   py::dict keywords;
@@ -128,7 +128,12 @@ TraceAnswer ask(const py::function &callable, const c10::OperatorHandle &op, con
   for (const at::Tensor &input : call.inputs) {
     inputs.append(py::cast(input));
   }
-  py::object answer = callable(schema.name(), schema.overload_name(), positional, keywords, inputs);
+  py::list reasons;
+  py::object answer =
+      callable(schema.name(), schema.overload_name(), positional, keywords, inputs, reasons);
+  if (!reasons.empty()) {
+    why = reasons[0].cast<std::string>();
+  }
   if (answer.is_none()) {
     return TraceAnswer::Refused;
   }
@@ -153,11 +158,11 @@ TraceAnswer ask(const py::function &callable, const c10::OperatorHandle &op, con
 void installTraceHook(const py::function &callable) {
   auto *kept = new py::function(callable);
   setTraceHook([kept](const c10::OperatorHandle &op, const EagerCall &call,
-                      c10::ArrayRef<c10::IValue> arguments, TracedCall &traced) {
+                      c10::ArrayRef<c10::IValue> arguments, TracedCall &traced, std::string &why) {
     c10::impl::ForceDispatchKeyGuard clean(c10::default_included_set, c10::default_excluded_set);
     py::gil_scoped_acquire gil;
     try {
-      return ask(*kept, op, call, arguments, traced);
+      return ask(*kept, op, call, arguments, traced, why);
     } catch (py::error_already_set &raised) {
       raised.restore();
       python_error carried;

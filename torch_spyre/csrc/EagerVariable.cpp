@@ -89,10 +89,12 @@ NumberHistory noteNewCall(const EagerCall &call) {
   return history;
 }
 
-void noteRefusal(const EagerCall &call) {
+void noteRefusal(const EagerCall &call, const std::string &why) {
   if (!call.numbers.empty()) {
     std::lock_guard<std::mutex> lock(histories().mutex);
-    ++histories().known[keyWithoutNumbers(call)].refused;
+    NumberHistory &history = histories().known[keyWithoutNumbers(call)];
+    ++history.refused;
+    history.refusal = why;
   }
 }
 

@@ -12,6 +12,7 @@ namespace spyre::plugin {
 /// What came of calls that differ in numbers only.
 struct NumberHistory {
   int calls = 0, refused = 0;
+  std::string refusal; ///< the last one
 
   /// Too many for constants.
   bool isChanging() const;
@@ -21,7 +22,7 @@ struct NumberHistory {
 
 /// Counts a call that was not seen before.
 NumberHistory noteNewCall(const EagerCall &call);
-void noteRefusal(const EagerCall &call);
+void noteRefusal(const EagerCall &call, const std::string &why);
 void forgetNumbers();
 
 /// The result of the call, computed by operations on tensors. Undefined when the operation has no

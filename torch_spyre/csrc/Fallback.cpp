@@ -24,8 +24,8 @@ namespace spyre::plugin {
 
 namespace {
 
-std::function<void(const std::string &)> &fallbackHook() {
-  static auto *hook = new std::function<void(const std::string &)>();
+FallbackHook &fallbackHook() {
+  static auto *hook = new FallbackHook();
   return *hook;
 }
 
@@ -205,11 +205,10 @@ std::string reportedName(const c10::OperatorHandle &op) {
 
 } // namespace
 
-void setFallbackHook(std::function<void(const std::string &)> hook) {
-  fallbackHook() = std::move(hook);
-}
+void setFallbackHook(FallbackHook hook) { fallbackHook() = std::move(hook); }
 
-void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback) {
+void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback,
+              const std::string &why) {
   const c10::FunctionSchema &schema = op.schema();
   checkNoView(schema);
   const size_t count = schema.arguments().size();
@@ -217,7 +216,7 @@ void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFa
   checkGenerators(originals);
   const std::string name = reportedName(op);
   if (isFallback && fallbackHook()) {
-    fallbackHook()(name);
+    fallbackHook()(name, why);
   }
 
   Transfer transfer;

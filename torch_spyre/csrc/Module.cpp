@@ -38,7 +38,9 @@ auto withPython(Function function) {
 /// The callable is never released: it may be needed while the interpreter shuts down.
 void installFallbackHook(const py::function &callable) {
   auto *kept = new py::function(callable);
-  setFallbackHook([kept](const std::string &name) { withPython([&] { (*kept)(name); }); });
+  setFallbackHook([kept](const std::string &name, const std::string &why) {
+    withPython([&] { (*kept)(name, why); });
+  });
 }
 
 /// Null: no reports. What the callable raises is not the failure and is dropped.

@@ -6,11 +6,14 @@ operation and line), ``silent``, or ``error``.
 
 import functools
 import os
+import re
 import sys
 import warnings
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from torch_spyre.ops import limits
 
 
 class FallbackWarning(UserWarning):
@@ -39,16 +42,29 @@ def _policy():
     return value
 
 
-def warn_fallback(operation):
-    """Called before each fallback. Python shows a warning once per text and line."""
+#: How the reason of a refusal ends.
+_GATE = re.compile(r"(?s)(.*) \[gate (\d): (\w+)\]\s*")
+
+
+def _told(why):
+    """ ": gate 3 (dtype): ..."; what no gate says is the first one's, as in captured graphs."""
+    if not why:
+        return ""
+    reason, number, name = (_GATE.fullmatch(why) or [None, why, 1, "compatibility"])[1:4]
+    return f": gate {number} ({name}): {reason}"
+
+
+def warn_fallback(operation, why=""):
+    """Called before each fallback; ``why`` is the reason of the row or formula that refused, empty for operations without.
+    Python shows a warning once per text and line."""
     policy = _policy()
     if policy == "error":
         raise RuntimeError(
-            f"SPYRE-E6531: {operation} is falling back to cpu, which TORCH_SPYRE_CPU_FALLBACK=error "
+            f"SPYRE-E6531: {operation} is falling back to cpu{_told(why)}, which TORCH_SPYRE_CPU_FALLBACK=error "
             "forbids; use operations the device has, or allow fallbacks with 'warn' or 'silent'"
         )
     if policy == "warn":
-        warn_graph(f"{operation} is falling back to cpu")
+        warn_graph(f"{operation} is falling back to cpu{_told(why)}")
 
 
 def warn_graph(text):
@@ -152,11 +168,11 @@ def kernel_for(op, function, device="cpu", said=None):
         if a.alias_info is not None and a.alias_info.is_write
     ]
 
-    def kernel(*args, **kwargs):
+    def kernel(*args, why="", **kwargs):
         if "out" in kwargs and not isinstance(kwargs["out"], torch.Tensor):
             raise TypeError(f"out= of {op} must be a Tensor, not {type(kwargs['out']).__name__}")
         target = _target_device(tree_flatten((args, kwargs))[0], kwargs.get("device"))
-        warn_fallback(said)
+        warn_fallback(said, why)
         move = _Move(device)
         given, named = _map(move.there, (args, kwargs))
         with torch.no_grad():
@@ -183,8 +199,10 @@ def otherwise_on_cpu(function, op):
     on_cpu = kernel_for(op, op)
 
     def kernel(*args, **named):
-        result = function(*args, **named)
-        return on_cpu(*args, **named) if result is NotImplemented else result
+        reasons = []
+        with limits.noting(reasons):
+            result = function(*args, **named)
+        return on_cpu(*args, why="".join(reasons), **named) if result is NotImplemented else result
 
     return kernel
 

@@ -12,6 +12,8 @@ import threading
 import torch
 from torch.utils._pytree import tree_map
 
+from torch_spyre.ops import limits
+
 #: Answer for operations that neither the compiler nor any decomposition knows.
 UNKNOWN = "unknown"
 
@@ -169,8 +171,14 @@ def _is_functional(target):
     return isinstance(target, torch._ops.OpOverload) and not target._schema.is_mutable
 
 
-def trace(name, overload, args, kwargs, inputs):
-    """(graph, sources of its inputs, constants, results), None, or UNKNOWN."""
+def trace(name, overload, args, kwargs, inputs, reasons=None):
+    """(graph, sources of its inputs, constants, results), None, or UNKNOWN. The limit of a formula that refused is put into
+    the list."""
+    with limits.noting(reasons):
+        return _trace(name, overload, args, kwargs, inputs)
+
+
+def _trace(name, overload, args, kwargs, inputs):
     from torch.utils._python_dispatch import _disable_current_modes
 
     from torch_spyre import _C

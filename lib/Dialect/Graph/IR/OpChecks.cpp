@@ -242,6 +242,12 @@ Status checkIntegerScalars(CallOp call, const OpRow &row) {
   return Status::success();
 }
 
+/// What the row takes, and how to come there.
+std::string advice(TypeRule rule) {
+  const llvm::StringRef text = ruleText(rule);
+  return text.contains(".to(") ? text.str() : text.str() + "; convert with .to() first";
+}
+
 Status checkElementTypes(CallOp call, const OpRow &row) {
   mlir::Type result = typeOf(call.getResult()).getElementType();
   if (row.types == TypeRule::Where && call->hasAttr("scalar0")) {
@@ -255,7 +261,7 @@ Status checkElementTypes(CallOp call, const OpRow &row) {
                                     ? typeText(type)
                                     : fmt::format("{} to {}", typeText(type), typeText(result));
       return error<1003>("{} on {} is not supported (operand {}); {}", row.name, types, index,
-                         ruleText(row.types));
+                         advice(row.types));
     }
   }
   return Status::success();
