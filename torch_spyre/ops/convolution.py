@@ -2,7 +2,8 @@
 
 The windows of the input become the columns of a matrix, once per place of the kernel; the product with
 the weights sums over channels and places in one accumulator. Windows that do not overlap and cover
-the input (the patches of an image) are a reshape.
+the input (the patches of an image) are a reshape. Those of large kernels are made of one dimension after
+the other: a kernel of 16 x 16 takes 16 + 16 copies of slices, not 256.
 
     x [n, c, height, width]  ->  columns [n, groups, c / groups * places, windows]
     weight                   ->  rows    [groups, out / groups, c / groups * places]
@@ -21,8 +22,8 @@ import torch
 
 from torch_spyre.ops.functions import FLOATS
 
-# One copy of the input for each; beyond that the CPU is no slower.
-_MAX_PLACES = 128
+#: Places of a kernel of which each is one copy; of more, the copies between are fewer.
+_MOST_COPIES = 128
 
 
 def _per_dim(given, count):
@@ -49,8 +50,10 @@ class _Geometry:
         self.depth = self.channels // groups * self.places
 
     def is_supported(self):
-        few = self.places <= _MAX_PLACES or self.is_tiling()
-        return few and min(self.windows, default=0) > 0
+        return min(self.windows, default=0) > 0
+
+    def is_large(self):
+        return self.places > _MOST_COPIES
 
     def is_tiling(self):
         """Every element is in exactly one window."""
@@ -74,7 +77,7 @@ def _columns(x, g):
         columns = parts.permute(0, 1, *dims[1::2], *dims[0::2])
     else:
         x = torch.constant_pad_nd(x, g.pads()) if any(g.padding) else x
-        columns = torch.stack([_window(x, place, g) for place in _places(g)], 2)
+        columns = _by_dimension(x, g) if g.is_large() else torch.stack([_window(x, place, g) for place in _places(g)], 2)
     return columns.reshape(g.batch, g.groups, g.depth, math.prod(g.windows))
 
 
@@ -85,9 +88,22 @@ def _places(g):
 def _window(x, place, g):
     """The element of all windows at one place of the kernel."""
     for i, at in enumerate(place):
-        start = at * g.dilation[i]
-        end = start + (g.windows[i] - 1) * g.stride[i] + 1
-        x = torch.ops.aten.slice.Tensor(x, i + 2, start, end, g.stride[i])
+        x = _slice(x, i + 2, i, at, g)
+    return x
+
+
+def _slice(x, dim, i, at, g):
+    """Of spatial dimension i, which stands at ``dim``, the elements of all windows at one place of the kernel."""
+    start = at * g.dilation[i]
+    return torch.ops.aten.slice.Tensor(x, dim, start, start + (g.windows[i] - 1) * g.stride[i] + 1, g.stride[i])
+
+
+def _by_dimension(x, g):
+    """[batch, channels, places, *windows]"""
+    x = x.unsqueeze(2)
+    for i, kernel in enumerate(g.kernel):
+        x = torch.stack([_slice(x, 3 + i, i, at, g) for at in range(kernel)], 3)
+        x = x.reshape([*x.shape[:2], x.shape[2] * kernel, *x.shape[4:]])
     return x
 
 
@@ -235,6 +251,8 @@ def convolution_backward(
     of_input = of_weight = of_bias = None
     if output_mask[0] and transposed:
         of_input = _product(grad, weight, g)
+    elif output_mask[0] and g.is_large() and not g.is_tiling():
+        of_input = _transposed(grad, weight, g)  # one accumulator, where a sum of places is rounded for each
     elif output_mask[0]:
         rows = weight.reshape(1, groups, g.out // groups, g.depth)
         of_input = _input_gradient(torch.matmul(rows.transpose(2, 3), flat), g)
