@@ -1,8 +1,8 @@
 """Sorted elements and running extremes, from operations the device has (docs/adr/0066).
 
 An element's place in the order is the number of elements that come before it, so every pair of a row is compared once; a
-second comparison of places asks who stands where. Elements are then gathered, so that values are exact. What would be
-too many comparisons is left to the CPU.
+second comparison of places asks who stands where. Elements are then gathered, so that values are exact. Long rows are
+compared in blocks.
 """
 
 import math
@@ -10,12 +10,13 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops import limits
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
-#: Pairs of elements that are compared at most.
-MOST_COMPARED = 1 << 24
 #: The device's own search finds so many.
 _MOST_FOUND = 64
+#: Longer rows are searched in parts of so many.
+_SEARCHED_AT_ONCE, _PART = 2048, 512
 
 
 def _is_before(a, b, descending):
@@ -38,17 +39,24 @@ def _numbers(count, like, shape):
     return torch.arange(count, device=like.device).to(torch.float32).reshape(shape)
 
 
-def _order(x, descending):
-    """Places of the elements of the last dimension in their order; equal ones as they stood."""
-    count = x.shape[-1]
-    mine, others = x.unsqueeze(-1), x.unsqueeze(-2)
-    row, column = _numbers(count, x, [count, 1]), _numbers(count, x, [1, count])
-    is_earlier = (column < row).to(torch.float32)
-    before = _is_before(others, mine, descending) + _is_same(others, mine) * is_earlier
-    rank = torch.sum(before, -1)
-    # [.., place in the order, element]: of each row one is named, so the sum is exact.
-    stands = torch.where(rank.unsqueeze(-2) == row, column, torch.zeros((), device=x.device))
-    return torch.sum(stands, -1).to(torch.int64)
+def _order(x, descending, wanted):
+    """Places of the first so many elements of the last dimension in their order; equal ones as they stood."""
+    count, none = x.shape[-1], torch.zeros((), device=x.device)
+    rows, column = _numbers(count, x, [count, 1]), _numbers(count, x, [1, count])
+
+    def ranks(first, last):
+        mine, others = x.narrow(-1, first, last - first).unsqueeze(-1), x.unsqueeze(-2)
+        is_earlier = (column < rows.narrow(0, first, last - first)).to(torch.float32)
+        before = _is_before(others, mine, descending) + _is_same(others, mine) * is_earlier
+        return torch.sum(before, -1)
+
+    def standing(first, last):
+        # [.., place in the order, element]: of each row one is named, so the sum is exact.
+        stands = torch.where(rank.unsqueeze(-2) == rows.narrow(0, first, last - first), column, none)
+        return torch.sum(stands, -1)
+
+    rank = limits.in_blocks(count, x.numel(), ranks, dim=-1)
+    return limits.in_blocks(wanted, x.numel(), standing, dim=-1).to(torch.int64)
 
 
 def _sorted(x, dim, descending, count=None):
@@ -58,12 +66,11 @@ def _sorted(x, dim, descending, count=None):
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
     dim %= x.dim()
-    if x.numel() * x.shape[dim] > MOST_COMPARED or x.dim() > 6:
+    if limits.SORTED.refuses(x.numel() * x.shape[dim]) or limits.SORTED_DIMS.refuses(x.dim()):
         return None
     row = x.movedim(dim, -1)
     key = row.to(torch.float16) if x.dtype == torch.bool else row
-    places = _order(key, descending)
-    places = places if count is None else places.narrow(-1, 0, count)
+    places = _order(key, descending, x.shape[dim] if count is None else count)
     places = places.movedim(-1, dim).contiguous()
     return torch.gather(x, dim, places), places
 
@@ -127,11 +134,16 @@ def mode(x, dim=-1, keepdim=False):
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
     dim %= x.dim()
     count = x.shape[dim]
-    if x.numel() * count > MOST_COMPARED:
+    if limits.SORTED.refuses(x.numel() * count):
         return NotImplemented
     row = x.movedim(dim, -1)
     row = row.to(torch.float16) if x.dtype == torch.bool else row
-    times = torch.sum((row.unsqueeze(-1) == row.unsqueeze(-2)).to(torch.float32), -1)
+
+    def frequency(first, last):
+        mine = row.narrow(-1, first, last - first).unsqueeze(-1)
+        return torch.sum((mine == row.unsqueeze(-2)).to(torch.float32), -1)
+
+    times = limits.in_blocks(count, x.numel(), frequency, dim=-1)
     is_most = torch.logical_and(times == torch.amax(times, -1, keepdim=True), row == row)
     highest = math.inf if row.dtype in _FLOATS else torch.iinfo(row.dtype).max
     bound = torch.full((), highest, dtype=row.dtype, device=x.device)
@@ -167,12 +179,71 @@ def _found(x, k, dim, largest):
     return torch.cat(values, dim), torch.cat(places, dim)
 
 
+def _best(rows, k, largest):
+    """Values and places of the first so many of each row, at most those the device finds. Long rows are cut: what is best of
+    all is best of its part, and parts lie in lanes beside each other. Equal elements keep their order."""
+    count = rows.shape[-1]
+    if count <= _SEARCHED_AT_ONCE:
+        return torch.topk(rows, k, -1, largest)
+    rest = -count % _PART
+    worst = -math.inf if largest else math.inf
+    padded = torch.constant_pad_nd(rows, [0, rest], worst) if rest else rows  # behind all that are equal
+    values, places = torch.topk(padded.reshape(-1, _PART), k, -1, largest)
+    parts = (count + rest) // _PART
+    starts = torch.arange(parts, device=rows.device).reshape(1, parts, 1) * _PART
+    places = (places.reshape(-1, parts, k) + starts).reshape(-1, parts * k)
+    values, at = _best(values.reshape(-1, parts * k), k, largest)
+    return values, torch.gather(places, -1, at)
+
+
+def _largest(rows, k):
+    """Places of longer lists: each search is among what comes after the last one found. Rows are fp32 without -inf that
+    matters: it stands for what was found before."""
+    numbers, none = _numbers(rows.shape[-1], rows, [1, rows.shape[-1]]), torch.full((), -math.inf, device=rows.device)
+    left, places = rows, []
+    for first in range(0, k, _MOST_FOUND):
+        if first:
+            value, place = values[:, -1:], places[-1][:, -1:].to(torch.float32)
+            is_open = _is_before(value, rows, True) + _is_same(value, rows) * (numbers > place).to(torch.float32)
+            left = torch.where(is_open > 0, rows, none)
+        values, at = _best(left, min(_MOST_FOUND, k - first), True)
+        places.append(at)
+    return torch.cat(places, -1)
+
+
+def _largest_places(rows, k):
+    """Of rows of any float type."""
+    wide = rows.to(torch.float32)
+    places = _largest(wide, k)
+    if rows.dtype != torch.float32:
+        return places  # infinities of 16 bits are finite
+    # Behind all others the places of -inf, which what was found before looks like.
+    lowest = wide == -math.inf
+    numbers = _numbers(rows.shape[-1], rows, [1, rows.shape[-1]])
+    in_order = _largest(torch.where(lowest, -numbers, torch.full((), -math.inf, device=rows.device)), k)
+    others = rows.shape[-1] - torch.sum(lowest.to(torch.float32), -1, keepdim=True)
+    behind = _numbers(k, rows, [1, k]) - others
+    of_lowest = torch.gather(in_order, -1, torch.clamp_min(behind, 0).to(torch.int64))
+    return torch.where(behind >= 0, of_lowest, places)
+
+
+def _best_floats(x, k, dim, largest):
+    rows = x.movedim(dim, -1)
+    flat = rows.reshape(-1, x.shape[dim])
+    places = _best(flat, k, largest)[1] if k <= _MOST_FOUND else _largest_places(flat, k)
+    places = places.reshape([*rows.shape[:-1], k]).movedim(-1, dim).contiguous()
+    return torch.gather(x, dim, places), places
+
+
 def topk(x, k, dim=-1, largest=True, sorted=True):
-    """Integers, and longer lists than the device finds."""
+    """Integers, longer lists and longer rows than the device searches."""
     del sorted  # they always are
-    if (x.dtype in _FLOATS and k <= _MOST_FOUND) or k == 0 or x.dim() == 0:
+    if k == 0 or x.dim() == 0 or x.numel() == 0:
         return NotImplemented
-    if x.dtype in INTEGERS and k <= _FEW and x.numel():
+    if x.dtype in _FLOATS and (largest or k <= _MOST_FOUND):
+        is_row = k <= _MOST_FOUND and x.shape[dim] <= _SEARCHED_AT_ONCE
+        return NotImplemented if is_row else _best_floats(x, k, dim % x.dim(), largest)
+    if x.dtype in INTEGERS and k <= _FEW:
         return _found(x, k, dim % x.dim(), largest)
     result = _sorted(x, dim, largest, k)
     return NotImplemented if result is None else result
