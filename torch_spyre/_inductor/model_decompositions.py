@@ -18,6 +18,7 @@ from torch_spyre.ops import (
     grids,
     groups,
     index_writes,
+    limits,
     margins,
     optimizers,
     pooling,
@@ -60,10 +61,14 @@ def _histc(x, bins=100, min=0, max=0):
         return scans.histc(x, bins, min, max)
     if x.dtype not in (torch.int32, torch.int64) or x.numel() == 0 or max - min != bins - 1:
         return NotImplemented
-    if bins * x.numel() > index_writes.MOST_COMPARED:
+    if limits.COUNTED.refuses(bins * x.numel()):
         return NotImplemented
     numbers = torch.arange(bins, device=x.device, dtype=x.dtype) + int(min)
-    return (x.reshape(1, -1) == numbers[:, None]).to(x.dtype).sum(1, dtype=x.dtype)
+
+    def counted(first, last):
+        return (x.reshape(1, -1) == numbers[first:last, None]).to(x.dtype).sum(1, dtype=x.dtype)
+
+    return limits.in_blocks(bins, x.numel(), counted)
 
 
 def _copied(view):

@@ -1,7 +1,7 @@
 """Sums, means and maxima of rows of a table (EmbeddingBag), from operations the device has (docs/adr/0074).
 
 Where bags begin is data: every number asks how many bags have begun before it. Sums are products with a matrix that has a
-row for each bag, so that they are rounded once. What would be too many comparisons is left to the CPU.
+row for each bag, so that they are rounded once.
 """
 
 import math
@@ -9,9 +9,9 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops import limits
 from torch_spyre.ops.distances import size_of
 from torch_spyre.ops.functions import FLOATS
-from torch_spyre.ops.index_writes import MOST_COMPARED
 
 _SUM, _MEAN, _MAX = range(3)
 
@@ -39,7 +39,6 @@ def _product(matrix, rows):
 
 
 def _is_supported(weight, indices, count):
-    compared = max(count, 1) * indices.shape[0]
     return (
         weight.dtype in FLOATS
         and indices.dtype in INTEGERS
@@ -47,7 +46,7 @@ def _is_supported(weight, indices, count):
         and weight.numel() > 0
         and indices.numel() > 0
         and 0 < count
-        and compared <= MOST_COMPARED
+        and not limits.BAGS.refuses(count * indices.shape[0])
     )
 
 
@@ -67,7 +66,7 @@ def embedding_bag(
     count = _count(offsets, include_last_offset)
     if not _is_supported(weight, indices, count):
         return NotImplemented
-    if mode == _MAX and count * indices.shape[0] * weight.shape[1] > MOST_COMPARED:
+    if mode == _MAX and limits.BAGS.refuses(count * indices.shape[0] * weight.shape[1]):
         return NotImplemented
     offsets = offsets.narrow(0, 0, count)
     rows = torch.index_select(weight, 0, indices)
@@ -120,7 +119,7 @@ def dense_backward(
 ):
     """Every row of the table asks which numbers name it."""
     many = num_weights * (grad.numel() if mode == _MAX else indices.numel())
-    if grad.dtype not in FLOATS or not 0 < many <= MOST_COMPARED or (scale_grad_by_freq and mode == _MAX):
+    if grad.dtype not in FLOATS or not many or limits.BAGS.refuses(many) or (scale_grad_by_freq and mode == _MAX):
         return NotImplemented
     if mode == _MAX:
         zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
@@ -178,7 +177,7 @@ def weights_backward(grad, weight, indices, offsets, bags, mode, padding_idx=-1)
 def renormed(weight, indices, max_norm, norm_type):
     """The table, in which rows that are named and larger than the norm have it."""
     many = weight.shape[0] * indices.numel()
-    if weight.dtype not in FLOATS or weight.numel() == 0 or not 0 < many <= MOST_COMPARED:
+    if weight.dtype not in FLOATS or not many or limits.BAGS.refuses(many):
         return NotImplemented
     size = size_of(weight.float(), norm_type, [1], True)
     is_named = torch.amax(_named(indices.reshape(-1), weight.shape[0]).to(torch.float16), 1, keepdim=True) > 0

@@ -11,7 +11,6 @@ import torch
 
 from torch_spyre.ops import pooling
 from torch_spyre.ops.functions import is_float
-from torch_spyre.ops.index_writes import MOST_COMPARED
 
 
 class _Windows:
@@ -68,7 +67,7 @@ def max_pool(dims):
 def max_pool_backward(dims):
     def gradient(grad, x, kernel_size, output_size, indices):
         size = math.prod(x.shape[-dims:])
-        if not is_float(grad, x) or x.numel() == 0 or size * grad.numel() > MOST_COMPARED:
+        if not is_float(grad, x) or x.numel() == 0 or limits.INDEX_WRITES.refuses(size * grad.numel()):
             return NotImplemented
         flat = torch.zeros_like(x).flatten(-dims)
         return torch.scatter_add(flat, -1, indices.flatten(-dims), grad.flatten(-dims)).reshape(x.shape)

@@ -9,8 +9,8 @@ import math
 
 import torch
 
+from torch_spyre.ops import limits
 from torch_spyre.ops.functions import is_float
-from torch_spyre.ops.index_writes import MOST_COMPARED
 
 _LINEAR, _NEAREST, _CUBIC = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
@@ -190,7 +190,7 @@ def _grid_gradient(grad, x, grid, axes):
 
 def grid_sampler_backward(grad, x, grid, interpolation_mode, padding_mode, align_corners, output_mask):
     places = math.prod(grid.shape[:-1])
-    if not _is_supported(x, grid, interpolation_mode) or places * math.prod(x.shape[2:]) > MOST_COMPARED:
+    if not _is_supported(x, grid, interpolation_mode) or limits.GRIDS.refuses(places * math.prod(x.shape[2:])):
         return NotImplemented
     axes = _axes(x, grid, interpolation_mode, padding_mode, align_corners)
     of_image = _image_gradient(grad, x, axes) if output_mask[0] else None

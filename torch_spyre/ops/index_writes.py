@@ -2,7 +2,8 @@
 
 The device reads rows by number but writes only where the program says. So every place of the result
 asks who writes it: of the numbers that name it the last, or all of them when they are added up. The
-comparison is one integer per place and number; what would be too many of them is left to the CPU.
+comparison is one integer per place and number; what would be too many of them is done in blocks of places,
+each with a result of its own, so that no number is rounded otherwise.
 
 A number outside of the dimension is an error of the device, as in a gather: numbers choose from zeros,
 as many as there are places, before anything else is done with them.
@@ -13,9 +14,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-
-#: Places times numbers that are compared at most.
-MOST_COMPARED = 1 << 24
+from torch_spyre.ops import limits
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _HALVES = (torch.float16, torch.bfloat16)
@@ -59,9 +58,16 @@ def _chosen(condition, x, y):
     return torch.where(condition, x.to(torch.float16), y.to(torch.float16)).to(torch.bool)
 
 
+def _from(index, first):
+    """Numbers of places, counted from another one."""
+    return index - first if first else index
+
+
 def _put_rows(x, index, rows):
     """Row index[n] of x becomes rows[n]; of equal numbers the last one counts."""
-    writer = _last_writer(index, x.shape[0])
+    writer = limits.in_blocks(
+        x.shape[0], index.shape[0], lambda first, last: _last_writer(_from(index, first), last - first)
+    )
     written = torch.index_select(rows, 0, torch.clamp_min(writer - 1, 0))
     return _chosen(_spread(writer > 0, x.dim()), written, x)
 
@@ -69,12 +75,23 @@ def _put_rows(x, index, rows):
 def _add_rows(x, index, rows):
     """rows[n] is added to row index[n] of x: in fp32, integers wrap."""
     size, count = x.shape[0], index.shape[0]
-    is_named = 1 - _distance(index, size)
-    if x.dtype in _HALVES and x.dim() > 1:
-        flat = is_named.to(x.dtype) @ rows.reshape(count, -1)
-        return x + flat.reshape(x.shape)
-    if size * rows.numel() > MOST_COMPARED:
+    is_product = x.dtype in _HALVES and x.dim() > 1
+    each = count if is_product else rows.numel()
+    if limits.INDEX_WRITES.refuses(size * each):
         return NotImplemented
+    add = _add_product if is_product else _add_terms
+    return limits.in_blocks(
+        size, each, lambda first, last: add(x.narrow(0, first, last - first), _from(index, first), rows)
+    )
+
+
+def _add_product(x, index, rows):
+    flat = (1 - _distance(index, x.shape[0])).to(x.dtype) @ rows.reshape(index.shape[0], -1)
+    return x + flat.reshape(x.shape)
+
+
+def _add_terms(x, index, rows):
+    is_named = 1 - _distance(index, x.shape[0])
     wide = torch.float32 if x.dtype in _FLOATS else x.dtype
     zero = torch.zeros((), dtype=wide, device=x.device)
     terms = torch.where(_spread(is_named > 0, x.dim() + 1), rows.to(wide).unsqueeze(0), zero)
@@ -136,7 +153,7 @@ def index_put(x, indices, values, accumulate=False):
     others = [d for d in range(x.dim()) if d not in dims]
     sizes = [x.shape[d] for d in dims]
     count = math.prod(torch.broadcast_shapes(*(index.shape for _, index in given)))
-    if math.prod(sizes) * count > MOST_COMPARED:
+    if limits.INDEX_WRITES.refuses(math.prod(sizes) * count):
         return NotImplemented
     index, shape = _joined([index for _, index in given], sizes)
     # Values stand where the dimensions were when these are neighbours, else in front.
@@ -190,13 +207,9 @@ def _stored(x, region, dim):
 
 
 def _is_scatter(x, dim, index):
-    compared = x.shape[dim] * index.numel() if x.dim() else 0
-    return (
-        x.dtype in _TYPES
-        and x.dim() == index.dim() > 0
-        and _is_index(index)
-        and 0 < compared <= MOST_COMPARED
-    )
+    is_plain = x.dtype in _TYPES and x.dim() == index.dim() > 0 and _is_index(index)
+    compared = x.shape[dim] * index.numel() if is_plain else 0
+    return compared > 0 and not limits.INDEX_WRITES.refuses(compared)
 
 
 def _scattered(x, dim, index, source, combine):
@@ -209,7 +222,13 @@ def _scattered(x, dim, index, source, combine):
         for d in range(x.dim()):
             source = source.narrow(d, 0, index.shape[d])
         source = source.movedim(dim, 0)
-    return _stored(x, combine(_region(x, index, dim), numbers, source), dim)
+    region = _region(x, index, dim)
+    written = limits.in_blocks(
+        region.shape[0],
+        index.numel(),
+        lambda first, last: combine(region.narrow(0, first, last - first), _from(numbers, first), source),
+    )
+    return _stored(x, written, dim)
 
 
 def _put_elements(region, index, source):
@@ -276,9 +295,12 @@ def index_fill(x, dim, index, value):
         return NotImplemented
     dim %= x.dim()
     size = x.shape[dim]
-    if size * index.numel() > MOST_COMPARED:
+    if limits.INDEX_WRITES.refuses(size * index.numel()):
         return NotImplemented
-    away = torch.amin(_distance(_checked(index.reshape(-1), size, True), size), 1)
+    index = _checked(index.reshape(-1), size, True)
+    away = limits.in_blocks(
+        size, index.shape[0], lambda first, last: torch.amin(_distance(_from(index, first), last - first), 1)
+    )
     shape = [1] * x.dim()
     shape[dim] = size
     if not isinstance(value, torch.Tensor):
@@ -426,12 +448,16 @@ def masked_scatter_backward(grad, mask, sizes):
     """The gradient of the source: its element n was taken where the mask has n places before, and is true."""
     count = math.prod(sizes)
     mask, grad = torch.broadcast_tensors(mask, grad)
-    if grad.dtype not in _FLOATS or not 0 < count * grad.numel() <= MOST_COMPARED:
+    if grad.dtype not in _FLOATS or not count * grad.numel() or limits.INDEX_WRITES.refuses(count * grad.numel()):
         return NotImplemented
     order = torch.cumsum(mask.reshape(-1), 0)
-    # So many places come before the one that has n + 1 of them up to itself.
-    missing = torch.clamp_min(_numbers(count, grad)[:, None] + 1 - order, 0)
-    place = torch.sum(torch.clamp_max(missing, 1), 1)
+
+    def placed(first, last):
+        """So many places come before the one that has n + 1 of them up to itself."""
+        missing = torch.clamp_min(_numbers(last - first, grad)[:, None] + 1 + first - order, 0)
+        return torch.sum(torch.clamp_max(missing, 1), 1)
+
+    place = limits.in_blocks(count, grad.numel(), placed)
     taken = torch.index_select(grad.reshape(-1), 0, torch.clamp_max(place, grad.numel() - 1))
     zero = torch.zeros((), dtype=grad.dtype, device=grad.device)
     return torch.where(place < grad.numel(), taken, zero).reshape(sizes)

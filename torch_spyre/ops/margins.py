@@ -8,8 +8,8 @@ import functools
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops import limits
 from torch_spyre.ops.functions import is_float
-from torch_spyre.ops.index_writes import MOST_COMPARED
 
 _NONE, _MEAN, _SUM = range(3)
 
@@ -110,7 +110,8 @@ class _OfMany:
 
 
 def _is_of_many(x, target):
-    return _is_supported(x, target) and x.shape == target.shape and x.numel() * x.shape[-1] <= MOST_COMPARED
+    is_plain = _is_supported(x, target) and x.shape == target.shape
+    return is_plain and not limits.CLASSES.refuses(x.numel() * x.shape[-1])
 
 
 def multilabel_margin_loss(x, target, reduction=_MEAN):

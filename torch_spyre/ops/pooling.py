@@ -11,6 +11,7 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops import limits
 
 # One copy of the input for each.
 MAX_PLACES = 64
@@ -183,12 +184,15 @@ def _largest_in_windows(w, padded):
 def _named_gradient(grad, x, indices, dims):
     """Every element of the input asks who has its number."""
     size = math.prod(_spatial(x, dims))
-    if math.prod(_spatial(grad, dims)) * x.numel() > _MOST_COMPARED:
+    if limits.INDEX_WRITES.refuses(size * grad.numel()):
         return NotImplemented
-    named = indices.flatten(-dims).unsqueeze(-1) == torch.arange(size, device=x.device)
-    none = torch.zeros((), dtype=grad.dtype, device=x.device)
-    terms = torch.where(named, grad.flatten(-dims).unsqueeze(-1), none)
-    return terms.sum(-2).reshape(x.shape)
+    named, numbers = indices.flatten(-dims).unsqueeze(-1), torch.arange(size, device=x.device)
+    each, none = grad.flatten(-dims).unsqueeze(-1), torch.zeros((), dtype=grad.dtype, device=x.device)
+
+    def summed(first, last):
+        return torch.where(named == numbers[first:last], each, none).sum(-2)
+
+    return limits.in_blocks(size, grad.numel(), summed, dim=-1).reshape(x.shape)
 
 
 def max_pool_backward(dims):
@@ -355,10 +359,6 @@ def largest(pairs):
         number = torch.where(takes, numbers, number)
         best = torch.maximum(best, value)
     return best, number.clone()
-
-
-#: Elements of the input times cells that are compared at most.
-_MOST_COMPARED = 1 << 24
 
 
 def _even_kernel(size, counts):

@@ -9,11 +9,9 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions
+from torch_spyre.ops import functions, limits
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
-#: Elements times candidates that are compared at most.
-MOST_COMPARED = 1 << 24
 
 
 def _kinds(x, dtype):
@@ -88,17 +86,23 @@ def isin(elements, candidates, *, assume_unique=False, invert=False):
     kinds = {*_FLOATS, *INTEGERS}
     if elements.dtype not in kinds or candidates.dtype not in kinds:
         return NotImplemented
-    if not 0 < elements.numel() * candidates.numel() <= MOST_COMPARED:
+    compared = elements.numel() * candidates.numel()
+    if not compared or limits.SEARCHED.refuses(compared):
         return NotImplemented
     elements, candidates = (t.to(torch.int32) if t.dtype == torch.uint8 else t for t in (elements, candidates))
-    flat = candidates.reshape(-1)
-    if elements.dtype in INTEGERS and candidates.dtype in INTEGERS:
-        rest = elements.unsqueeze(-1) - flat
-        # The sign of one of them is set unless both are 0: -1 where elements differ, else 0.
-        differs = torch.amax((rest | -rest) >> 31, -1)
-        return differs != 0 if invert else differs == 0
-    found = torch.amax((elements.unsqueeze(-1) == flat).to(torch.float16), -1)
-    return found == 0 if invert else found > 0
+    row, flat = elements.reshape(-1), candidates.reshape(-1)
+
+    def differ(first, last):
+        """0 where an element is one of the candidates."""
+        mine = row.narrow(0, first, last - first).unsqueeze(-1)
+        if elements.dtype in INTEGERS and candidates.dtype in INTEGERS:
+            rest = mine - flat
+            # The sign of one of them is set unless both are 0: -1 where elements differ, else 0.
+            return torch.amax((rest | -rest) >> 31, -1)
+        return 1 - torch.amax((mine == flat).to(torch.float16), -1)
+
+    differs = limits.in_blocks(row.shape[0], flat.shape[0], differ).reshape(elements.shape)
+    return differs != 0 if invert else differs == 0
 
 
 def isin_number(elements, candidate, *, assume_unique=False, invert=False):
@@ -112,15 +116,22 @@ def searchsorted(sequence, values, *, out_int32=False, right=False, side=None, s
     kinds = {*_FLOATS, *INTEGERS}
     if sequence.dtype != values.dtype or sequence.dtype not in kinds or sequence.dim() == 0:
         return NotImplemented
-    if not 0 < sequence.shape[-1] * values.numel() <= MOST_COMPARED:
+    compared = sequence.shape[-1] * values.numel()
+    if not compared or limits.SEARCHED.refuses(compared):
         return NotImplemented
     if sorter is not None:
         sequence = torch.gather(sequence, -1, sorter)
+    shape = values.shape
     row = sequence if sequence.dim() == 1 else sequence.unsqueeze(-2)
-    value = values.unsqueeze(-1)
-    # What is no number comes after all others.
-    is_behind = row > value if right else row >= value
-    count = sequence.shape[-1] - torch.sum(is_behind.to(torch.float32), -1)
+    values = values.reshape(1) if values.dim() == 0 else values
+
+    def before(first, last):
+        value = values.narrow(-1, first, last - first).unsqueeze(-1)
+        # What is no number comes after all others.
+        is_behind = row > value if right else row >= value
+        return sequence.shape[-1] - torch.sum(is_behind.to(torch.float32), -1)
+
+    count = limits.in_blocks(values.shape[-1], compared // values.shape[-1], before, dim=-1).reshape(shape)
     return count.to(torch.int32 if out_int32 else torch.int64)
 
 
@@ -152,14 +163,20 @@ def bucketize(values, boundaries, *, out_int32=False, right=False):
 
 def nonzero_static(x, *, size, fill_value=-1):
     """Places of the first ``size`` elements that are not 0: every one asks who has so many before it."""
-    if x.dtype not in {*_FLOATS, *INTEGERS, torch.bool} or not x.dim() or not 0 < size * x.numel() <= MOST_COMPARED:
+    if x.dtype not in {*_FLOATS, *INTEGERS, torch.bool} or not x.dim() or not size * x.numel():
+        return NotImplemented
+    if limits.SEARCHED.refuses(size * x.numel()):
         return NotImplemented
     named = (x if x.dtype == torch.bool else x != 0).reshape(-1).to(torch.int64)
     order = torch.cumsum(named, 0)
     wanted = torch.arange(size, device=x.device).unsqueeze(1) + 1
-    is_it = torch.logical_and(order == wanted, named > 0)
     numbers = torch.arange(x.numel(), device=x.device)
-    place = torch.sum(torch.where(is_it, numbers, torch.zeros((), dtype=torch.int64, device=x.device)), 1)
+
+    def placed(first, last):
+        is_it = torch.logical_and(order == wanted.narrow(0, first, last - first), named > 0)
+        return torch.sum(torch.where(is_it, numbers, torch.zeros((), dtype=torch.int64, device=x.device)), 1)
+
+    place = limits.in_blocks(size, x.numel(), placed)
     columns = []
     for count in reversed(x.shape):
         rest = torch.div(place, count, rounding_mode="floor")
@@ -171,7 +188,7 @@ def nonzero_static(x, *, size, fill_value=-1):
 
 def histc(x, bins=100, min=0, max=0):
     """How many elements fall into each of the bins; what is beyond them, or no number, into none."""
-    if x.dtype not in _FLOATS or not 0 < bins * x.numel() <= MOST_COMPARED:
+    if x.dtype not in _FLOATS or not bins * x.numel() or limits.COUNTED.refuses(bins * x.numel()):
         return NotImplemented
     wide = x.reshape(-1).float()
     if min == max:  # torch asks the elements
@@ -184,4 +201,8 @@ def histc(x, bins=100, min=0, max=0):
     inside = torch.logical_and(wide >= low, wide <= high)
     at = torch.where(inside, at, -1.0)
     numbers = torch.arange(bins, device=x.device).float().unsqueeze(1)
-    return torch.sum((at == numbers).float(), 1).to(x.dtype)
+
+    def counted(first, last):
+        return torch.sum((at == numbers.narrow(0, first, last - first)).float(), 1)
+
+    return limits.in_blocks(bins, x.numel(), counted).to(x.dtype)
