@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from torch_spyre.ops.fallbacks import FallbackWarning
 
 # input, weight, arguments, bias
 CASES = {
@@ -99,11 +98,32 @@ def test_a_convolution_is_one_program(on_device):
     assert torch.equal(result.float(), F.conv2d(x.cpu().float(), weight.cpu().float()))
 
 
-def test_large_kernels_run_on_the_cpu():
-    """144 places that overlap are more copies than the device makes."""
+#: One place less than are copied each, and more, in forms of their own.
+LARGE = {
+    "few": ((1, 1, 12, 130), (1, 1, 1, 127), {}),
+    "overlapping": ((1, 1, 15, 15), (2, 1, 12, 12), {}),
+    "dilated groups": ((1, 4, 26, 20), (4, 2, 13, 13), {"padding": 6, "dilation": (2, 1), "groups": 2}),
+    "strided": ((1, 2, 20, 19), (3, 2, 14, 13), {"stride": 3, "padding": (2, 1)}),
+    "patches that cover a part": ((1, 3, 30, 29), (4, 3, 14, 14), {"stride": 14}),
+    "signal": ((1, 2, 260), (3, 2, 200), {"padding": 3}),
+    "volume": ((1, 1, 6, 8, 9), (2, 1, 5, 6, 7), {}),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_kernels(name, on_device):
+    shape, weight, arguments = LARGE[name]
+    convolve = getattr(F, f"conv{len(shape) - 2}d")
+    inputs = [exact(*shape, seed=1), exact(*weight, seed=2)]
+    with on_device():
+        got = gradients(lambda x, w: convolve(x, w, **arguments), [t.to("spyre") for t in inputs])
+    wanted = gradients(lambda x, w: convolve(x, w, **arguments), [t.float() for t in inputs])
+    for mine, other in zip(got, wanted, strict=True):
+        assert torch.equal(mine.cpu().float(), other)
+
+
+def test_a_large_kernel_in_a_graph(on_device):
     x, weight = exact(1, 1, 15, 15, seed=1), exact(2, 1, 12, 12, seed=2)
-    torch.spyre.reset_counters()
-    with pytest.warns(FallbackWarning, match="aten.convolution.default"):
-        got = F.conv2d(x.to("spyre"), weight.to("spyre"))
+    with on_device():
+        got = torch.compile(F.conv2d, backend="spyre")(x.to("spyre"), weight.to("spyre"))
     assert torch.equal(got.cpu().float(), F.conv2d(x.float(), weight.float()))
-    assert torch.spyre.counters()["fallback_ops"] == 1

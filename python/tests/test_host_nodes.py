@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("only_on_the_cpu")
 @pytest.fixture(autouse=True)
 def _sorting_is_the_cpus(monkeypatch):
     """Something has to be: here, to compare no pair of elements is allowed."""
-    monkeypatch.setattr("torch_spyre.ops.sorting.MOST_COMPARED", 0)
+    monkeypatch.setattr("torch_spyre.ops.limits.SORTED.most", 0)
 
 
 def half(*shape, seed=0):
@@ -104,8 +104,8 @@ def test_several_results_and_indices():
 
 def test_one_of_several_results():
     x = ranks(64, 128)
-    result = run(lambda x: torch.topk(x * 2, 70, dim=1)[1], x, nodes=1, launches=1)
-    assert torch.equal(result.cpu(), torch.topk(x * 2, 70, dim=1)[1])
+    result = run(lambda x: torch.kthvalue(x * 2, 70, dim=1)[1], x, nodes=1, launches=1)
+    assert torch.equal(result.cpu(), torch.kthvalue(x * 2, 70, dim=1)[1])
 
 
 def test_index_results_are_moved_by_the_device():

@@ -50,7 +50,8 @@ def _told(why):
     """ ": gate 3 (dtype): ..."; what no gate says is the first one's, as in captured graphs."""
     if not why:
         return ""
-    reason, number, name = (_GATE.fullmatch(why) or [None, why, 1, "compatibility"])[1:4]
+    found = _GATE.fullmatch(why)
+    reason, number, name = found.groups() if found else (why, 1, "compatibility")
     return f": gate {number} ({name}): {reason}"
 
 

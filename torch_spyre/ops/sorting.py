@@ -238,7 +238,7 @@ def _best_floats(x, k, dim, largest):
 def topk(x, k, dim=-1, largest=True, sorted=True):
     """Integers, longer lists and longer rows than the device searches."""
     del sorted  # they always are
-    if k == 0 or x.dim() == 0 or x.numel() == 0:
+    if x.dim() == 0 or x.numel() == 0 or not 0 < k <= x.shape[dim]:
         return NotImplemented
     if x.dtype in _FLOATS and (largest or k <= _MOST_FOUND):
         is_row = k <= _MOST_FOUND and x.shape[dim] <= _SEARCHED_AT_ONCE

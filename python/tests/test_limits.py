@@ -1,0 +1,147 @@
+"""Blocks of comparisons give what one table of them would, and what is too large says so (docs/adr/0079)."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from torch_spyre.ops import limits
+from torch_spyre.ops.fallbacks import FallbackWarning
+
+WAYS = ["eager", "compiled"]
+
+
+@pytest.fixture(autouse=True)
+def _seen_for_the_first_time():
+    """Programs of other tests were made of other blocks."""
+    import torch_spyre._C as extension
+
+    extension.clear_eager_cache()
+    yield
+    extension.clear_eager_cache()
+
+
+def whole(*shape, seed=0, most=9):
+    """Few whole numbers, so that many are equal."""
+    return torch.randint(-most, most, shape, generator=torch.Generator().manual_seed(seed)).half()
+
+
+def places(count, size, seed=1):
+    return torch.randint(0, size, (count,), generator=torch.Generator().manual_seed(seed))
+
+
+def run(function, inputs, how):
+    function = torch.compile(function, backend="spyre") if how == "compiled" else function
+    result = function(*[t.to("spyre") for t in inputs])
+    return [t.cpu() for t in (result if isinstance(result, tuple) else (result,))]
+
+
+def same(got, wanted):
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    for mine, other in zip(got, wanted, strict=True):
+        assert mine.dtype == other.dtype
+        torch.testing.assert_close(mine, other, rtol=0, atol=0, equal_nan=True)
+
+
+def pooled(x):
+    x = x.detach().requires_grad_()
+    F.max_pool2d(x, 9, 9).sum().backward()
+    return x.grad
+
+
+aten = torch.ops.aten
+BLOCKS = {
+    "put": (lambda x, i, s: aten.index_put(x, [i], s), whole(37, 5), places(20, 37), whole(20, 5, seed=2)),
+    "put of two": (lambda x, i, j, s: aten.index_put(x, [i, j], s), whole(9, 7), places(20, 9), places(20, 7, 2), whole(20)),
+    "add rows": (lambda x, i, s: x.index_add(0, i, s), whole(37, 5), places(20, 37), whole(20, 5, seed=2)),
+    "add elements": (lambda x, i, s: x.index_add(0, i, s), whole(37).float(), places(20, 37), whole(20, seed=2).float()),
+    "copy": (lambda x, i, s: x.index_copy(1, i, s), whole(3, 37), torch.randperm(37)[:20], whole(3, 20, seed=2)),
+    "fill": (lambda x, i: x.index_fill(0, i, 3.0), whole(37, 5), places(20, 37)),
+    "scatter": (lambda x, i, s: x.scatter(1, i.reshape(2, 10), s), whole(3, 37), places(20, 37), whole(2, 10, seed=2)),
+    "scatter_add": (lambda x, i, s: x.scatter_add(0, i.reshape(10, 2), s), whole(37, 3), places(20, 37), whole(10, 2)),
+    "scatter_reduce": (
+        lambda x, i, s: x.scatter_reduce(0, i, s, "amax", include_self=False), whole(37), places(20, 37), whole(20)
+    ),
+    "sort": (lambda x: torch.sort(x, stable=True), whole(2, 41)),
+    "descending": (lambda x: torch.sort(x, dim=0, descending=True, stable=True), whole(41, 3)),
+    "integers": (lambda x: torch.sort(x.int(), stable=True), whole(41)),
+    "kthvalue": (lambda x: torch.kthvalue(x, 30)[0], whole(2, 41)),
+    "mode": (lambda x: torch.mode(x)[0], whole(2, 41)),
+    "isin": (lambda x, y: torch.isin(x, y), whole(3, 17), whole(20, seed=2, most=4)),
+    "isin integers": (lambda x, y: torch.isin(x.int(), y.int(), invert=True), whole(3, 17), whole(20, seed=2, most=4)),
+    "searchsorted": (lambda x, y: torch.searchsorted(x, y), whole(41).sort()[0], whole(5, 9, seed=2)),
+    "searchsorted rows": (lambda x, y: torch.searchsorted(x, y, right=True), whole(3, 41).sort()[0], whole(3, 9, seed=2)),
+    "histc": (lambda x: torch.histc(x, 18, -9, 9), whole(41).float()),
+    "pooling": (pooled, whole(1, 2, 18, 18, most=300)),
+}
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_give_what_the_whole_would(name, how, on_device, monkeypatch):
+    """At most 150 comparisons at once: several blocks, of which the last is shorter."""
+    function, *inputs = BLOCKS[name]
+    monkeypatch.setattr(limits, "COMPARED_AT_ONCE", 150)
+    blocks = []
+    original = limits.in_blocks
+
+    def counted(count, each, compute, dim=0):
+        blocks.append(-(-count // max(1, 150 // each)))
+        return original(count, each, compute, dim)
+
+    monkeypatch.setattr(limits, "in_blocks", counted)
+    with on_device():
+        got = run(function, inputs, how)
+    assert max(blocks) > 1
+    same(got, function(*inputs))
+
+
+def test_rows_into_a_long_cache(on_device):
+    """2,049 rows into 8,192: more than 2^24 comparisons; some places are named twice."""
+    cache, rows = whole(8192, 4), whole(2049, 4, seed=3)
+    index = torch.randperm(8192, generator=torch.Generator().manual_seed(4))[:2049]
+    with on_device():
+        got = run(lambda x, i, s: x.index_copy(0, i, s), (cache, index, rows), "eager")
+    same(got, cache.index_copy(0, index, rows))
+
+
+def distinct(*shape):
+    count = math.prod(shape)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(5))
+    return (order - count // 2).float().reshape(shape)
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_hundreds_of_the_largest_of_long_rows(how, on_device):
+    x = distinct(2, 5000)
+    with on_device():
+        got = run(lambda x: torch.topk(x, 130), (x,), how)
+    same(got, torch.topk(x, 130))
+
+
+@pytest.mark.parametrize(("rows", "k", "largest"), [(1, 64, True), (3, 5, False)])
+def test_rows_of_a_vocabulary(rows, k, largest, on_device):
+    """More than lie in the scratchpads at once."""
+    x = distinct(rows, 70001)
+    with on_device():
+        got = run(lambda x: torch.topk(x, k, -1, largest), (x,), "eager")
+    same(got, torch.topk(x, k, -1, largest))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_equal_elements_are_named_once_and_in_order(dtype, on_device):
+    x = whole(2, 3000).to(dtype)
+    with on_device():
+        values, named = run(lambda x: torch.topk(x, 200), (x,), "eager")
+    same([values, named], tuple(t.narrow(1, 0, 200) for t in torch.sort(x, stable=True, descending=True)))
+
+
+def test_infinities_and_what_is_no_number(on_device):
+    """Most elements are -inf, which is what elements look like that were found before."""
+    x = torch.full((2, 3000), -math.inf)
+    x[0, 5:90:3] = torch.arange(29.0)
+    x[1, 2000], x[1, 7], x[1, 8] = math.nan, math.inf, -3.0
+    with on_device():
+        values, named = run(lambda x: torch.topk(x, 150), (x,), "eager")
+    same([values, named], tuple(t.narrow(1, 0, 150) for t in torch.sort(x, stable=True, descending=True)))
