@@ -236,6 +236,19 @@ of_few(
     rule="exact",
     dtypes=NUMBERS,
 )
+_PLACES = torch.arange(24).reshape(2, 3, 2, 2) * 5 % 16
+of_few(
+    "aten.max_unpool2d.default",
+    lambda x, i: aten.max_unpool2d.default(x, i, [4, 4]),
+    lambda d, _: [d.numbers((2, 3, 2, 2)), _PLACES],
+    rule="exact",
+)
+of_few(
+    "aten.max_unpool3d.default",
+    lambda x, i: aten.max_unpool3d.default(x, i, [2, 2, 4], [2, 2, 2], [0, 0, 0]),
+    lambda d, _: [d.numbers((2, 3, 1, 2, 2)), _PLACES.unsqueeze(2)],
+    rule="exact",
+)
 of_few(
     "aten.nonzero_static.default",
     lambda x: torch.nonzero_static(x, size=9),

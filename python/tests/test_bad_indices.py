@@ -66,6 +66,7 @@ FROM_THE_FRONT = {
     "scatter_reduce": (lambda t, i: t.scatter_reduce(1, i.reshape(1, 3, 1).expand(6, 3, 70), t, "amin"), (3,)),
     "index_copy": (lambda t, i: t.index_copy(1, i, t), (3,)),
     "index_copy of sticks": (lambda t, i: t.index_copy(2, i, t[:, :, :3]), (70,)),
+    "max_unpool": (lambda t, i: F.max_unpool2d(t[:2, :1, :3], i.expand(2, 1, 3), (1, 3)), (9,)),
     "index_add": (lambda t, i: t.index_add(1, i, t), (3,)),
     "index_add of sticks": (lambda t, i: t.index_add(2, i, t[:, :, :3]), (70,)),
 }

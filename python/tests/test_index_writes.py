@@ -1,5 +1,7 @@
 """Writes at places that are data, eager and compiled: on the device, exact, and never outside."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -222,6 +224,32 @@ def test_rows_that_a_mask_does_not_ask_for_stop_the_device(count):
         torch.compile(stored)(*(t.to("spyre") for t in (x, mask, rows)))
         torch.spyre.synchronize()
     torch.spyre.reset_device()
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_a_source_with_too_few_elements_stops_the_device(how):
+    def function(x, mask, source):
+        return x.masked_scatter(mask, source)
+
+    run = torch.compile(function) if how == "compiled" else function
+    with pytest.raises(RuntimeError, match="SPYRE-E7017.*holds the index 3, which must be in 0..2"):
+        run(values(9, 67).to("spyre"), some(9, 67, count=4).to("spyre"), values(3).to("spyre")).cpu()
+    torch.spyre.reset_device()
+
+
+def unpooled(dims):
+    pool, unpool = getattr(F, f"max_pool{dims}d"), getattr(F, f"max_unpool{dims}d")
+    return lambda x: unpool(*pool(x, 2, return_indices=True), 2)
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+@pytest.mark.parametrize("dims, shape", [(1, (2, 3, 10)), (2, (2, 3, 6, 8)), (3, (2, 2, 4, 4, 6))])
+def test_the_largest_return_to_their_places(dims, shape, how, on_device):
+    x = torch.randperm(math.prod(shape), generator=torch.Generator().manual_seed(dims)).reshape(shape).half()
+    function = unpooled(dims)
+    with on_device():
+        result = (torch.compile(function) if how == "compiled" else function)(x.to("spyre"))
+    assert torch.equal(result.cpu(), function(x))
 
 
 GRADIENTS = {

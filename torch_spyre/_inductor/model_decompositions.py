@@ -343,6 +343,8 @@ def decompositions():
             aten.linalg_vector_norm.default: distances.vector_norm,
             aten.masked_scatter.default: index_writes.masked_scatter,
             aten.masked_scatter_backward.default: index_writes.masked_scatter_backward,
+            aten.max_unpool2d.default: index_writes.max_unpool,
+            aten.max_unpool3d.default: index_writes.max_unpool,
             aten.max_pool2d_with_indices.default: pooling.max_pool(2),
             aten.max_pool2d_with_indices_backward.default: pooling.max_pool_backward(2),
             aten.max_pool3d_with_indices.default: pooling.max_pool(3),

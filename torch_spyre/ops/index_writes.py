@@ -433,13 +433,24 @@ def gather(x, dim, index, *, sparse_grad=False):
     return torch.index_select(x.reshape(-1), 0, flat.reshape(-1)).reshape(index.shape)
 
 
+def max_unpool(x, indices, output_size, *_):
+    """Each plane by itself: a number outside of it is no place of the next one."""
+    planes = x.shape[: x.dim() - len(output_size)]
+    count, size = math.prod(planes), math.prod(output_size)
+    whole = torch.zeros([count, size], dtype=x.dtype, device=x.device)
+    if whole.numel() and x.numel():
+        whole = torch.scatter(whole, 1, indices.reshape(count, -1), x.reshape(count, -1))
+    return whole.reshape([*planes, *output_size])
+
+
 def masked_scatter(x, mask, source):
     """Elements of the source in the order of the places the mask names."""
     if x.dtype not in _TYPES or source.numel() == 0 or x.numel() == 0:
         return NotImplemented
     mask, x = torch.broadcast_tensors(mask, x)
     order = torch.cumsum(mask.reshape(-1), 0) - 1
-    taken = torch.clamp(order, 0, source.numel() - 1)
+    # Where the source has too few elements the device finds none.
+    taken = torch.clamp_min(order, 0)
     chosen = torch.index_select(source.reshape(-1), 0, taken).reshape(x.shape)
     return _chosen(mask, chosen, x)
 
