@@ -1,13 +1,19 @@
 """One table of operations: the documentation, the eager kernels and the differential tests are what it says."""
 
+import contextlib
 import pathlib
+import re
 import subprocess
 import sys
+import warnings
 
+import differential
 import pytest
 import torch
 from differential_special import SPECS
 from gradients import OF_LAYERS
+
+from torch_spyre.ops.fallbacks import FallbackWarning
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -164,6 +170,70 @@ def test_gates_follow_the_table(table, on_device):
     with pytest.warns(UserWarning, match=r"aten\.abs\.default is falling back to cpu"):
         assert torch.abs(x).cpu().float().tolist() == [[1.0] * 5] * 3
     assert torch.spyre.counters()["fallback_ops"] == 1
+
+
+#: Rows that the differential tests have no entry for; layer_norm computes in fp32.
+CALLS = {
+    "aten._log_softmax.default": lambda x: torch.log_softmax(x, 1),
+    "aten._softmax.default": lambda x: torch.softmax(x, 1),
+    "aten._safe_softmax.default": lambda x: torch.ops.aten._safe_softmax(x, 1),
+    "aten.log_softmax.int": lambda x: torch.log_softmax(x, 1),
+    "aten.softmax.int": lambda x: torch.softmax(x, 1),
+    "spyre.layer_norm.default": lambda x: torch.ops.spyre.layer_norm(x, [5], None, None, 1e-5),
+    "spyre.rms_norm.default": lambda x: torch.ops.spyre.rms_norm(x, [5], None, 1e-5),
+}
+#: Rows that move elements of any type; padding has no constant of this one and is an error (E6205).
+TAKES_FP8 = {
+    "aten.constant_pad_nd.default",
+    *(f"aten.{name}.default" for name in "cat copy embedding flip gather index_select select_scatter slice_scatter stack".split()),
+    "aten.index.Tensor",
+    "spyre.restickify.default",
+}
+
+
+def _in_fp8(name):
+    """The call of a row, and its tensors: fp8 where it takes numbers."""
+    fp8 = torch.float8_e4m3fn
+    if name in CALLS:
+        return CALLS[name], [torch.full((3, 5), 2.0).to(fp8)]
+    spec = next((s for s in SPECS if s.name == name), None)
+    if spec is None:
+        return None, []
+    shape = next(s for s in ((3, 1, 5), (2, 65), (2, 3, 4, 5), (63,)) if spec.accepts(s))
+    draw = differential.Draw(differential.Case(spec, spec.dtypes[0], shape))
+    is_number = {spec.dtypes[0], *differential.FLOATS}
+    return spec.call, [t.float().clamp(-4, 4).to(fp8) if t.dtype in is_number else t for t in spec.operands(draw, shape)]
+
+
+def test_every_row_says_why_it_refuses_and_what_to_do(table):
+    """fp8, which is only converted: the gate, the reason and an advice, as often as it is called."""
+    said = re.compile(r"(?s)\S+ is falling back to cpu: gate [23] \((dtype|schema)\): .+; .*(\.to\(|multiply)")
+    silent, wrong = set(), {}
+    for row in table.compiled_rows():
+        call, inputs = _in_fp8(row.name)
+        if call is None or not row.computes:
+            continue
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with contextlib.suppress(RuntimeError):  # most are errors on the CPU, too
+                    call(*[t.to("spyre") for t in inputs])
+            texts = [str(w.message) for w in caught if w.category is FallbackWarning]
+            silent |= set() if texts else {row.name}
+            if not all(map(said.match, texts)):
+                wrong[row.name] = texts
+    assert not wrong
+    assert silent <= TAKES_FP8, silent - TAKES_FP8
+
+
+def test_formulas_say_it_too():
+    """Of rows made of formulas only, and of graphs."""
+    x = torch.full((3, 5), 2.0).to(torch.float8_e4m3fn).to("spyre")
+    with pytest.warns(FallbackWarning, match=r"gate 3 \(dtype\): float8_e4m3fn is only .*; convert with \.to\("):
+        with contextlib.suppress(RuntimeError):
+            torch.lgamma(x)
+    with pytest.warns(FallbackWarning, match=r"aten\.abs.*: gate 3 \(dtype\): .*; convert with \.to\("):
+        torch.compile(lambda x: torch.abs(x).half() + 1)(x)
 
 
 def test_our_own_operations_have_cpu_and_fake_kernels():

@@ -14,6 +14,8 @@ from torch.utils._pytree import tree_map
 
 from torch_spyre.ops import limits
 
+#: Types the device holds, and computes nothing in.
+_CONVERTED = (torch.float8_e4m3fn, torch.float8_e5m2fnuz)
 #: Answer for operations that neither the compiler nor any decomposition knows.
 UNKNOWN = "unknown"
 
@@ -171,6 +173,14 @@ def _is_functional(target):
     return isinstance(target, torch._ops.OpOverload) and not target._schema.is_mutable
 
 
+def _note_type(inputs):
+    """A formula says no more than that it does not cover a call; with types that are only converted, that is why."""
+    for tensor in inputs:
+        if tensor.dtype in _CONVERTED:
+            name = str(tensor.dtype).removeprefix("torch.")
+            limits.note(f"{name} is only converted; convert with .to(torch.float16) first [gate 3: dtype]")
+
+
 def trace(name, overload, args, kwargs, inputs, reasons=None):
     """(graph, sources of its inputs, constants, results), None, or UNKNOWN. The limit of a formula that refused is put into
     the list."""
@@ -198,6 +208,8 @@ def _trace(name, overload, args, kwargs, inputs):
         lowered = active.lowerings()
         if op in calls and str(op) not in known and op not in lowered:
             # A decomposition may cover other types or forms: it is asked again.
+            if op in table:
+                _note_type(inputs)
             return None if op in table else UNKNOWN
         # C++ asked for a call with one result as it is.
         is_same = calls == [op] and len(op._schema.returns) == 1
