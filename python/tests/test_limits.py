@@ -145,3 +145,13 @@ def test_infinities_and_what_is_no_number(on_device):
     with on_device():
         values, named = run(lambda x: torch.topk(x, 150), (x,), "eager")
     same([values, named], tuple(t.narrow(1, 0, 150) for t in torch.sort(x, stable=True, descending=True)))
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_places_of_extremes_of_a_vocabulary(how, on_device):
+    """Rows longer than the device searches; of equal elements the first, and what is no number before all others."""
+    x = whole(3, 70001).float()
+    x[0, 60000], x[0, 60001], x[1, 65000], x[1, 66000] = 20.0, 20.0, math.nan, math.nan
+    with on_device():
+        got = run(lambda x: (torch.argmax(x, 1), torch.argmin(x), *torch.max(x, 1), *torch.min(x, 1)), (x,), how)
+    same(got, (torch.argmax(x, 1), torch.argmin(x), *torch.max(x, 1), *torch.min(x, 1)))

@@ -204,11 +204,19 @@ def _reduced(reduce):
     return decomposed
 
 
+#: Longer rows of floats the device does not search: they lie in its scratchpads, a stick for each element.
+_LONG_ROW = 16384
+
+
+def _takes_no_search(x, count):
+    return _is_plain(x) or (x.is_floating_point() and count > _LONG_ROW)
+
+
 def _extremes(reduce):
     """Values and places; of equal elements the first. Comparing exactly takes no search."""
 
     def decomposed(x, dim, keepdim=False):
-        if not _is_plain(x) or x.dim() == 0:
+        if x.dim() == 0 or not _takes_no_search(x, x.shape[dim]):
             return NotImplemented
         values, places = _best(reduce, x, dim % x.dim())
         return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
@@ -222,13 +230,16 @@ def _best(reduce, x, dim):
     shape = [1] * x.dim()
     shape[dim] = count
     numbers = torch.arange(count, device=x.device).reshape(shape)
-    places = torch.where(x == best, numbers, torch.full((), count, device=x.device))
+    is_best = x == best
+    if x.is_floating_point():  # what is no number is the best of its row, and equals nothing
+        is_best = torch.logical_or(is_best, torch.logical_and(x != x, best != best))
+    places = torch.where(is_best, numbers, torch.full((), count, device=x.device))
     return best, torch.amin(places, [dim], keepdim=True)
 
 
 def _place(reduce):
     def decomposed(x, dim=None, keepdim=False):
-        if not _is_plain(x) or x.dim() == 0:
+        if x.dim() == 0 or not _takes_no_search(x, x.numel() if dim is None else x.shape[dim]):
             return NotImplemented
         if dim is None:
             place = _best(reduce, x.reshape(-1), 0)[1]

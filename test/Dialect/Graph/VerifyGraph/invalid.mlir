@@ -34,7 +34,7 @@ func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1
 
 // -----
 
-// expected-error @+1 {{SPYRE-E1003: aten.exp.default on f16 to i32 is not supported (operand 0); compute in f16, bf16 or f32; operands of these, i1 and i8 to i64 are converted [gate 3: dtype]}}
+// expected-error @+1 {{SPYRE-E1003: aten.exp.default on f16 to i32 is not supported (operand 0); compute in f16, bf16 or f32; operands of these, i1 and i8 to i64 are converted; convert with .to() first [gate 3: dtype]}}
 func.func @main(%arg0: tensor<4xf16> {graph.layout = {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1>}, graph.name = "x", graph.offset = 0 : i64, graph.stride = array<i64: 1>}) -> (tensor<4xi32> {graph.stride = array<i64: 1>}) {
   %0 = graph.call "aten.exp.default"(%arg0) : (tensor<4xf16>) -> tensor<4xi32>
   return %0 : tensor<4xi32>
