@@ -199,7 +199,8 @@ def _reduced(reduce):
         dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         truths = (x != 0).to(torch.float16)
         result = reduce(truths, dims, keepdim=keepdim) if x.dim() and dims else truths
-        return result.to(torch.bool)
+        # Torch's truths of bytes are bytes.
+        return result.to(torch.uint8 if x.dtype == torch.uint8 else torch.bool)
 
     return decomposed
 

@@ -71,6 +71,17 @@ def _histc(x, bins=100, min=0, max=0):
     return limits.in_blocks(bins, x.numel(), counted)
 
 
+def _index_add(x, dim, index, source, *, alpha=1):
+    """Torch's formula would repeat a source of another shape."""
+    from torch._decomp import decomposition_table
+
+    if [n for d, n in enumerate(x.shape) if d != dim % max(x.dim(), 1)] != [
+        n for d, n in enumerate(source.shape) if d != dim % max(x.dim(), 1)
+    ]:
+        return NotImplemented
+    return decomposition_table[aten.index_add.default](x, dim, index, source, alpha=alpha)
+
+
 def _copied(view):
     """What functional graphs have in place of a view."""
 
@@ -332,6 +343,7 @@ def decompositions():
             aten.empty.memory_format: _empty,
             aten.histc.default: _histc,
             aten.hardshrink_backward.default: _shrunk_backward,
+            aten.index_add.default: _index_add,
             aten.index_fill.int_Scalar: index_writes.index_fill,
             aten.index_fill.int_Tensor: index_writes.index_fill,
             aten.index_reduce.default: index_writes.index_reduce,

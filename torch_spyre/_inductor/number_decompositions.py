@@ -124,7 +124,7 @@ def floor_divide(x, y):
 
 def _by_infinity(a, b, quotient):
     """Quotients below zero are rounded to -1, others to 0; where there is none, there is none."""
-    return quotient * 0 + torch.where(a * b < 0, -1.0, 0.0)
+    return quotient * 0 + functions.one_of(a * b < 0, -1.0, 0.0)
 
 
 def divide(x, y, *, rounding_mode=None):
@@ -148,7 +148,7 @@ def _clamp(x, min=None, max=None):
     bound = max if min is None else min
     if (min is None) == (max is None):
         return NotImplemented
-    bound = torch.full((), float(bound), device=x.device)
+    bound = torch.full((), float(bound), dtype=x.dtype, device=x.device)
     return torch.maximum(x, bound) if max is None else torch.minimum(x, bound)
 
 
@@ -337,6 +337,7 @@ def _elementary():
     table = {
         aten.log10.default: functions.of_float(functions.logarithm(10)),
         aten.log2.default: functions.of_float(functions.logarithm(2)),
+        aten.special_entr.default: functions.of_float(functions.entr),
     }
     for name in one:
         table[getattr(aten, name).default] = functions.of_float(getattr(functions, name))

@@ -26,7 +26,6 @@ _OF_ONE_TENSOR = (
 _REDUCTIONS = (aten.mean.dim, aten.prod.dim_int, aten.sum.dim_IntList)
 #: Numbers of rows, and the rows: these may be without dimensions, too.
 _OF_ROWS = (
-    aten.index_add.default,
     aten.index_reduce.default,
     aten.scatter.reduce,
     aten.scatter.src,
@@ -82,6 +81,12 @@ def _gather(x, dim, index, *, sparse_grad=False):
     return torch.index_select(_row(x), 0, index.reshape(-1)).reshape(index.shape)
 
 
+def _index_add(x, dim, index, source, *, alpha=1):
+    if x.dim() or source.dim():
+        return NotImplemented
+    return _single(torch.index_add(_row(x), dim, _row(index), _row(source), alpha=alpha))
+
+
 def _as_rows(op):
     as_row = _as_row(op)
 
@@ -100,5 +105,6 @@ def decompositions():
         **{op: _reduced(op) for op in _REDUCTIONS},
         aten.flip.default: _flip,
         aten.gather.default: _gather,
+        aten.index_add.default: _index_add,
         aten.unfold.default: _unfold,
     }

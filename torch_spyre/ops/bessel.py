@@ -9,7 +9,7 @@ import math
 import torch
 
 from torch_spyre.ops import pairs
-from torch_spyre.ops.functions import _horner, _sine, logarithm_pair, root
+from torch_spyre.ops.functions import _horner, _sine, logarithm_pair, one_of, root
 
 # Beyond it, products lose what they would make up for.
 _LARGEST = 2.0**100
@@ -182,7 +182,7 @@ def _second(order, is_scaled):
         result = torch.where(x < _SECOND_FAR, pairs.whole(near), _very_far(pairs.whole(value), x))
         if order:
             result = torch.where(x < 1e-30, 1 / x, result)
-        return torch.where(x > 0, result, torch.where(x == 0, math.inf, math.nan))
+        return torch.where(x > 0, result, one_of(x == 0, math.inf, math.nan))
 
     return function
 

@@ -10,8 +10,8 @@ States are [positions, sequences], so that what a position reads are rows before
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import fallbacks
-from torch_spyre.ops.functions import is_float
+from torch_spyre.ops import fallbacks, index_writes
+from torch_spyre.ops.functions import WIDE, is_float, one_of
 
 _NONE, _MEAN, _SUM = range(3)
 #: The logarithm of nothing: of its sums all are numbers, and differences of two of them, too.
@@ -20,7 +20,7 @@ _NEVER = -1e30
 
 def _masked(condition):
     """0 where something may happen."""
-    return torch.where(condition, 0.0, _NEVER)
+    return one_of(condition, 0.0, _NEVER)
 
 
 class _Labels:
@@ -50,7 +50,7 @@ class _Labels:
         self.begins = _masked(at < 2).expand(self.count, self.batch)
 
     def _nobody(self, device):
-        return torch.full((min(2, self.count), self.batch), _NEVER, device=device)
+        return torch.full((min(2, self.count), self.batch), _NEVER, dtype=WIDE, device=device)
 
     def _jumps(self, device):
         """From two positions before, where another label stands."""
@@ -81,7 +81,7 @@ class _Labels:
 
 def step(state, jumps, emissions, time, enters=None):
     """The state at a time: of those that stay, move on and jump, and of those that begin here."""
-    nobody = torch.full((2, state.shape[1]), _NEVER, device=state.device)
+    nobody = torch.full((2, state.shape[1]), _NEVER, dtype=WIDE, device=state.device)
     before = torch.cat([nobody, state])
     moved, jumped = before[1:-1], before[:-2] + jumps
     most = torch.maximum(torch.maximum(state, moved), jumped)
@@ -111,7 +111,7 @@ def loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity
     most = torch.amax(last, [0, 1])
     found = torch.log(torch.sum(torch.exp(last - most), [0, 1])) + most
     # Of no time at all: no label takes none.
-    found = torch.where(input_lengths > 0, found, torch.where(target_lengths > 0, _NEVER, 0.0))
+    found = torch.where(input_lengths > 0, found, one_of(target_lengths > 0, _NEVER, 0.0))
     never = torch.full_like(found, float("inf"))
     return torch.where(found < _NEVER / 10, never, -found).to(log_probs.dtype), states
 
@@ -156,39 +156,79 @@ def _rows(targets, lengths, most):
     return torch.index_select(targets, 0, at.reshape(-1)).reshape(at.shape)
 
 
-def _on_device(lengths, device):
-    """And the largest, where the host knows it."""
-    if isinstance(lengths, torch.Tensor):
-        return lengths.to(device, torch.int64), None
-    return torch.tensor(lengths, dtype=torch.int64).to(device), max(lengths, default=0)
+def _on_device(lengths, device, most):
+    """Data that is beyond the most is an error of the device."""
+    if _on_host(lengths) is None:
+        return index_writes.checked(lengths.to(device, torch.int64), most + 1, False)
+    return torch.as_tensor(lengths, dtype=torch.int64).to(device)
+
+
+def _flat(lengths):
+    """With one dimension: that of a single sequence may be without."""
+    return lengths.reshape(-1) if isinstance(lengths, torch.Tensor) else lengths
+
+
+def _on_host(lengths):
+    """A list, or None where they are data of a graph or of the device, which finds out by itself."""
+    if not isinstance(lengths, torch.Tensor):
+        return list(lengths)
+    is_known = lengths.device.type == "cpu" and type(lengths) in (torch.Tensor, torch.nn.Parameter)
+    return lengths.tolist() if is_known else None
+
+
+def _check_range(name, lengths, most=None):
+    for length in lengths:
+        if length < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {length}")
+        if most is not None and length > most:
+            raise RuntimeError(f"Expected {name} to have value at most {most}, but got value {length}")
+
+
+def _check_targets(targets, lengths, batch):
+    """Rows that are as long as the longest, or as many in a row as all together."""
+    if targets.dim() not in (1, 2):
+        raise RuntimeError(f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor for argument 'targets'")
+    if targets.dim() == 2 and targets.shape[0] != batch:
+        raise RuntimeError(
+            f"Expected tensor to have size {batch} at dimension 0, but got size {targets.shape[0]} for argument 'targets'"
+        )
+    if lengths is None:
+        return
+    is_row = targets.dim() == 1
+    wanted, given = sum(lengths) if is_row else max(lengths, default=0), targets.shape[-1]
+    if given != wanted if is_row else given < wanted:
+        least = "" if is_row else "at least "
+        raise RuntimeError(
+            f"Expected tensor to have size {least}{wanted} at dimension {targets.dim() - 1}, but got size {given} for "
+            "argument 'targets'"
+        )
 
 
 def _checked(log_probs, targets, input_lengths, target_lengths, blank):
     """What torch refuses, in its words."""
+    if log_probs.dim() != 3:
+        raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.dim()}-dimensional tensor for 'log_probs'")
+    if log_probs.numel() == 0:
+        raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < log_probs.shape[2]:
         raise RuntimeError("blank must be in label range")
-    if not is_float(log_probs) or targets.dtype not in INTEGERS:
-        raise RuntimeError(f"ctc_loss is not implemented for {log_probs.dtype} and {targets.dtype}")
+    if not is_float(log_probs):
+        raise NotImplementedError(f"ctc_loss is not implemented for {log_probs.dtype}")
     for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(lengths, torch.Tensor) and lengths.dtype not in INTEGERS:
+            raise RuntimeError(f"{name} must be integral")
         if len(lengths) != log_probs.shape[1]:
             raise RuntimeError(f"{name} must be of size batch_size")
-    if isinstance(input_lengths, torch.Tensor) or isinstance(target_lengths, torch.Tensor):
-        return  # they are data
-    times, longest, most = log_probs.shape[0], max(input_lengths, default=0), max(target_lengths, default=0)
-    if longest > times:
-        raise RuntimeError(f"Expected input_lengths to have value at most {times}, but got value {longest}")
-    if targets.dim() == 2 and most > targets.shape[1]:
-        raise RuntimeError(
-            f"Expected tensor to have size at least {most} at dimension 1, but got size {targets.shape[1]} for "
-            "argument 'targets'"
-        )
+    inputs, known = _on_host(input_lengths), _on_host(target_lengths)
+    _check_range("input_lengths", inputs or (), log_probs.shape[0])
+    _check_range("target_lengths", known or ())
+    _check_targets(targets, known, log_probs.shape[1])
 
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=_MEAN, zero_infinity=False):
     is_batch = log_probs.dim() == 3
     wide = log_probs if is_batch else log_probs.unsqueeze(1)
-    if not is_batch and isinstance(input_lengths, torch.Tensor):
-        input_lengths, target_lengths = input_lengths.reshape(1), target_lengths.reshape(1)
+    input_lengths, target_lengths = _flat(input_lengths), _flat(target_lengths)
     _checked(wide, targets, input_lengths, target_lengths, blank)
     targets, inputs, lengths = _padded(wide, targets.to(wide.device), input_lengths, target_lengths)
     losses = torch.ops.spyre.ctc_loss(wide, targets, inputs, lengths, blank, zero_infinity)[0]
@@ -207,11 +247,13 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
 def _padded(log_probs, targets, input_lengths, target_lengths):
     """Two dimensions of targets, and lengths on the device."""
-    inputs, _ = _on_device(input_lengths, log_probs.device)
-    lengths, most = _on_device(target_lengths, log_probs.device)
+    inputs = _on_device(input_lengths, log_probs.device, log_probs.shape[0])
+    lengths = _on_device(target_lengths, log_probs.device, targets.shape[-1])
+    known = _on_host(target_lengths)
+    most = targets.shape[-1] if known is None else max(known, default=0)
     if targets.dim() == 1:
-        targets = _rows(targets, lengths, targets.shape[0] if most is None else most)
-    elif most is not None and most < targets.shape[1]:
+        targets = _rows(targets, lengths, most)
+    elif most < targets.shape[1]:
         targets = targets.narrow(1, 0, most)
     return targets, inputs, lengths
 

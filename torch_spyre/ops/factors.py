@@ -4,6 +4,7 @@ One step per column: each takes the matrices of a batch whole, and which column 
 steps are one program. In graphs they stand one behind the other. In fp32; larger matrices are left to the CPU.
 """
 
+import math
 import warnings
 
 import torch
@@ -17,12 +18,16 @@ MOST_COLUMNS, MOST_IN_GRAPHS = 256, 32
 _MOST = 1 << 22
 
 
-def _is_supported(*matrices):
-    """Square ones come first; in graphs tensors are no tensors of the device."""
+def _in_graph(*matrices):
+    """In graphs tensors are no tensors of the device."""
     from torch._subclasses.fake_tensor import FakeTensor
 
-    in_graph = any(isinstance(m, FakeTensor) for m in matrices)
-    most = MOST_IN_GRAPHS if in_graph or torch.compiler.is_compiling() else MOST_COLUMNS
+    return any(isinstance(m, FakeTensor) for m in matrices) or torch.compiler.is_compiling()
+
+
+def _is_supported(*matrices):
+    """Square ones come first."""
+    most = MOST_IN_GRAPHS if _in_graph(*matrices) else MOST_COLUMNS
     return all(
         m.dtype == torch.float32 and m.dim() >= 2 and 0 < m.numel() <= _MOST and min(m.shape[-2:]) <= most
         for m in matrices
@@ -39,6 +44,11 @@ def _rows(matrices):
 
 def _columns(matrices):
     return torch.arange(matrices.shape[-1], device=matrices.device)
+
+
+def _one(matrices):
+    """1 on the diagonal, of as many rows as there are columns."""
+    return torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
 
 
 def _numbers(count, device, backwards=False):
@@ -68,7 +78,7 @@ def _first_bad(is_bad):
 def lu_step(a, pivots, number):
     """The largest element of a column goes up, and what lies below it is taken off all rows below."""
     rows, columns = _rows(a), _columns(a)
-    zero = torch.zeros((), device=a.device)
+    zero = torch.zeros((), dtype=a.dtype, device=a.device)
     size = torch.where(rows >= number, torch.abs(torch.index_select(a, 2, number)), -1.0)
     is_most = size == torch.amax(size, 1, keepdim=True)
     place = torch.amin(torch.where(is_most, rows, torch.full_like(rows, a.shape[1])), 1, keepdim=True)
@@ -78,8 +88,9 @@ def lu_step(a, pivots, number):
     top = torch.sum(torch.where(is_there, a, zero), 1, keepdim=True)
     a = torch.where(rows == number, top, torch.where(is_there, mine, a))
     pivot, column = torch.index_select(top, 2, number), torch.index_select(a, 2, number)
-    share = torch.where(rows > number, torch.where(pivot == 0, column, column / pivot), zero)
-    rest = a - share * torch.where(columns > number, top, zero)
+    share = torch.where(pivot == 0, column, column / pivot)
+    # What is infinite is taken off nothing else: its product with 0 is no number.
+    rest = torch.where(torch.logical_and(rows > number, columns > number), a - share * top, a)
     is_share = torch.logical_and(rows > number, columns == number)
     at = torch.arange(pivots.shape[1], device=a.device)
     return torch.where(is_share, share, rest), torch.where(at == number, place.squeeze(2) + 1, pivots)
@@ -126,8 +137,8 @@ def triangular_step(x, a, number, upper, unitriangular):
     if not unitriangular:
         row = row / torch.index_select(torch.index_select(a, 1, number), 2, number)
     follows = rows < number if upper else rows > number
-    column = torch.where(follows, torch.index_select(a, 2, number), torch.zeros((), device=a.device))
-    return torch.where(rows == number, row, x - column * row)
+    column = torch.index_select(a, 2, number)
+    return torch.where(rows == number, row, torch.where(follows, x - column * row, x))
 
 
 def _triangular(a, b, upper, unitriangular=False):
@@ -152,12 +163,24 @@ def solve_triangular(a, b, *, upper, left=True, unitriangular=False):
     return _triangular(flat, right, upper, unitriangular).reshape(*batch, *b.shape[-2:])
 
 
+def _can_check(a, check_errors):
+    """Errors are told apart from results by the host, which a graph does not ask."""
+    return not check_errors or not _in_graph(a)
+
+
+def _check(info, a, name, check_errors):
+    """Raises torch's error of the first matrix that has no result."""
+    if check_errors:
+        torch.ops.aten._linalg_check_errors(info, name, is_matrix=a.dim() == 2)
+
+
 def lu_factor_ex(a, *, pivot=True, check_errors=False):
-    if not pivot or check_errors or not _is_supported(a):
+    if not pivot or not _can_check(a, check_errors) or not _is_supported(a):
         return NotImplemented
     lu, pivots = _lu(_flat(a).contiguous())
     lead = a.shape[:-2]
     info = _first_bad(_diagonal(lu) == 0).reshape(lead)
+    _check(info, a, "torch.linalg.lu_factor_ex", check_errors)
     return lu.reshape(a.shape), pivots.to(torch.int32).reshape(*lead, -1), info
 
 
@@ -169,7 +192,7 @@ def lu_unpack(lu, pivots, unpack_data=True, unpack_pivots=True):
     empty = lu.new_zeros(0)
     lower = upper = exchange = empty
     if unpack_data:
-        lower = torch.tril(lu[..., :count], -1) + torch.eye(rows, count, device=lu.device)
+        lower = torch.tril(lu[..., :count], -1) + torch.eye(rows, count, dtype=lu.dtype, device=lu.device)
         upper = torch.triu(lu[..., :count, :]).contiguous()
     if unpack_pivots:
         flat = pivots.reshape(-1, pivots.shape[-1])
@@ -202,19 +225,20 @@ def lu_solve(lu, pivots, b, *, left=True, adjoint=False):
 def solve_ex(a, b, *, left=True, check_errors=False):
     is_vector = b.dim() == 1 or (a.dim() - 1 == b.dim() and b.shape == a.shape[:-1])
     right = b.unsqueeze(-1) if is_vector else b
-    if check_errors or not _is_supported(a, right) or a.shape[-1] != a.shape[-2]:
+    if not _can_check(a, check_errors) or not _is_supported(a, right) or a.shape[-1] != a.shape[-2]:
         return NotImplemented
     lu, pivots, info = lu_factor_ex(a)
+    _check(info, a, "torch.linalg.solve_ex", check_errors)
     found = lu_solve(lu, pivots, right, left=left)
     return found.squeeze(-1) if is_vector else found, lu, pivots, info
 
 
 def inv_ex(a, *, check_errors=False):
-    if check_errors or not _is_supported(a) or a.shape[-1] != a.shape[-2]:
+    if not _can_check(a, check_errors) or not _is_supported(a) or a.shape[-1] != a.shape[-2]:
         return NotImplemented
     lu, pivots, info = lu_factor_ex(a)
-    ones = torch.eye(a.shape[-1], device=a.device).expand(a.shape)
-    return lu_solve(lu, pivots, ones), info
+    _check(info, a, "linalg.inv_ex", check_errors)
+    return lu_solve(lu, pivots, _one(a).expand(a.shape)), info
 
 
 def _parity(pivots):
@@ -252,22 +276,24 @@ def slogdet(a):
 def cholesky_step(a, number):
     """A column below its root, and what it has taken off the columns behind it."""
     rows, columns = _rows(a), _columns(a)
-    zero = torch.zeros((), device=a.device)
+    zero = torch.zeros((), dtype=a.dtype, device=a.device)
     column = torch.index_select(a, 2, number)
     root = torch.sqrt(torch.index_select(column, 1, number))
-    below = torch.where(rows > number, column / root, zero)
-    rest = a - below * below.mT
-    return torch.where(columns == number, torch.where(rows == number, root, below), rest)
+    below = column / root
+    rest = torch.where(torch.logical_and(rows > number, columns > number), a - below * below.mT, a)
+    here = torch.where(rows == number, root, torch.where(rows > number, below, zero))
+    return torch.where(columns == number, here, rest)
 
 
 def cholesky_ex(a, *, upper=False, check_errors=False):
-    if check_errors or not _is_supported(a) or a.shape[-1] != a.shape[-2]:
+    if not _can_check(a, check_errors) or not _is_supported(a) or a.shape[-1] != a.shape[-2]:
         return NotImplemented
     flat = _flat(a.mT if upper else a).contiguous()
     for number in _numbers(flat.shape[-1], flat.device):
         flat = torch.ops.spyre.cholesky_step(flat, number)
     lower = torch.tril(flat)
     info = _first_bad(torch.logical_not(_diagonal(lower) > 0)).reshape(a.shape[:-2])
+    _check(info, a, "linalg.cholesky_ex", check_errors)
     return (lower.mT.contiguous() if upper else lower).reshape(a.shape), info
 
 
@@ -280,9 +306,9 @@ def cholesky_solve(b, a, upper=False):
 
 
 def cholesky_inverse(a, upper=False):
-    return cholesky_solve(torch.eye(a.shape[-1], device=a.device).expand(a.shape), a, upper) if _is_supported(
-        a
-    ) else NotImplemented
+    if not _is_supported(a):
+        return NotImplemented
+    return cholesky_solve(_one(a).expand(a.shape), a, upper)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -293,6 +319,9 @@ def qr_step(r, q, number):
     """All that is below a column's place is mirrored into it; ``q`` has the product of the mirrors so far."""
     rows = _rows(r)
     column = torch.where(rows >= number, torch.index_select(r, 2, number), 0.0)
+    # Squares of what is far from 1 would be 0, or infinite; a mirror has no size.
+    most = torch.amax(torch.abs(column), 1, keepdim=True)
+    column = torch.where(most == 0, column, column / most)
     first = torch.index_select(column, 1, number)
     below = torch.sum(torch.where(rows > number, column * column, 0.0), 1, keepdim=True)
     length = torch.sqrt(first * first + below)
@@ -300,19 +329,21 @@ def qr_step(r, q, number):
     normal = torch.where(rows == number, first - target, column)
     size = torch.sum(normal * normal, 1, keepdim=True)
     # Where nothing is below, nothing is mirrored.
-    factor = torch.where(below > 0, 2 / size, 0.0)
+    factor = torch.where(below == 0, 0.0, 2 / size)
     r = r - normal * (factor * torch.sum(normal * r, 1, keepdim=True))
     q = q - torch.matmul(q, normal) * (factor * normal.mT)
     return r, q
 
 
 def qr(a, mode="reduced"):
-    if not _is_supported(a):
+    rows, columns = a.shape[-2:]
+    # The product of the mirrors has as many columns as rows, whatever is kept of it.
+    is_small = a.numel() * rows <= _MOST * columns
+    if not _is_supported(a) or not is_small or mode not in ("reduced", "complete", "r"):
         return NotImplemented
     flat = _flat(a).contiguous()
-    rows, columns = a.shape[-2:]
     count = min(rows, columns)
-    q = torch.eye(rows, device=a.device).expand(flat.shape[0], rows, rows).contiguous()
+    q = _one(a.mT).expand(flat.shape[0], rows, rows).contiguous()
     # The last row has nothing below it.
     for number in _numbers(min(count, rows - 1), a.device):
         flat, q = torch.ops.spyre.qr_step(flat, q, number)
@@ -325,11 +356,14 @@ def qr(a, mode="reduced"):
 # --------------------------------------------------------------------------------------------------
 # Powers of e
 
-_TERMS, _DOUBLINGS = 12, 20
+_TERMS = 12
+#: In graphs, and where fp32 ends.
+_DOUBLINGS, _MOST_DOUBLINGS = 20, 128
 
 
 def matrix_exp(a):
-    """By the series of a matrix that is halved until its norm is at most 1, and squared again: how often is data."""
+    """By the series of a matrix that is halved until its norm is at most 1, and squared again: how often is data. In eager
+    mode the host asks; in graphs matrices of a norm beyond 2^20 have no result."""
     if a.dtype in HALVES:
         wide = matrix_exp(a.float())
         return wide if wide is NotImplemented else wide.to(a.dtype)
@@ -337,15 +371,18 @@ def matrix_exp(a):
         return NotImplemented
     flat = _flat(a)
     norm = torch.amax(torch.sum(torch.abs(flat), 1), 1).reshape(-1, 1, 1)
-    halvings = torch.clamp(torch.ceil(torch.log2(torch.clamp_min(norm, 1.0))), 0, _DOUBLINGS)
+    halvings = torch.ceil(torch.log2(torch.clamp_min(norm, 1.0)))
+    is_known = halvings <= (_DOUBLINGS if _in_graph(a) else _MOST_DOUBLINGS)
+    halvings = torch.where(is_known, halvings, 0.0)
+    count = _DOUBLINGS if _in_graph(a) else int(torch.amax(halvings))
     small = flat * torch.exp2(-halvings)
-    one = torch.eye(a.shape[-1], device=a.device)
+    one = _one(a)
     result = one + small / _TERMS
     for term in range(_TERMS - 1, 0, -1):
         result = one + torch.matmul(small, result) / term
-    for doubling in range(_DOUBLINGS):
+    for doubling in range(count):
         result = torch.where(halvings > doubling, torch.matmul(result, result), result)
-    return result.reshape(a.shape)
+    return torch.where(is_known, result, math.nan).reshape(a.shape)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 operation and line), ``silent``, or ``error``.
 """
 
+import contextlib
 import functools
 import os
 import re
@@ -195,14 +196,36 @@ def kernel_for(op, function, device="cpu", said=None):
     return kernel
 
 
+def check(op, *args, **named):
+    """Raises what torch says of shapes and types that it refuses: it asks for no values."""
+
+    def leaf(value):
+        is_tensor = isinstance(value, torch.Tensor)
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta") if is_tensor else value
+
+    with contextlib.suppress(NotImplementedError), torch.no_grad():  # not all operations have a form without values
+        op(*_map(leaf, args), **_map(leaf, named))
+
+
+def _is_refused(op, args, named):
+    try:
+        check(op, *args, **named)
+    except Exception:  # whatever torch has to say
+        return True
+    return False
+
+
 def otherwise_on_cpu(function, op):
-    """A kernel of ``op``: the function, and the CPU for what it does not cover."""
+    """A kernel of ``op``: the function, and the CPU for what it does not cover, and for the words of what torch refuses."""
     on_cpu = kernel_for(op, op)
 
     def kernel(*args, **named):
         reasons = []
-        with limits.noting(reasons):
-            result = function(*args, **named)
+        if _is_refused(op, args, named):
+            result = NotImplemented
+        else:
+            with limits.noting(reasons):
+                result = function(*args, **named)
         return on_cpu(*args, why="".join(reasons), **named) if result is NotImplemented else result
 
     return kernel

@@ -35,6 +35,11 @@ def _kind(*values):
     return kind if kind in FLOATS else None
 
 
+def one_of(condition, x, y):
+    """One of two numbers in fp32, whatever torch's default type is."""
+    return torch.where(condition, torch.full((), x, dtype=WIDE, device=condition.device), y)
+
+
 def of_float(function):
     """A function of one fp32 tensor as one of any type."""
 
@@ -168,7 +173,7 @@ def _sine(x, quarters):
     turns = multiple + quarters if quarters else multiple
     is_cosine = turns - torch.floor(turns * 0.5) * 2 > 0
     is_turned = turns - torch.floor(turns * 0.25) * 4 > 1
-    sign = torch.where(is_turned, -1.0, 1.0)
+    sign = one_of(is_turned, -1.0, 1.0)
     result, lost = total(torch.where(is_cosine, below, a), torch.where(is_cosine, cosine_few, sine_few))
     return result * sign, lost * sign
 
@@ -179,6 +184,12 @@ def sin(x):
 
 def cos(x):
     return _sine(x, 1)[0]
+
+
+def entr(x):
+    """-x ln x: 0 of 0, and below that there is none."""
+    rest = torch.where(x == x, one_of(x == 0, 0.0, -math.inf), x)
+    return torch.where(x > 0, -x * torch.log(x), rest)
 
 
 def sinc(x):
@@ -235,8 +246,8 @@ def _arc_of_unit(t, rest=0.0):
     square = near * near
     few = near * (square * _horner(square, _ARC_TANGENT)) + near_rest * (1 - square)
     eighth, eighth_rest = _parts(math.pi / 4)
-    arc, lost = total(torch.where(is_far, eighth, 0.0), near)
-    return total(arc, lost + few + torch.where(is_far, eighth_rest, 0.0))
+    arc, lost = total(one_of(is_far, eighth, 0.0), near)
+    return total(arc, lost + few + one_of(is_far, eighth_rest, 0.0))
 
 
 def _minus(number, value):
@@ -492,7 +503,7 @@ def signbit(x):
 
 def angle(x):
     """Of numbers that are not complex."""
-    return torch.where(x == x, torch.where(x < 0, math.pi, 0.0), x)
+    return torch.where(x == x, one_of(x < 0, math.pi, 0.0), x)
 
 
 def copysign(x, y):

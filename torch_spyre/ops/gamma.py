@@ -10,7 +10,7 @@ import math
 import torch
 
 from torch_spyre.ops import pairs
-from torch_spyre.ops.functions import ALL_WHOLE, _horner, _parts, logarithm_pair
+from torch_spyre.ops.functions import ALL_WHOLE, _horner, _parts, logarithm_pair, one_of
 
 _NEAR = 3.0
 # Beyond it, what is added to the largest part is nothing, and products lose what they would make up for.
@@ -90,7 +90,7 @@ def lgamma(x):
     pole = torch.where(x < 0, r + r * (square * _horner(square, _SINE)), size)
     pole = torch.where(is_small, pole, 1.0)
     log = torch.log(torch.where(pole > 0, pole, 1.0))
-    sign = torch.where(x < 0, -1.0, 1.0)
+    sign = one_of(x < 0, -1.0, 1.0)
     result, lost = pairs.total(-log, high * sign)
     result = result + (lost + rest * sign)
     # Far off, y (ln y - 1) is all there is.

@@ -10,7 +10,7 @@ import math
 import torch
 
 from torch_spyre.ops import limits
-from torch_spyre.ops.functions import is_float
+from torch_spyre.ops.functions import is_float, one_of
 
 _LINEAR, _NEAREST, _CUBIC = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
@@ -25,7 +25,7 @@ def _reflected(place, low, high):
     if span == 0:
         return torch.zeros_like(place), torch.zeros_like(place)
     distance = place - low
-    sign = torch.where(distance < 0, -1.0, 1.0)
+    sign = one_of(distance < 0, -1.0, 1.0)
     distance = torch.abs(distance)
     turns = torch.floor(distance / span)
     rest = distance - turns * span
@@ -47,17 +47,23 @@ def _far(x):
 class _Axis:
     """Where along one dimension the places are, and how they move with the numbers of the grid."""
 
-    def __init__(self, given, size, mode, padding, align_corners):
+    def __init__(self, given, size, mode, padding, align_corners, last=False):
         self.size, self.mode, self.padding = size, mode, padding
         self.ends = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
         self.slope = (size - 1) / 2 if align_corners else size / 2
         place = (given.float() + 1) * self.slope - (0.0 if align_corners else 0.5)
+        #: 0, or no number where the grid has none or an infinity.
+        self.lost = place - place
         self.moves = torch.ones_like(place)
         if mode != _CUBIC:
             place = self._padded(place)
-        # Far away is outside, and no integer is so large.
-        is_mirrored = mode == _CUBIC and padding == _REFLECTION
-        self.place = place if is_mirrored else torch.clamp(place, -3, size + 2)
+        # Far away is outside, and no integer is so large; what is no number is outside, too, or an edge: torch's.
+        if mode == _CUBIC and padding == _REFLECTION:
+            place = torch.where(self.lost == 0, place, 0.0)
+        else:
+            place = torch.clamp(place, -3, size + 2)
+        edge = -3.0 if padding == _ZEROS else size - 1.0 if last else 0.0
+        self.place = torch.where(place == place, place, edge)
 
     def _padded(self, place):
         """Places outside are those of the edge, or of the mirror."""
@@ -102,7 +108,7 @@ class _Axis:
         total = None
         for number, weight, _ in self.neighbours():
             is_it = number.unsqueeze(-1) == numbers
-            part = torch.where(is_it, weight.unsqueeze(-1), torch.zeros((), device=weight.device))
+            part = torch.where(is_it, weight.unsqueeze(-1), 0.0)
             total = part if total is None else total + part
         return total
 
@@ -112,7 +118,7 @@ def _axes(x, grid, mode, padding, align_corners):
     batch, dims = grid.shape[0], x.dim() - 2
     flat = grid.reshape(batch, -1, dims)
     return [
-        _Axis(flat.select(2, dims - 1 - number), x.shape[2 + number], mode, padding, align_corners)
+        _Axis(flat.select(2, dims - 1 - number), x.shape[2 + number], mode, padding, align_corners, last=dims == 3)
         for number in range(dims)
     ]
 
@@ -139,6 +145,11 @@ class _Pixels:
         return found.reshape([*at.shape, self._channels]).float()
 
 
+def _spoils(x, mode, padding):
+    """Whether torch's result is no number where a place is none: else it is that of the first pixel, or 0."""
+    return mode == _CUBIC or (mode == _LINEAR and padding == _ZEROS and x.dim() == 4)
+
+
 def _product(factors):
     return math.prod(factors[1:], start=factors[0])
 
@@ -157,6 +168,8 @@ def grid_sampler(x, grid, interpolation_mode, padding_mode, align_corners):
         numbers, weights, _ = zip(*neighbour)
         part = pixels.taken(numbers) * _product(weights).unsqueeze(-1)
         total = part if total is None else total + part
+    if _spoils(x, interpolation_mode, padding_mode):
+        total = total + sum(axis.lost for axis in axes).unsqueeze(-1)
     result = total.to(x.dtype).reshape([x.shape[0], *grid.shape[1:-1], x.shape[1]])
     return result.movedim(-1, 1).contiguous()
 

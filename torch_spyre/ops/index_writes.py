@@ -25,8 +25,8 @@ def _numbers(count, like):
     return torch.arange(count, dtype=torch.int64, device=like.device)
 
 
-def _checked(index, size, from_end):
-    """The numbers, counted from the front."""
+def checked(index, size, from_end):
+    """The numbers, counted from the front; one that is no place is an error of the device."""
     zeros, flat = torch.zeros([size], dtype=torch.int64, device=index.device), index.reshape(-1)
     if not from_end:
         return index + torch.index_select(zeros, 0, flat).reshape(index.shape)
@@ -117,7 +117,7 @@ def _rows_in_order(mask, rows):
     named = mask.reshape(-1)
     order = torch.cumsum(named, 0)
     # A number that is not 0 is an error of the device.
-    surplus = _checked(order[-1:] - rows.shape[0], 1, False)
+    surplus = checked(order[-1:] - rows.shape[0], 1, False)
     at = torch.clamp(order - 1, 0, rows.shape[0] - 1) + surplus
     return torch.index_select(rows, 0, at).reshape([*mask.shape, *rows.shape[1:]])
 
@@ -128,10 +128,10 @@ def _is_index(index):
 
 def _joined(indices, sizes):
     """Several numbers as one over the joined dimensions, and what they broadcast to."""
-    checked = [_checked(i, size, True) for i, size in zip(indices, sizes)]
-    shape = torch.broadcast_shapes(*(i.shape for i in checked))
-    joined = checked[0]
-    for index, size in zip(checked[1:], sizes[1:]):
+    numbers = [checked(i, size, True) for i, size in zip(indices, sizes)]
+    shape = torch.broadcast_shapes(*(i.shape for i in numbers))
+    joined = numbers[0]
+    for index, size in zip(numbers[1:], sizes[1:]):
         joined = joined * size + index
     return joined.expand(shape).reshape(-1), list(shape)
 
@@ -179,7 +179,7 @@ def from_front(write):
     def decomposed(x, dim, index, *args, **kwargs):
         size = x.shape[dim] if x.dim() else 1
         if size and index.numel() and _is_index(index):
-            index = _checked(index, size, False)
+            index = checked(index, size, False)
         return write(x, dim, index, *args, **kwargs)
 
     return decomposed
@@ -217,7 +217,7 @@ def _scattered(x, dim, index, source, combine):
     if not _is_scatter(x, dim, index):
         return NotImplemented
     dim %= x.dim()
-    numbers = _checked(index, x.shape[dim], False).movedim(dim, 0)
+    numbers = checked(index, x.shape[dim], False).movedim(dim, 0)
     if isinstance(source, torch.Tensor) and source.dim():
         for d in range(x.dim()):
             source = source.narrow(d, 0, index.shape[d])
@@ -297,7 +297,7 @@ def index_fill(x, dim, index, value):
     size = x.shape[dim]
     if limits.INDEX_WRITES.refuses(size * index.numel()):
         return NotImplemented
-    index = _checked(index.reshape(-1), size, True)
+    index = checked(index.reshape(-1), size, True)
     away = limits.in_blocks(
         size, index.shape[0], lambda first, last: torch.amin(_distance(_from(index, first), last - first), 1)
     )
@@ -316,8 +316,7 @@ def _mean_elements(region, index, source, include_self):
     if region.dtype in INTEGERS:
         return _mean_integers(region, index, source, include_self)
     is_named = _distance(index, region.shape[0]) == 0
-    zero = torch.zeros((), device=region.device)
-    total = torch.sum(torch.where(is_named, source.float().unsqueeze(0), zero), 1)
+    total = torch.sum(torch.where(is_named, source.float().unsqueeze(0), 0.0), 1)
     count = torch.sum(is_named.to(torch.float32), 1)
     if include_self:
         return ((region.float() + total) / (count + 1)).to(region.dtype)
@@ -406,7 +405,7 @@ def take(x, index):
     """Elements whose numbers are those of a tensor with one dimension."""
     if x.dtype not in _TYPES or not _is_index(index) or x.numel() == 0 or index.numel() == 0:
         return NotImplemented
-    return torch.index_select(x.reshape(-1), 0, _checked(index, x.numel(), True).reshape(-1)).reshape(index.shape)
+    return torch.index_select(x.reshape(-1), 0, checked(index, x.numel(), True).reshape(-1)).reshape(index.shape)
 
 
 #: Of an index with more places beside the dimension the compiler would make as many gathers.
@@ -422,7 +421,7 @@ def gather(x, dim, index, *, sparse_grad=False):
     others = [n for d, n in enumerate(index.shape) if d != dim and index.stride(d) != 0]
     if math.prod(others) <= _MOST_GATHERS or x.numel() == 0 or index.numel() == 0:
         return NotImplemented
-    place, step = _checked(index, x.shape[dim], False), 1
+    place, step = checked(index, x.shape[dim], False), 1
     flat = torch.zeros((), dtype=index.dtype, device=x.device)
     for d in reversed(range(x.dim())):
         shape = [1] * x.dim()

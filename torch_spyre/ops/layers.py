@@ -7,6 +7,7 @@ kernel of its own keeps them.
 """
 
 import functools
+import math
 
 import torch
 
@@ -42,6 +43,7 @@ def _prod(x, *, dtype=None):
 
 def _renorm(x, p, dim, maxnorm):
     """Made of operations with gradients: torch's asks for float64."""
+    fallbacks.check(aten.renorm.default, x, p, dim, maxnorm)
     others = [d for d in range(x.dim()) if d != dim % x.dim()]
     norm = torch.linalg.vector_norm(x.float(), p, others, keepdim=True)
     scale = torch.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1.0)
@@ -50,9 +52,23 @@ def _renorm(x, p, dim, maxnorm):
 
 def _rrelu(x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     """Random slopes while it is trained, then their mean."""
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     if training:
         return aten.rrelu_with_noise(x, torch.empty_like(x), lower, upper, training, generator)
     return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)
+
+
+def _mode_into(x, dim=-1, keepdim=False, *, values, indices):
+    """Torch's asks for other devices."""
+    for out, found in zip((values, indices), torch.mode(x, dim, keepdim)):
+        if out.dtype != found.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {found.dtype}, but got {out.dtype} instead")
+        out.resize_(found.shape).copy_(found)
+    return values, indices
 
 
 @functools.cache
@@ -112,6 +128,7 @@ def install():
     _kernels.impl("masked_scatter_backward", _masked_scatter_backward, "PrivateUse1")
     # Torch's sums of the places of a kernel are rounded one by one.
     _kernels.impl("conv_tbc", convolution.conv_tbc, "PrivateUse1")
+    _kernels.impl("mode.values", _mode_into, "PrivateUse1")
     _kernels.impl("renorm", _renorm, "AutogradPrivateUse1")
     for key in ("PrivateUse1", "AutogradPrivateUse1"):
         _kernels.impl("rrelu", _rrelu, key)

@@ -60,7 +60,6 @@ INDEX_WRITES = Limit(
     "write fewer at a time",
 )
 SORTED = Limit("sort, argsort, kthvalue, median, mode, unique", "pairs of elements of a row, times rows", 64 * COMPARED_AT_ONCE)
-SORTED_DIMS = Limit("sort and its like", "dimensions", 6, "flatten the others")
 SEARCHED = Limit("isin, searchsorted, bucketize, nonzero_static", "elements times candidates", 64 * COMPARED_AT_ONCE)
 COUNTED = Limit("histc, bincount", "bins times elements", 64 * COMPARED_AT_ONCE)
 BAGS = Limit("embedding_bag and its gradients, embedding_renorm", "bags, or rows of the table, times numbers", COMPARED_AT_ONCE)

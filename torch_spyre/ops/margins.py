@@ -14,6 +14,11 @@ from torch_spyre.ops.functions import is_float
 _NONE, _MEAN, _SUM = range(3)
 
 
+def _positive(x):
+    """And 0 for what is no number, as torch has it."""
+    return torch.where(x > 0, x, 0.0)
+
+
 def _reduced(losses, reduction, shape):
     """Of rows, one number or one for each."""
     if reduction == _NONE:
@@ -61,7 +66,7 @@ class _OfOne:
         self.count, classes = rows.shape
         self.is_right = target == torch.arange(classes, device=x.device)
         distance = margin - torch.gather(rows, 1, target).float() + rows.float()
-        self.excess = torch.where(self.is_right, torch.zeros_like(distance), torch.clamp_min(distance, 0))
+        self.excess = torch.where(self.is_right, 0.0, _positive(distance))
         self.factor = 1 / classes
         if weight is not None:
             self.factor = torch.index_select(weight, 0, target.reshape(-1)).float()[:, None] / classes
@@ -106,7 +111,7 @@ class _OfMany:
         self.is_right = torch.amax(self.is_named.to(torch.float32), 1)
         distance = 1 - torch.gather(rows, 1, at).float().unsqueeze(2) + rows.float().unsqueeze(1)
         is_counted = torch.logical_and(is_listed.unsqueeze(2), self.is_right.unsqueeze(1) == 0)
-        self.excess = torch.where(is_counted, torch.clamp_min(distance, 0), torch.zeros_like(distance))
+        self.excess = torch.where(is_counted, _positive(distance), 0.0)
 
 
 def _is_of_many(x, target):

@@ -9,7 +9,7 @@ import math
 import torch
 
 from torch_spyre.ops import pairs
-from torch_spyre.ops.functions import _ERF, _ERF_SLOPE, _horner, expm1, log1p, product, quotient
+from torch_spyre.ops.functions import _ERF, _ERF_SLOPE, _horner, expm1, log1p, one_of, product, quotient
 
 _ROOT_HALF = math.sqrt(0.5)
 # Half of erf(x / sqrt(2)) / x in x^2.
@@ -82,7 +82,7 @@ def erfcx(x):
     square, lost = product(inside, inside)
     is_small = square < 0.5
     grown = torch.where(is_small, expm1(square), torch.exp(square))
-    high, rest = pairs.total(2 * grown, torch.where(is_small, 2.0, 0.0) - right)
+    high, rest = pairs.total(2 * grown, one_of(is_small, 2.0, 0.0) - right)
     left = torch.where(grown < 1e38, high + (rest + 2 * torch.exp(square) * lost), grown)
     return torch.where(x < 0, left, torch.where(x == x, right, x))
 
@@ -134,7 +134,7 @@ def erfinv(x):
     far, few = _far_quantile(torch.clamp((1 - size) * 0.5, 2.0**-26, 0.25))
     high, lost = product(far, _ROOT_HALF)
     far = high + (lost + few * _ROOT_HALF)
-    far = torch.where(size < 1, far, torch.where(size == 1, math.inf, math.nan))
+    far = torch.where(size < 1, far, one_of(size == 1, math.inf, math.nan))
     return torch.where(size <= 0.5, near, torch.where(x < 0, -far, far))
 
 
@@ -144,5 +144,5 @@ def ndtri(p):
     near, near_rest = pairs.total(torch.clamp(p, 0.25, 0.75) * 2, torch.full_like(p, -1.0))
     middle = pairs.whole(_near_erfinv(near, near_rest, math.sqrt(2)))
     far = pairs.whole(_far_quantile(torch.where(other > 0, torch.clamp_max(other, 0.25), 0.25)))
-    far = torch.where(other > 0, far, torch.where(other == 0, math.inf, math.nan))
+    far = torch.where(other > 0, far, one_of(other == 0, math.inf, math.nan))
     return torch.where(other >= 0.25, middle, torch.where(p < 0.5, -far, far))

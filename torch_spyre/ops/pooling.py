@@ -139,7 +139,7 @@ class _Windows:
 
     def divisors(self, count_padding, device):
         """How many elements the mean of each window is of."""
-        total = torch.ones([1] * len(self.size), device=device)
+        total = torch.ones([1] * len(self.size), dtype=torch.float32, device=device)
         for i, kernel in enumerate(self.kernel):
             begin = torch.arange(self.counts[i], device=device) * self.stride[i] - self.padding[i]
             last = self.size[i] + self.padding[i]

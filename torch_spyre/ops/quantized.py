@@ -1,6 +1,8 @@
 """Products of fp8 matrices, which the device multiplies in 16 bits, in which every fp8 number is exact; and numbers that are
 rounded as if they were small integers (fake quantisation)."""
 
+import struct
+
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
@@ -32,34 +34,57 @@ def scaled_mm(x, y, scale_a, scale_b, bias=None, scale_result=None, out_dtype=No
     return result.to(kind)
 
 
+#: Whole numbers up to this one are exact in fp32, and so are their sums.
+_MOST_NUMBER = 1 << 22
+
+
+def _is_range(x, quant_min, quant_max):
+    return is_float(x) and -_MOST_NUMBER <= quant_min <= quant_max <= _MOST_NUMBER
+
+
+def _on_fp32(number):
+    """The nearest number of fp32."""
+    return struct.unpack("<f", struct.pack("<f", number))[0]
+
+
 def _rounded(x, scale, zero_point, quant_min, quant_max):
-    """The nearest numbers that integers of a range stand for, and where no number was out of the range: in fp32."""
-    number = torch.round(x.float() * (1 / scale)) + zero_point
+    """The nearest numbers that integers of a range stand for, and where no number was out of the range: in fp32. A zero
+    point that is a fraction is added before it is rounded. What is no number counts as the least."""
+    wide = x.float() * (1 / scale)
+    is_whole = not isinstance(zero_point, torch.Tensor) or zero_point.dtype in INTEGERS
+    number = torch.round(wide) + zero_point if is_whole else torch.round(wide + zero_point.float())
     is_inside = torch.logical_and(number >= quant_min, number <= quant_max)
-    return ((torch.clamp(number, quant_min, quant_max) - zero_point) * scale).to(x.dtype), is_inside
+    number = torch.where(number == number, torch.clamp(number, quant_min, quant_max), quant_min)
+    return ((number - zero_point) * scale).to(x.dtype), is_inside
 
 
 def fake_quantize(x, scale, zero_point, quant_min, quant_max):
-    return _rounded(x, scale, zero_point, quant_min, quant_max) if is_float(x) else NotImplemented
+    if not _is_range(x, quant_min, quant_max) or not quant_min <= zero_point <= quant_max:
+        return NotImplemented
+    return _rounded(x, _on_fp32(scale), zero_point, quant_min, quant_max)
 
 
 def fake_quantize_by_tensors(x, scale, zero_point, fake_quant_enabled, quant_min, quant_max):
     """Where it is switched off, all numbers stay."""
     if not is_float(x, scale) or scale.numel() != 1 or zero_point.numel() != 1 or fake_quant_enabled.numel() != 1:
         return NotImplemented
-    values, is_inside = _rounded(
-        x, scale.float().reshape([]), zero_point.float().reshape([]), quant_min, quant_max
-    )
+    if not _is_range(x, quant_min, quant_max):
+        return NotImplemented
+    values, is_inside = _rounded(x, scale.float().reshape([]), zero_point.reshape([]), quant_min, quant_max)
     is_on = fake_quant_enabled.reshape([]) != 0
     return torch.where(is_on, values, x), torch.logical_or(is_inside, torch.logical_not(is_on))
 
 
 def fake_quantize_channels(x, scale, zero_point, axis, quant_min, quant_max):
-    if not is_float(x, scale) or not (is_float(zero_point) or zero_point.dtype in INTEGERS):
+    if not is_float(x, scale) or not _is_range(x, quant_min, quant_max):
+        return NotImplemented
+    if not (is_float(zero_point) or zero_point.dtype == torch.int32) or not 0 <= axis < x.dim():
+        return NotImplemented
+    if not scale.shape == zero_point.shape == x.shape[axis : axis + 1]:
         return NotImplemented
     shape = [1] * x.dim()
     shape[axis] = -1
-    return _rounded(x, scale.float().reshape(shape), zero_point.float().reshape(shape), quant_min, quant_max)
+    return _rounded(x, scale.float().reshape(shape), zero_point.reshape(shape), quant_min, quant_max)
 
 
 def decompositions():

@@ -7,9 +7,10 @@ before it. In fp32, rounded once; integers wrap.
 import math
 
 import torch
+from torch._prims_common import canonicalize_dim
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import functions, limits
+from torch_spyre.ops import functions, index_writes, limits
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 
@@ -27,13 +28,12 @@ def _kinds(x, dtype):
 
 def _running(operation):
     def decomposed(x, dim, *, dtype=None):
-        kinds = _kinds(x, dtype)
+        dim, kinds = canonicalize_dim(x.dim(), dim), _kinds(x, dtype)
         if kinds is None or x.numel() == 0:
             return NotImplemented
         y = x.to(kinds[0])
         if x.dim() == 0:
             return y.to(kinds[1]).clone()
-        dim %= x.dim()
         count, step = x.shape[dim], 1
         while step < count:
             both = operation(y.narrow(dim, step, count - step), y.narrow(dim, 0, count - step))
@@ -154,10 +154,14 @@ def searchsorted_number(sequence, value, *, out_int32=False, right=False, side=N
 
 
 def bucketize_number(value, boundaries, *, out_int32=False, right=False):
+    if boundaries.dim() != 1:
+        return NotImplemented
     return searchsorted_number(boundaries, value, out_int32=out_int32, right=right)
 
 
 def bucketize(values, boundaries, *, out_int32=False, right=False):
+    if boundaries.dim() != 1:
+        return NotImplemented
     return searchsorted(boundaries, values, out_int32=out_int32, right=right)
 
 
@@ -186,13 +190,21 @@ def nonzero_static(x, *, size, fill_value=-1):
     return torch.where(wanted <= order[-1], places, torch.full((), fill_value, device=x.device))
 
 
+def _finite(x):
+    """The same number; what is none, or an infinity, is an error of the device."""
+    is_bad = torch.logical_not(torch.abs(x) < math.inf)
+    return x + index_writes.checked(is_bad.to(torch.int64).reshape(1), 1, False).reshape([]).to(x.dtype)
+
+
 def histc(x, bins=100, min=0, max=0):
     """How many elements fall into each of the bins; what is beyond them, or no number, into none."""
-    if x.dtype not in _FLOATS or not bins * x.numel() or limits.COUNTED.refuses(bins * x.numel()):
+    if x.dtype not in _FLOATS or bins <= 0 or not x.numel() or not -math.inf < min <= max < math.inf:
+        return NotImplemented
+    if limits.COUNTED.refuses(bins * x.numel()):
         return NotImplemented
     wide = x.reshape(-1).float()
     if min == max:  # torch asks the elements
-        low, high = torch.amin(wide, 0), torch.amax(wide, 0)
+        low, high = _finite(torch.amin(wide, 0)), _finite(torch.amax(wide, 0))
         is_one = low == high
         low, high = torch.where(is_one, low - 1, low), torch.where(is_one, high + 1, high)
     else:

@@ -8,11 +8,14 @@ compared in blocks.
 import math
 
 import torch
+from torch._prims_common import canonicalize_dim
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.ops import limits
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+#: Dimensions of tensors whose pairs of elements are compared as they are.
+_MOST_DIMS = 4
 #: The device's own search finds so many.
 _MOST_FOUND = 64
 #: Longer rows are searched in parts of so many.
@@ -41,7 +44,7 @@ def _numbers(count, like, shape):
 
 def _order(x, descending, wanted):
     """Places of the first so many elements of the last dimension in their order; equal ones as they stood."""
-    count, none = x.shape[-1], torch.zeros((), device=x.device)
+    count = x.shape[-1]
     rows, column = _numbers(count, x, [count, 1]), _numbers(count, x, [1, count])
 
     def ranks(first, last):
@@ -52,22 +55,33 @@ def _order(x, descending, wanted):
 
     def standing(first, last):
         # [.., place in the order, element]: of each row one is named, so the sum is exact.
-        stands = torch.where(rank.unsqueeze(-2) == rows.narrow(0, first, last - first), column, none)
+        stands = torch.where(rank.unsqueeze(-2) == rows.narrow(0, first, last - first), column, 0.0)
         return torch.sum(stands, -1)
 
     rank = limits.in_blocks(count, x.numel(), ranks, dim=-1)
     return limits.in_blocks(wanted, x.numel(), standing, dim=-1).to(torch.int64)
 
 
+def _in_three(function, x, dim, *rest):
+    """Of a tensor of many dimensions as one of three: pairs of elements have one more."""
+    before, behind = x.shape[:dim], x.shape[dim + 1 :]
+    found = function(x.reshape(math.prod(before), x.shape[dim], math.prod(behind)), 1, *rest)
+    if found is None or found is NotImplemented:
+        return found
+    return tuple(t.reshape([*before, t.shape[1], *behind]) for t in found)
+
+
 def _sorted(x, dim, descending, count=None):
     """Values and places of the first so many, or None where that is the CPU's."""
     if x.dtype not in {*_FLOATS, *INTEGERS, torch.bool} or x.numel() == 0:
         return None
+    dim = canonicalize_dim(x.dim(), dim)
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
-    dim %= x.dim()
-    if limits.SORTED.refuses(x.numel() * x.shape[dim]) or limits.SORTED_DIMS.refuses(x.dim()):
+    if limits.SORTED.refuses(x.numel() * x.shape[dim]):
         return None
+    if x.dim() > _MOST_DIMS:
+        return _in_three(_sorted, x, dim, descending, count)
     row = x.movedim(dim, -1)
     key = row.to(torch.float16) if x.dtype == torch.bool else row
     places = _order(key, descending, x.shape[dim] if count is None else count)
@@ -98,6 +112,10 @@ def kthvalue(x, k, dim=-1, keepdim=False):
 
 def _median(x, dim, keepdim, ignores_nan):
     """The lower of two; what is no number comes last, and is the median where there is one."""
+    if x.dim() > _MOST_DIMS:
+        dim = canonicalize_dim(x.dim(), dim)
+        found = _in_three(_median, x, dim, True, ignores_nan)
+        return found if keepdim or found is NotImplemented else tuple(t.squeeze(dim) for t in found)
     result = _sorted(x, dim, False)
     if result is None or x.dim() == 0:
         return NotImplemented if result is None else result
@@ -130,12 +148,15 @@ def mode(x, dim=-1, keepdim=False):
     """The most frequent element, of several the smallest, and where it stands last; what is no number equals no other."""
     if x.dtype not in {*_FLOATS, *INTEGERS, torch.bool} or x.numel() == 0:
         return NotImplemented
+    dim = canonicalize_dim(x.dim(), dim)
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
-    dim %= x.dim()
     count = x.shape[dim]
     if limits.SORTED.refuses(x.numel() * count):
         return NotImplemented
+    if x.dim() > _MOST_DIMS:
+        found = _in_three(mode, x, dim, True)
+        return found if keepdim or found is NotImplemented else tuple(t.squeeze(dim) for t in found)
     row = x.movedim(dim, -1)
     row = row.to(torch.float16) if x.dtype == torch.bool else row
 
@@ -258,9 +279,9 @@ def _running_extreme(takes_later):
             return found if found is NotImplemented else (found[0].to(torch.bool), found[1])
         if x.dtype not in {*_FLOATS, *INTEGERS} or x.numel() == 0:
             return NotImplemented
+        dim = canonicalize_dim(x.dim(), dim)
         if x.dim() == 0:
             return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
-        dim %= x.dim()
         count, step = x.shape[dim], 1
         shape = [1] * x.dim()
         shape[dim] = count

@@ -161,6 +161,30 @@ def _graph_of(op, args, kwargs, inputs, table):
     return gm
 
 
+def _is_refused(op, args, kwargs, inputs):
+    """Whether torch refuses the shapes or types. Formulas do not ask; not all operations have a kernel that does."""
+    from torch._subclasses import fake_tensor as fake
+
+    places = {id(tensor): i for i, tensor in enumerate(inputs)}
+    with fake.FakeTensorMode(allow_fallback_kernels=False):
+        fakes = [_fake(tensor) for tensor in inputs]
+        given, named = tree_map(
+            lambda value: fakes[places[id(value)]] if isinstance(value, torch.Tensor) else value, (args, kwargs)
+        )
+        try:
+            op(*_with_tensors(op, given), **named)
+        except (
+            NotImplementedError,
+            fake.DataDependentOutputException,
+            fake.DynamicOutputShapeException,
+            fake.UnsupportedOperatorException,
+        ):
+            return False
+        except Exception:  # whatever torch has to say
+            return True
+    return False
+
+
 def _calls(gm):
     return [
         node.target
@@ -201,6 +225,8 @@ def _trace(name, overload, args, kwargs, inputs):
         table = {**active.decompositions(), **_eager_only()}
         try:
             with _without_tracebacks():
+                if _is_refused(op, args, kwargs, inputs):
+                    return None
                 gm = _graph_of(op, args, kwargs, inputs, table)
         except Exception:  # torch refuses: the CPU says it in torch's own words
             return None
