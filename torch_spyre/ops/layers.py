@@ -62,15 +62,6 @@ def _rrelu(x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)
 
 
-def _mode_into(x, dim=-1, keepdim=False, *, values, indices):
-    """Torch's asks for other devices."""
-    for out, found in zip((values, indices), torch.mode(x, dim, keepdim)):
-        if out.dtype != found.dtype:
-            raise RuntimeError(f"Expected out tensor to have dtype {found.dtype}, but got {out.dtype} instead")
-        out.resize_(found.shape).copy_(found)
-    return values, indices
-
-
 @functools.cache
 def _on_cpu(name):
     if name == "masked_scatter_backward":
@@ -128,7 +119,6 @@ def install():
     _kernels.impl("masked_scatter_backward", _masked_scatter_backward, "PrivateUse1")
     # Torch's sums of the places of a kernel are rounded one by one.
     _kernels.impl("conv_tbc", convolution.conv_tbc, "PrivateUse1")
-    _kernels.impl("mode.values", _mode_into, "PrivateUse1")
     _kernels.impl("renorm", _renorm, "AutogradPrivateUse1")
     for key in ("PrivateUse1", "AutogradPrivateUse1"):
         _kernels.impl("rrelu", _rrelu, key)

@@ -12,6 +12,7 @@ _FORMS = {
     aten.conj_physical.out: aten.clone.default,  # of what is not complex
     aten.cummax.out: aten.cummax.default,
     aten.cummin.out: aten.cummin.default,
+    aten.mode.values: aten.mode.default,
     aten.native_batch_norm.out: aten.native_batch_norm.default,
 }
 
