@@ -70,6 +70,7 @@ _CONSTANTS = {
     "floor quotient": lambda x, a: torch.div(x, INF, rounding_mode="floor"),
     "clamp": lambda x, a: torch.clamp(x, min=0.3),
     "sort": lambda x, a: torch.sort(x)[0],
+    "long list": lambda x, a: torch.topk(torch.cat([x, a], 1).repeat(1, 8), 70)[0],
     "average": lambda x, a: F.avg_pool2d(x.reshape(1, 1, 6, 4), 3, 2, 1),
     "mean at places": lambda x, a: torch.scatter_reduce(x, 1, (a > 0).long(), a, "mean"),
     "reflected": lambda x, a: F.grid_sample(
@@ -376,10 +377,13 @@ def test_dimensions_of_tensors_without_any(name):
 
 @pytest.mark.parametrize("call", [torch.mode, torch.sort, torch.median, torch.cummax], ids=lambda call: call.__name__)
 @pytest.mark.parametrize("dim", [0, 2, -1])
-def test_rows_of_tensors_of_six_dimensions(dim, call, on_device):
+def test_rows_of_tensors_of_many_dimensions(dim, call, on_device):
     """Pairs of their elements have more than the device has names for."""
     x = torch.randperm(96, generator=torch.Generator().manual_seed(0)).float().reshape(2, 2, 2, 2, 2, 3) % 7
-    assert_as_on_cpu(lambda x: call(x, dim)[0], x, on_device=on_device)
+    for how in HOW:
+        assert_as_on_cpu(lambda x: call(x, dim)[0], x, how=how, on_device=on_device)
+    if call is not torch.cummax:
+        assert_as_on_cpu(lambda x: call(x, dim)[0], x.reshape(2, 1, 2, 2, 2, 2, 3), on_device=on_device)
 
 
 def test_modes_into_tensors_that_are_given(on_device):

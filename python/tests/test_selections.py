@@ -9,7 +9,6 @@ import math
 import pytest
 import torch
 
-from torch_spyre.ops.fallbacks import FallbackWarning
 
 WAYS = ["eager", "compiled"]
 
@@ -325,32 +324,3 @@ def test_running_extremes(name, how, on_device):
     wanted, order = function(x, 1)
     assert torch.equal(places.cpu(), order)
     assert torch.equal(values.cpu().nan_to_num(99), wanted.nan_to_num(99))
-
-
-CPU = {
-    "dimensions": (lambda x: torch.sort(x.reshape(4, 7, 1, 1, 1, 1, 10)), torch.float16, "aten.sort"),
-}
-
-
-@pytest.mark.parametrize("name", CPU)
-def test_the_rest_is_the_cpus(name):
-    function, dtype, reported = CPU[name]
-    x = distinct(4, 70).to(dtype)
-    wanted = function(x)
-    torch.spyre.reset_counters()
-    with pytest.warns(FallbackWarning, match=reported):
-        got = function(x.to("spyre"))
-    same(*((got, wanted) if isinstance(got, tuple) else ([got], [wanted])))
-    assert torch.spyre.counters()["fallback_ops"] == 1
-
-
-@pytest.mark.parametrize("name", CPU)
-@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
-def test_the_rest_is_the_cpus_in_graphs(name):
-    function, dtype, _ = CPU[name]
-    x = distinct(4, 70).to(dtype)
-    wanted = function(x)
-    torch.spyre.reset_counters()
-    got = run(function, x, how="compiled")
-    same(*((got, wanted) if isinstance(got, tuple) else ([got], [wanted])))
-    assert torch.spyre.counters()["graph_fallback_nodes"] >= 1

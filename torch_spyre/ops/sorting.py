@@ -220,13 +220,13 @@ def _best(rows, k, largest):
 def _largest(rows, k):
     """Places of longer lists: each search is among what comes after the last one found. Rows are fp32 without -inf that
     matters: it stands for what was found before."""
-    numbers, none = _numbers(rows.shape[-1], rows, [1, rows.shape[-1]]), torch.full((), -math.inf, device=rows.device)
+    numbers = _numbers(rows.shape[-1], rows, [1, rows.shape[-1]])
     left, places = rows, []
     for first in range(0, k, _MOST_FOUND):
         if first:
             value, place = values[:, -1:], places[-1][:, -1:].to(torch.float32)
             is_open = _is_before(value, rows, True) + _is_same(value, rows) * (numbers > place).to(torch.float32)
-            left = torch.where(is_open > 0, rows, none)
+            left = torch.where(is_open > 0, rows, -math.inf)
         values, at = _best(left, min(_MOST_FOUND, k - first), True)
         places.append(at)
     return torch.cat(places, -1)
@@ -241,7 +241,7 @@ def _largest_places(rows, k):
     # Behind all others the places of -inf, which what was found before looks like.
     lowest = wide == -math.inf
     numbers = _numbers(rows.shape[-1], rows, [1, rows.shape[-1]])
-    in_order = _largest(torch.where(lowest, -numbers, torch.full((), -math.inf, device=rows.device)), k)
+    in_order = _largest(torch.where(lowest, -numbers, -math.inf), k)
     others = rows.shape[-1] - torch.sum(lowest.to(torch.float32), -1, keepdim=True)
     behind = _numbers(k, rows, [1, k]) - others
     of_lowest = torch.gather(in_order, -1, torch.clamp_min(behind, 0).to(torch.int64))
