@@ -405,7 +405,7 @@ def take(x, index):
     """Elements whose numbers are those of a tensor with one dimension."""
     if x.dtype not in _TYPES or not _is_index(index) or x.numel() == 0 or index.numel() == 0:
         return NotImplemented
-    return torch.index_select(x.reshape(-1), 0, checked(index, x.numel(), True).reshape(-1)).reshape(index.shape)
+    return torch.ops.aten.index.Tensor(x.reshape(-1), [index])
 
 
 #: Of an index with more places beside the dimension the compiler would make as many gathers.
