@@ -12,7 +12,7 @@ from tolerances import tolerance
 from torch.utils._pytree import tree_leaves
 
 #: Compared although the result is not the only one: both calls make the same choice.
-_SAME_CHOICE = "kthvalue linalg.qr sort topk".split()
+_SAME_CHOICE = "kthvalue linalg.qr mode sort topk".split()
 #: With out= one program, without it one for each step: sums in another order.
 _OTHER_PROGRAMS = ("linalg.qr",)
 #: Random, complex or float64.
