@@ -19,6 +19,14 @@ CASES = {
     "part of a cat": (lambda x, e: torch.cat([e, x, e]) * 2, [half(4, 3), half(0, 3)]),
     "sum of nothing": (lambda x: x[:, 2:2].sum(1) + x[:, 0] * 2, [half(4, 5)]),
     "product over nothing": (lambda a, b: (a @ b) + 1, [half(3, 0), half(0, 5)]),
+    "a product over nothing is added": (
+        lambda x, a, b: torch.addmm(x, a, b, beta=2.0),
+        [half(3, 5), half(3, 0), half(0, 5)],
+    ),
+    "no place is written": (
+        lambda x, v: torch.index_put(x, (torch.zeros(0, dtype=torch.int64, device=x.device),), v) * 2,
+        [half(4, 3), half(3)],
+    ),
     "nothing is stored": (
         lambda x, e: torch.slice_scatter(x, e, 0, 1, 1) * 2,
         [half(4, 3), half(0, 3)],

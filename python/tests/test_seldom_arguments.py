@@ -414,3 +414,29 @@ def test_values_that_do_not_fit_a_mask():
     for shape in ((7,), (1, 1, 3, 4)):
         assert_refused(lambda x, m, v: torch.index_put(x, (m,), v), torch.zeros(2, 3, 4), _MASKS[0], torch.ones(shape))
     assert_refused(lambda x, m, v: torch.index_put(x, (m,), v), torch.zeros(3, 3), _MASKS[0], torch.ones(()))
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_elements_in_another_order(how, on_device):
+    """Along any dimensions, also where there are no elements."""
+    x = torch.arange(120.0).reshape(2, 3, 5, 4)
+
+    def call(x):
+        flips = [torch.flip(x, dims) for dims in [(0,), (3,), (0, 1), (2, 3), (1, 2, 3), (0, 1, 2, 3), ()]]
+        rolls = [torch.roll(x, 1, 0), torch.roll(x, (1, -2), (0, 3)), torch.roll(x, 7)]
+        return flips + rolls + [torch.rot90(x, k, dims) for k in (1, 2, 3) for dims in ((0, 1), (2, 3), (3, 0))]
+
+    assert_as_on_cpu(call, x, how=how, on_device=on_device)
+    torch.spyre.reset_counters()
+    for ours, theirs in zip(called(call, how)(x[:, :0].to("spyre")), call(x[:, :0]), strict=True):
+        assert ours.shape == theirs.shape
+    assert torch.spyre.counters()["fallback_ops"] == 0
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_logarithms_of_sums_of_nothing(how, on_device):
+    call = lambda x: torch.logsumexp(x[:, :0], 1) + x[:, 0]  # noqa: E731
+    if how == "compiled":
+        assert_as_on_cpu(call, torch.ones(3, 4), how=how, on_device=on_device)
+    else:
+        assert call(torch.ones(3, 4).to("spyre")).tolist() == [-INF] * 3

@@ -317,6 +317,8 @@ class _HostNodes:
             return tensors[leaf.id]
         if isinstance(leaf, torch.device) and leaf.type == DEVICE_NAME:
             return torch.device("cpu")
+        if isinstance(leaf, torch.Tensor) and not leaf.numel():  # no value of the graph
+            return torch.empty(leaf.shape, dtype=leaf.dtype)
         return leaf
 
 

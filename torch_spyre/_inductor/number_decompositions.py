@@ -86,6 +86,8 @@ def _log_sum_exp(x, dim, keepdim=False):
     dims = [dim] if isinstance(dim, int) else list(dim)
     if x.dim() == 0:
         return x.clone()
+    if x.numel() == 0:
+        return torch.log(torch.sum(x, dims, keepdim=keepdim))
     most = torch.amax(x, dims, keepdim=True)
     base = torch.where(torch.abs(most) == math.inf, 0.0, most)
     total = torch.log(torch.sum(torch.exp(x - base), dims, keepdim=True)) + base
@@ -179,9 +181,22 @@ def _round_to(x, *, decimals):
     return result.to(x.dtype)
 
 
+def _added_to_nothing(x, a, b, *, beta=1, alpha=1):
+    """A product over no elements is 0."""
+    del alpha
+    if (a.numel() and b.numel()) or not _is_float(x):
+        return NotImplemented
+    shape = [*a.shape[:-1], *b.shape[-1:]] if b.dim() > 1 else a.shape[:-1]
+    if beta == 0:
+        return torch.zeros(shape, dtype=x.dtype, device=x.device)
+    return (x * beta).expand(shape).clone()
+
+
 def _addmv(x, matrix, vector, *, beta=1, alpha=1):
     if not _is_float(x, matrix, vector):
         return NotImplemented
+    if not matrix.numel():
+        return _added_to_nothing(x, matrix, vector, beta=beta, alpha=alpha)
     product = torch.mv(matrix, vector)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
@@ -398,7 +413,9 @@ def decompositions():
         aten.sub.Tensor: subtracted,
         aten.addcdiv.default: _in_fp32(_addcdiv),
         aten.addcmul.default: _in_fp32(_addcmul),
+        aten.addmm.default: _added_to_nothing,
         aten.addmv.default: _addmv,
+        aten.baddbmm.default: _added_to_nothing,
         aten.all.default: _reduced(torch.amin),
         aten.all.dim: _reduced(torch.amin),
         aten.all.dims: _reduced(torch.amin),

@@ -197,22 +197,38 @@ def kernel_for(op, function, device="cpu", said=None):
 
 
 def check(op, *args, **named):
-    """Raises what torch says of shapes and types that it refuses: it asks for no values."""
-
-    def leaf(value):
-        is_tensor = isinstance(value, torch.Tensor)
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta") if is_tensor else value
-
-    with contextlib.suppress(NotImplementedError), torch.no_grad():  # not all operations have a form without values
-        op(*_map(leaf, args), **_map(leaf, named))
+    """Results without values. Raises what torch says of shapes and types that it refuses."""
+    with contextlib.suppress(NotImplementedError), torch.no_grad():  # not all operations have such a form
+        return op(*_map(_like, args), **_map(_like, named))
 
 
-def _is_refused(op, args, named):
+def _like(value, device="meta"):
+    """A tensor of the same type and shape."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
+
+
+def _of_nothing(op, args, named, results):
+    """Of tensors without elements, or to such: nothing is moved. What torch makes of nothing is the CPU's."""
+    given = [leaf for leaf in tree_flatten((args, named))[0] if isinstance(leaf, torch.Tensor)]
+    made = [leaf for leaf in tree_flatten(results)[0] if isinstance(leaf, torch.Tensor)]
+    device = given[0].device
+    if made and not any(t.numel() for t in made):
+        return _map(lambda leaf: _like(leaf, device), results)
+    if any(t.numel() for t in given):
+        return NotImplemented
+    found = op(*_map(lambda leaf: _like(leaf, "cpu"), args), **_map(lambda leaf: _like(leaf, "cpu"), named))
+    return _map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, found)
+
+
+def _computed(op, function, args, named):
     try:
-        check(op, *args, **named)
-    except Exception:  # whatever torch has to say
-        return True
-    return False
+        results = check(op, *args, **named)
+    except Exception:  # whatever torch has to say, the CPU says it
+        return NotImplemented
+    result = _of_nothing(op, args, named, results)
+    return function(*args, **named) if result is NotImplemented else result
 
 
 def otherwise_on_cpu(function, op):
@@ -221,11 +237,8 @@ def otherwise_on_cpu(function, op):
 
     def kernel(*args, **named):
         reasons = []
-        if _is_refused(op, args, named):
-            result = NotImplemented
-        else:
-            with limits.noting(reasons):
-                result = function(*args, **named)
+        with limits.noting(reasons):
+            result = _computed(op, function, args, named)
         return on_cpu(*args, why="".join(reasons), **named) if result is NotImplemented else result
 
     return kernel

@@ -139,7 +139,11 @@ def _joined(indices, sizes):
 def index_put(x, indices, values, accumulate=False):
     """``x[indices] = values`` in a copy of x."""
     given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    if x.dtype not in _TYPES or x.numel() == 0 or values.numel() == 0 or not given:
+    if x.dtype not in _TYPES or x.numel() == 0 or not given:
+        return NotImplemented
+    if any(_is_index(index) and index.numel() == 0 for _, index in given):
+        return x.clone()
+    if values.numel() == 0:
         return NotImplemented
     first_dim, first_index = given[0]
     if len(given) == 1 and first_dim == 0 and first_index.dtype == torch.bool:

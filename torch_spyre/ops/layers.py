@@ -82,6 +82,8 @@ def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, e
     shape = [1, -1] + [1] * (x.dim() - 2)
     wide = x.float()
     if training:
+        if not x.numel():
+            raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(x.shape)}")
         mean = wide.mean(dims)
         rest = wide - mean.reshape(shape)
         var = (rest * rest).mean(dims)
