@@ -120,6 +120,16 @@ def test_hundreds_of_the_largest_of_long_rows(how, on_device):
     same(got, torch.topk(x, 130))
 
 
+def test_rows_of_a_length_that_is_a_symbol(on_device):
+    """One capture for all lengths: parts are found when the length is known."""
+    function = torch.compile(lambda x: (torch.topk(x, 70), torch.sort(x[:, :9], stable=True)), backend="spyre", dynamic=True)
+    for count in (3000, 2500):
+        x = distinct(2, count)
+        with on_device(), torch._dynamo.config.patch(error_on_recompile=True):
+            got = function(x.to("spyre"))
+        same([t.cpu() for t in got[0]], torch.topk(x, 70))
+
+
 @pytest.mark.parametrize(("rows", "k", "largest"), [(1, 64, True), (3, 5, False)])
 def test_rows_of_a_vocabulary(rows, k, largest, on_device):
     """More than lie in the scratchpads at once."""

@@ -1,18 +1,20 @@
 """Nodes of a captured graph that become others when more is known than while it is captured.
 
 A store at known places is copies of slices, which the importer sees; at places that are data it is
-made of comparisons. Decompositions run before anybody knows which it is.
+made of comparisons. Decompositions run before anybody knows which it is. Long rows are searched in parts
+whose number nobody knows while sizes are symbols.
 """
 
 import torch
 
 from torch_spyre._inductor import extensions, memory
-from torch_spyre.ops import index_writes
+from torch_spyre.ops import index_writes, sorting
 
 #: Operator overload -> function, or NotImplemented from it: the node stays as it is.
 RULES = {
     torch.ops.aten.index_put.default: index_writes.index_put,
     torch.ops.aten._unsafe_index_put.default: index_writes.index_put,
+    torch.ops.aten.topk.default: sorting.topk,
 }
 
 

@@ -48,9 +48,10 @@ def noting(reasons):
 
 def in_blocks(places, each, compute, dim=0):
     """The results of ``compute(first, last)`` for blocks of the places, joined; a place is compared with ``each`` numbers."""
-    step = max(1, COMPARED_AT_ONCE // max(each, 1))
-    parts = [compute(first, min(first + step, places)) for first in range(0, places, step)]
-    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
+    if places * each <= COMPARED_AT_ONCE:  # sizes that are symbols stay symbols
+        return compute(0, places)
+    step = max(1, COMPARED_AT_ONCE // each)
+    return torch.cat([compute(first, min(first + step, places)) for first in range(0, places, step)], dim)
 
 
 INDEX_WRITES = Limit(

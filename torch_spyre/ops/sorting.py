@@ -263,7 +263,9 @@ def topk(x, k, dim=-1, largest=True, sorted=True):
         return NotImplemented
     if x.dtype in _FLOATS and (largest or k <= _MOST_FOUND):
         is_row = k <= _MOST_FOUND and x.shape[dim] <= _SEARCHED_AT_ONCE
-        return NotImplemented if is_row else _best_floats(x, k, dim % x.dim(), largest)
+        # Parts of a size that is a symbol are found when it is known (_inductor/expansion.py).
+        is_symbol = any(isinstance(size, torch.SymInt) for size in (k, *x.shape))
+        return NotImplemented if is_row or is_symbol else _best_floats(x, k, dim % x.dim(), largest)
     if x.dtype in INTEGERS and k <= _FEW:
         return _found(x, k, dim % x.dim(), largest)
     result = _sorted(x, dim, largest, k)
