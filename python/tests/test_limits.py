@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from tolerances import tolerance
 
 from torch_spyre.ops import limits
 from torch_spyre.ops.fallbacks import FallbackWarning
@@ -104,6 +105,114 @@ def test_rows_into_a_long_cache(on_device):
     with on_device():
         got = run(lambda x, i, s: x.index_copy(0, i, s), (cache, index, rows), "eager")
     same(got, cache.index_copy(0, index, rows))
+
+
+def backward(function):
+    def gradient(x, *others):
+        x = x.detach().requires_grad_()
+        function(x, *others).sum().backward()
+        return x.grad
+
+    return gradient
+
+
+def square(count):
+    return torch.eye(count) * 2 + 0.25
+
+
+LINE = torch.linspace(-1, 1, 18)
+GRID = torch.stack(torch.broadcast_tensors(LINE[:3], LINE[3:6, None]), -1).reshape(1, 3, 3, 2)
+#: Of each limit a call, and what it counts: one less than that is too few.
+COUNTED = {
+    "INDEX_WRITES": (lambda x, i: x.index_fill(0, i, 3.0), [whole(11, 2), places(3, 11)], 33),
+    "SORTED": (lambda x: torch.sort(x)[0], [whole(2, 7)], 98),
+    "SEARCHED": (torch.isin, [whole(9), whole(7, seed=1)], 63),
+    "COUNTED": (lambda x: torch.histc(x, 6, -9, 9), [whole(11).float()], 66),
+    "BAGS": (lambda w, i, o: F.embedding_bag(i, w, o), [whole(9, 4).float(), places(6, 9), torch.tensor([0, 3])], 12),
+    "GRIDS": (backward(lambda x, g: F.grid_sample(x, g, align_corners=True)), [whole(1, 1, 4, 4).float(), GRID], 144),
+    "CLASSES": (F.multilabel_margin_loss, [whole(3, 5).float(), torch.tensor([[1, -1, 0, 0, 0]] * 3)], 75),
+    "DISTANCES": (lambda x, y: torch.cdist(x, y, p=1), [whole(3, 2).float(), whole(5, 2).float()], 30),
+    "COLUMNS": (torch.linalg.cholesky, [square(5)], 5),
+    "MATRICES": (torch.linalg.cholesky, [square(5)], 25),
+    "CELLS": (lambda x: F.adaptive_max_pool2d(x, (3, 2)), [whole(1, 1, 7, 5)], 9),
+    "WINDOWS": (lambda x: F.max_pool2d(x, (3, 4)), [whole(1, 1, 8, 8)], 7),
+    "DERIVATIVES": (lambda x: torch.polygamma(3, x), [whole(5).float().abs() + 1], 3),
+    "DECIMALS": (lambda x: torch.round(x, decimals=2), [whole(5).float()], 2),
+}
+#: Tested with the numbers they have, below.
+OTHERS = {"INTEGER_MEANS", "FLIPPED", "RANK"}
+
+
+def test_every_limit_is_tested():
+    named = {name for name, value in vars(limits).items() if isinstance(value, limits.Limit)}
+    assert named == set(COUNTED) | set(IN_GRAPHS) | OTHERS and len(limits.table()) == len(named)
+
+
+def says_why(limit):
+    return rf"falling back to cpu: gate 4 \(shape\): {limit.counted}: [\d,]+ of at most {limit.most:,}; {limit.advice}"
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_on_both_sides_of_a_limit(name, on_device, monkeypatch):
+    """As many as the limit says are the device's, one more is the CPU's."""
+    function, inputs, count = COUNTED[name]
+    limit = getattr(limits, name)
+    monkeypatch.setattr(limit, "most", count)
+    with on_device():
+        got = run(function, inputs, "eager")
+    torch.testing.assert_close(got[0].float(), function(*inputs).float(), rtol=0, atol=tolerance("chain", torch.float32, 64))
+    import torch_spyre._C as extension
+
+    extension.clear_eager_cache()
+    monkeypatch.setattr(limit, "most", count - 1)
+    torch.spyre.reset_counters()
+    for _ in range(2):
+        with pytest.warns(FallbackWarning, match=says_why(limit)):
+            run(function, inputs, "eager")
+    assert torch.spyre.counters()["fallback_ops"] >= 2
+
+
+IN_GRAPHS = {
+    "SORTED": (lambda x: torch.sort(x)[0], [whole(2, 7)], 98),
+    "GROUPS": (torch._grouped_mm, [whole(8, 16).bfloat16(), whole(2, 16, 8).bfloat16(), torch.tensor([3, 8]).int()], 128),
+    "COLUMNS_IN_GRAPHS": (lambda x: torch.linalg.cholesky_ex(x)[0], [square(5)], 5),
+}
+
+
+@pytest.mark.parametrize("name", IN_GRAPHS)
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_on_both_sides_in_a_graph(name, monkeypatch):
+    function, inputs, count = IN_GRAPHS[name]
+    for most, is_on_device in ((count, True), (count - 1, False)):
+        monkeypatch.setattr(getattr(limits, name), "most", most)
+        torch._dynamo.reset()
+        torch.spyre.reset_counters()
+        run(function, inputs, "compiled")
+        assert (torch.spyre.counters()["graph_fallback_nodes"] == 0) == is_on_device
+
+
+def test_what_the_compiler_limits(on_device):
+    """Sizes that are prime, so that nothing is copied at once; and one dimension more than tensors have."""
+    flip, add = (lambda x: torch.flip(x, (1,))), (lambda x: x + 1)
+    lines, few = whole(2, 257), whole(2, 5)
+    calls = (
+        (limits.FLIPPED, flip, lines[:, :251].contiguous(), lines),
+        (limits.RANK, add, few.reshape([1] * 6 + [2, 5]), few.reshape([1] * 7 + [2, 5])),
+    )
+    for limit, function, fits, exceeds in calls:
+        with on_device():
+            same(run(function, [fits], "eager"), function(fits))
+        with pytest.warns(FallbackWarning, match=rf"gate 4 \(shape\): .*{limit.most}"):
+            same(run(function, [exceeds], "eager"), function(exceeds))
+
+
+@pytest.mark.parametrize(("side", "is_on_device"), [(8, True), (9, False)])
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_means_of_integers(side, is_on_device):
+    x = whole(1, 1, 18, 18).long().to("spyre")
+    torch.spyre.reset_counters()
+    F.avg_pool2d(x, side)
+    assert (torch.spyre.counters()["fallback_ops"] == 0) == is_on_device
 
 
 def distinct(*shape):

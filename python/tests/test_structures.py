@@ -323,9 +323,9 @@ def test_matrices_without_factors():
 
 
 def test_many_columns_are_left_to_the_cpu():
-    from torch_spyre.ops import factors
+    from torch_spyre.ops import limits
 
-    x = torch.eye(factors.MOST_COLUMNS + 1).to("spyre")
+    x = torch.eye(limits.COLUMNS.most + 1).to("spyre")
     torch.spyre.reset_counters()
     with pytest.warns(UserWarning, match=r"linalg_inv_ex.default is falling back to cpu"):
         assert torch.equal(torch.linalg.inv(x).cpu(), x.cpu())

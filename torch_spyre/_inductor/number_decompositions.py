@@ -9,16 +9,13 @@ import math
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
-from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, normal, orthogonal, powers
-from torch_spyre.ops import region_writes, sorting
+from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, limits, normal, orthogonal
+from torch_spyre.ops import powers, region_writes, sorting
 from torch_spyre.ops.powers import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
 
 aten = torch.ops.aten
-
-# Powers of ten up to this one are exact in fp32.
-_MOST_DECIMALS = 10
 
 
 def _scaled(operation):
@@ -174,7 +171,7 @@ def _round(x):
 
 def _round_to(x, *, decimals):
     """The numbers are scaled, and scaled back, as torch does."""
-    if not _is_float(x) or abs(decimals) > _MOST_DECIMALS:
+    if not _is_float(x) or limits.DECIMALS.refuses(abs(decimals)):
         return NotImplemented
     wide, scale = x.float(), 10.0 ** abs(decimals)
     result = torch.round(wide * scale) / scale if decimals > 0 else torch.round(wide / scale) * scale
@@ -367,7 +364,7 @@ def _elementary():
 
 
 def _polygamma(n, x):
-    if not 0 <= n <= gamma.MOST_DERIVATIVES:
+    if n < 0 or limits.DERIVATIVES.refuses(n):
         return NotImplemented
     return functions.of_float(lambda wide: gamma.polygamma(n, wide))(x)
 

@@ -5,10 +5,8 @@ import math
 
 import torch
 
+from torch_spyre.ops import limits
 from torch_spyre.ops.functions import is_float
-
-#: Differences of pairs of rows that are formed at most.
-_MOST = 1 << 24
 
 
 def size_of(wide, order, dims, keepdim=False):
@@ -46,7 +44,7 @@ def _differences(x, y):
     if not is_float(x, y) or x.dtype != y.dtype or x.dim() < 2 or 0 in (x.numel(), y.numel()):
         return None
     lead = math.prod(torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
-    if lead * x.shape[-2] * y.shape[-2] * x.shape[-1] > _MOST:
+    if limits.DISTANCES.refuses(lead * x.shape[-2] * y.shape[-2] * x.shape[-1]):
         return None
     return x.float().unsqueeze(-2) - y.float().unsqueeze(-3)
 

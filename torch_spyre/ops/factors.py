@@ -9,13 +9,8 @@ import warnings
 
 import torch
 
-from torch_spyre.ops import fallbacks, triangular
+from torch_spyre.ops import fallbacks, limits, triangular
 from torch_spyre.ops.powers import HALVES
-
-#: Columns of matrices in eager mode, and in graphs, which have a copy of the step for each.
-MOST_COLUMNS, MOST_IN_GRAPHS = 256, 32
-#: Elements of a batch of matrices.
-_MOST = 1 << 22
 
 
 def _in_graph(*matrices):
@@ -27,9 +22,13 @@ def _in_graph(*matrices):
 
 def _is_supported(*matrices):
     """Square ones come first."""
-    most = MOST_IN_GRAPHS if _in_graph(*matrices) else MOST_COLUMNS
+    columns = limits.COLUMNS_IN_GRAPHS if _in_graph(*matrices) else limits.COLUMNS
     return all(
-        m.dtype == torch.float32 and m.dim() >= 2 and 0 < m.numel() <= _MOST and min(m.shape[-2:]) <= most
+        m.dtype == torch.float32
+        and m.dim() >= 2
+        and m.numel() > 0
+        and not limits.MATRICES.refuses(m.numel())
+        and not columns.refuses(min(m.shape[-2:]))
         for m in matrices
     )
 
@@ -338,7 +337,7 @@ def qr_step(r, q, number):
 def qr(a, mode="reduced"):
     rows, columns = a.shape[-2:]
     # The product of the mirrors has as many columns as rows, whatever is kept of it.
-    is_small = a.numel() * rows <= _MOST * columns
+    is_small = a.numel() * rows <= limits.MATRICES.most * columns
     if not _is_supported(a) or not is_small or mode not in ("reduced", "complete", "r"):
         return NotImplemented
     flat = _flat(a).contiguous()

@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import pooling
+from torch_spyre.ops import limits, pooling
 from torch_spyre.ops.functions import is_float
 
 
@@ -54,7 +54,7 @@ class _Windows:
 def max_pool(dims):
     def pool(x, kernel_size, output_size, random_samples):
         is_plain = is_float(x) and x.numel() > 0 and math.prod(output_size) > 0
-        if not is_plain or math.prod(kernel_size) > pooling.MAX_PLACES:
+        if not is_plain or limits.CELLS.refuses(math.prod(kernel_size)):
             return NotImplemented
         batched = x if x.dim() == dims + 2 else x.unsqueeze(0)
         w = _Windows(batched.shape[2:], kernel_size, output_size, random_samples)

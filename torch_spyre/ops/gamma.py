@@ -296,10 +296,6 @@ def _derivative_of_cotangent(n):
     return factors
 
 
-#: Beyond it, factors of the derivative are no fp32 numbers.
-MOST_DERIVATIVES = 20
-
-
 def polygamma(n, x):
     """The n-th derivative of psi: of x > 0 it is n! sum (x + k)^-(n + 1), with a sign."""
     if n < 2:

@@ -6,10 +6,8 @@ with no bit lost.
 
 import torch
 
+from torch_spyre.ops import limits
 from torch_spyre.ops.functions import FLOATS
-
-#: Rows times groups times columns that are computed at most.
-MOST_PRODUCTS = 1 << 26
 
 
 def _is_in_group(offsets, rows):
@@ -25,7 +23,8 @@ def grouped_mm(x, weight, offs=None, bias=None, out_dtype=None):
     is_plain = x.dim() == 2 and weight.dim() == 3 and offs is not None and bias is None
     if not is_plain or x.dtype not in FLOATS or weight.dtype != x.dtype:
         return NotImplemented
-    if not 0 < x.shape[0] * weight.shape[0] * weight.shape[2] <= MOST_PRODUCTS:
+    products = x.shape[0] * weight.shape[0] * weight.shape[2]
+    if not products or limits.GROUPS.refuses(products):
         return NotImplemented
     is_own = _is_in_group(offs, x.shape[0]).unsqueeze(2)
     zero = torch.zeros((), dtype=x.dtype, device=x.device)

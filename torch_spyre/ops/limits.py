@@ -25,7 +25,7 @@ class Limit:
     def refuses(self, count):
         """Whether it is too many; who asks last is named by the warning."""
         if count > self.most:
-            note(f"{self.counted}: {count:,} of at most {self.most:,}; {self.advice} [gate 4: shape]")
+            note(f"{self.counted}: {int(count):,} of at most {self.most:,}; {self.advice} [gate 4: shape]")
             return True
         return False
 
@@ -54,15 +54,47 @@ def in_blocks(places, each, compute, dim=0):
     return torch.cat([compute(first, min(first + step, places)) for first in range(0, places, step)], dim)
 
 
+_BLOCKS = 64 * COMPARED_AT_ONCE
+
 INDEX_WRITES = Limit(
-    "index_put, index_copy, index_add, index_fill, scatter and their like",
+    "index_put, index_copy, index_add, index_fill, scatter and their like, gradients of pooling by maximum",
     "places times numbers",
-    64 * COMPARED_AT_ONCE,
+    _BLOCKS,
     "write fewer at a time",
 )
-SORTED = Limit("sort, argsort, kthvalue, median, mode, unique", "pairs of elements of a row, times rows", 64 * COMPARED_AT_ONCE)
-SEARCHED = Limit("isin, searchsorted, bucketize, nonzero_static", "elements times candidates", 64 * COMPARED_AT_ONCE)
-COUNTED = Limit("histc, bincount", "bins times elements", 64 * COMPARED_AT_ONCE)
-BAGS = Limit("embedding_bag and its gradients, embedding_renorm", "bags, or rows of the table, times numbers", COMPARED_AT_ONCE)
-GRIDS = Limit("gradients of grid_sample", "places times pixels of the image", COMPARED_AT_ONCE)
-CLASSES = Limit("multilabel_margin_loss", "pairs of classes, times rows", COMPARED_AT_ONCE)
+SORTED = Limit(
+    "sort, argsort, kthvalue, median, mode; topk of the smallest and of integers", "pairs of elements of a row, times rows", _BLOCKS
+)
+SEARCHED = Limit("isin, searchsorted, bucketize, nonzero_static", "elements times candidates", _BLOCKS)
+COUNTED = Limit("histc", "bins times elements", _BLOCKS)
+BAGS = Limit(
+    "embedding_bag, its gradients, embedding_renorm",
+    "bags, or rows of the table, times numbers",
+    COMPARED_AT_ONCE,
+    "give fewer bags at a time",
+)
+GRIDS = Limit("gradients of grid_sample", "places times pixels", COMPARED_AT_ONCE)
+CLASSES = Limit("multilabel_margin_loss", "pairs of classes, times rows", COMPARED_AT_ONCE, "give fewer rows at a time")
+DISTANCES = Limit("cdist, pdist", "differences of pairs of rows", COMPARED_AT_ONCE, "give fewer rows at a time")
+GROUPS = Limit("_grouped_mm in graphs", "rows times groups times columns", 1 << 26, "give fewer rows at a time")
+COLUMNS = Limit("factors of matrices: cholesky, lu, qr, inv, det", "columns", 256, "factor block by block")
+COLUMNS_IN_GRAPHS = Limit(
+    "the same in graphs, which have a step for each column", "columns in a graph", 32, "call it outside of the graph"
+)
+MATRICES = Limit("the same", "elements of a batch of matrices", 1 << 22, "give fewer matrices at a time")
+CELLS = Limit(
+    "adaptive_max_pool with cells that differ, fractional_max_pool", "places of a cell", 64, "choose sizes whose cells are all alike"
+)
+WINDOWS = Limit("max_pool", "sides of a window, added up", 64, "pool twice with smaller windows")
+INTEGER_MEANS = Limit("avg_pool of integers", "places of a window", 64, "pool in a float type")
+DERIVATIVES = Limit("polygamma", "its order", 20, "use the CPU: factors beyond are no fp32 numbers")
+DECIMALS = Limit("round", "decimals", 10, "scale the tensor first: larger powers of ten are no fp32 numbers")
+
+#: Those of the compiler, which says them itself.
+FLIPPED = Limit("flip of a dimension of prime size", "copies of slices", 256, "flip a padded tensor")
+RANK = Limit("all", "dimensions of a tensor", 8, "flatten leading dimensions")
+
+
+def table():
+    """All of them."""
+    return [value for value in globals().values() if isinstance(value, Limit)]

@@ -13,8 +13,8 @@ import torch
 from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.ops import limits
 
-# One copy of the input for each.
-MAX_PLACES = 64
+#: Places of a kernel of which each is one copy of the input.
+_MOST_COPIES = 64
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, *INTEGERS})
 
 
@@ -53,10 +53,10 @@ class _Windows:
         return x.dtype in _TYPES and x.numel() > 0 and min(self.counts) > 0
 
     def has_few_places(self):
-        return math.prod(self.kernel) <= MAX_PLACES
+        return math.prod(self.kernel) <= _MOST_COPIES
 
     def has_short_sides(self):
-        return sum(self.kernel) <= MAX_PLACES
+        return not limits.WINDOWS.refuses(sum(self.kernel))
 
     def places(self):
         return itertools.product(*(range(k) for k in self.kernel))
@@ -232,6 +232,7 @@ def avg_pool(dims):
         elif x.is_floating_point():
             total = _summed(padded.float(), [w.members(i, x.device, wide) for i in range(dims)])
         else:
+            limits.INTEGER_MEANS.refuses(math.prod(w.kernel))
             return NotImplemented
         return _divided(total, w, count_include_pad, divisor_override).to(x.dtype)
 
@@ -379,7 +380,7 @@ def adaptive_max_pool(dims):
         if kernel is not None:
             return max_pool(dims)(x, kernel)
         cells = _Cells(size, output_size)
-        if math.prod(cells.kernel) > MAX_PLACES:
+        if limits.CELLS.refuses(math.prod(cells.kernel)):
             return NotImplemented
         return largest(candidates(cells, x))
 

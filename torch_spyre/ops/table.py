@@ -9,7 +9,7 @@ import dataclasses
 
 import torch
 
-from torch_spyre.ops import orthogonal
+from torch_spyre.ops import limits, orthogonal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,6 +131,10 @@ elements.
 """
 
 
+_LIMITS = """Larger calls run on the CPU; the warning names the limit and gate 4. Comparisons are made in blocks of 2^24
+([ADR 0079](adr/0079-blocks-instead-of-limits.md)), and of most operations in at most 64 of them."""
+
+
 def document():
     """docs/operations.md."""
     formulas = {row.name: row.by for row in formula_rows()}
@@ -149,6 +153,9 @@ def document():
             lines.append(f"| `{name}` | {_places(by)} |")
     lines += ["", "## On the CPU", "", "| Operation | Why |", "|---|---|"]
     lines += [f"| `{row.name}` | {row.by} |" for row in cpu_rows()]
+    lines += ["", "## Limits", "", _LIMITS, ""]
+    lines += ["| Operations | What is counted | At most | Beyond it |", "|---|---|---|---|"]
+    lines += [f"| {each.of} | {each.counted} | {each.most:,} | {each.advice} |" for each in limits.table()]
     return "\n".join(lines) + "\n"
 
 
