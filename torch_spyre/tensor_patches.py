@@ -1,4 +1,4 @@
-"""What torch's own Python objects learn: ``device_layout=`` and readable printing.
+"""What torch's own Python objects learn: ``device_layout=``, readable printing, flex_attention.
 
 Each patch passes other devices straight through. All of them are in this file.
 """
@@ -6,6 +6,7 @@ Each patch passes other devices straight through. All of them are in this file.
 import functools
 
 import torch
+from torch.nn.attention import flex_attention
 
 from torch_spyre import _C
 from torch_spyre.constants import DEVICE_NAME
@@ -127,6 +128,17 @@ def from_device(self):
     return self.cpu()
 
 
+def _wrap_validate_device(original):
+    """Torch lists the devices it has kernels for; here flex_attention is made of operations that the device has."""
+
+    @functools.wraps(original)
+    def validate_device(query, key, value):
+        if query.device.type != DEVICE_NAME:
+            original(query, key, value)
+
+    return validate_device
+
+
 def install():
     """Once per process."""
     if getattr(torch.Tensor, "_spyre_tensor_patched", False):
@@ -140,4 +152,5 @@ def install():
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.Tensor.from_device = from_device
     torch.empty = _wrap_empty(torch.empty)
+    flex_attention._validate_device = _wrap_validate_device(flex_attention._validate_device)
     torch.Tensor._spyre_tensor_patched = True

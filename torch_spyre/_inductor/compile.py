@@ -507,7 +507,7 @@ class _Importer:
 
     def is_made_of_others(self, node):
         """Torch keeps it whole, and what it becomes depends on what is known of its arguments."""
-        if node.target not in expansion.RULES or node.target in self._lowerings:
+        if expansion.rule_for(node.target) is None or node.target in self._lowerings:
             return False
         return node not in self._folded and not self._stores_at_constants(node)
 

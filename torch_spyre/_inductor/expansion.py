@@ -6,6 +6,9 @@ whose number nobody knows while sizes are symbols.
 """
 
 import torch
+from torch._functorch.eager_transforms import enable_inplace_requires_grad
+from torch._higher_order_ops import flex_attention as attention
+from torch._higher_order_ops.flex_attention import flex_attention_backward, sdpa_dense, sdpa_dense_backward
 
 from torch_spyre._inductor import extensions, memory
 from torch_spyre.ops import index_writes, sorting
@@ -16,6 +19,44 @@ RULES = {
     torch.ops.aten._unsafe_index_put.default: index_writes.index_put,
     torch.ops.aten.topk.default: sorting.topk,
 }
+
+
+def _attention_backward(*args):
+    """Torch's formula asks tensors that the function of scores reads whether they need a gradient; those of a graph do not
+    know. The function's own graph does: it has a result for each that does."""
+    joint, buffers = args[8], args[12]
+    results = joint.graph.find_nodes(op="output")[0].args[0]
+    found = results[len(results) - len(buffers) :]
+    with enable_inplace_requires_grad(True):
+        told = [b if g is None else b.detach().requires_grad_() for b, g in zip(buffers, found, strict=True)]
+    return sdpa_dense_backward(*args[:12], tuple(told), *args[13:])
+
+
+#: Attention with functions of scores and places: torch's own formulas, with those functions as a part of the graph.
+_OF_FUNCTIONS = {
+    attention: torch.func.functionalize(sdpa_dense),
+    flex_attention_backward: torch.func.functionalize(_attention_backward),
+}
+
+
+def rule_for(target):
+    """The function, or None."""
+    return RULES.get(target) or _OF_FUNCTIONS.get(target)
+
+
+
+def _scattered(shape, indices, values):
+    """The gradient of what a function of scores reads."""
+    zeros = torch.zeros(shape, dtype=values.dtype, device=values.device)
+    found = index_writes.index_put(zeros, indices, values, True)
+    return torch.index_put(zeros, indices, values, True) if found is NotImplemented else found
+
+
+def _late():
+    """Of operations that have to be whole in the graphs of functions, where torch has rules for their batches."""
+    from torch._dynamo import _trace_wrapped_higher_order_op  # noqa: F401 - defines it
+
+    return {torch.ops.flex_lib.zeros_and_scatter.default: _scattered}
 
 
 class _Expander(torch.fx.Interpreter):
@@ -34,7 +75,7 @@ class _Expander(torch.fx.Interpreter):
 
     def _expanded(self, n):
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        result = RULES[n.target](*args, **kwargs)
+        result = rule_for(n.target)(*args, **kwargs)
         return super().run_node(n) if result is NotImplemented else result
 
 
@@ -50,7 +91,7 @@ def expanded(gm, nodes):
         with torch.fx.traceback.preserve_node_meta():
             trace = make_fx(
                 _Expander(gm, nodes).run,
-                decomposition_table=active.decompositions(),
+                decomposition_table={**active.decompositions(), **_late()},
                 tracing_mode="real",
             )
             return trace(*fakes)
