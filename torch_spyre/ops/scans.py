@@ -135,18 +135,18 @@ def searchsorted(sequence, values, *, out_int32=False, right=False, side=None, s
     return count.to(torch.int32 if out_int32 else torch.int64)
 
 
-def _beside_integers(value):
+def _beside_integers(value, dtype):
     """(the integer with as many integers before it as the number, whether those that equal it are before the number)."""
-    most = torch.iinfo(torch.int32).max
-    if not value <= most:  # larger than all, or no number, which comes after all
-        return most, True
-    return (-most - 1, False) if value < -most - 1 else (math.ceil(value), None)
+    bounds = torch.iinfo(torch.int32 if dtype == torch.int64 else dtype)
+    if not value <= bounds.max:  # larger than all, or no number, which comes after all
+        return bounds.max, True
+    return (bounds.min, False) if value < bounds.min else (math.ceil(value), None)
 
 
 def searchsorted_number(sequence, value, *, out_int32=False, right=False, side=None, sorter=None):
-    if sequence.dtype in INTEGERS and isinstance(value, float):
-        is_whole = value.is_integer()
-        value, is_behind = _beside_integers(value)
+    if sequence.dtype in INTEGERS:
+        is_whole = isinstance(value, int) or value.is_integer()
+        value, is_behind = _beside_integers(value, sequence.dtype)
         if is_behind is not None or not is_whole:
             right, side = bool(is_behind), None
     value = torch.full((), value, dtype=sequence.dtype, device=sequence.device)
