@@ -75,6 +75,29 @@ def _some_of(d, _):
     return [d.linear((3, 5), -2, 2), torch.tensor(lists)]
 
 
+def _reduced(rows, how):
+    return rows if how == "none" else getattr(torch, how)(rows)
+
+
+def _one_terms(power, how):
+    """Each class of a row has the margin, its own score and that of the right one as terms."""
+
+    def terms(x, target, weight):
+        each = 1.5 + x.gather(1, target[:, None]).abs() + x.abs()
+        return _reduced((each**power).sum(1) * weight[target] / x.shape[1], how)
+
+    return terms
+
+
+def _some_terms(how):
+    def row(scores, target):
+        right = target[: (target.tolist() + [-1]).index(-1)]
+        wrong = [c for c in range(len(scores)) if c not in right.tolist()]
+        return sum((1 + scores[c] + scores[right]).sum() for c in wrong) / len(scores) + scores.sum() * 0
+
+    return lambda x, targets: _reduced(torch.stack([row(*both) for both in zip(x.abs(), targets)]), how)
+
+
 for _how in ("none", "mean", "sum"):
     for _power in (1, 2):
         of_few(
@@ -83,14 +106,14 @@ for _how in ("none", "mean", "sum"):
                 lambda x, t, w, p=_power, r=_how: F.multi_margin_loss(x, t, p, 1.5, w.detach().to(x.dtype), reduction=r)
             ),
             _one_of,
-            rule=lambda x, t, w: torch.full((), 6.0 * 13 * 40, dtype=torch.float64),
+            rule=_one_terms(_power, _how),
             label=f"{_power} {_how}",
         )
     of_few(
         "aten.multilabel_margin_loss_forward.default",
         _wide_on_host(lambda x, t, r=_how: F.multilabel_margin_loss(x, t, reduction=r)),
         _some_of,
-        rule=lambda x, t: torch.full((), 3.0 * 5 * 5, dtype=torch.float64),
+        rule=_some_terms(_how),
         label=_how,
     )
 
@@ -98,7 +121,7 @@ for _how in ("none", "mean", "sum"):
         "aten.soft_margin_loss.default",
         _wide_on_host(lambda x, t, r=_how: F.soft_margin_loss(x, t.detach().to(x.dtype), reduction=r)),
         lambda d, _: [d.linear((3, 5), -20, 20), torch.tensor([1.0, -1, 1, -1, -1])],
-        rule=lambda x, t: torch.full((), 20.0 * 15, dtype=torch.float64),
+        rule=lambda x, t, r=_how: F.soft_margin_loss(x, t, reduction=r),  # its terms are above 0
         label=_how,
     )
 
@@ -164,7 +187,8 @@ for _label, _operands, _blank in (("", _sequences, 0), ("in a row", _in_a_row, 0
         "spyre.ctc_loss.default",
         _wide_on_host(lambda x, t, i, n, b=_blank: F.ctc_loss(x, t % 4 if b else t, i, n, b, "none")),
         _operands,
-        rule=lambda x, *_: torch.full((), 4.0 * 9, dtype=torch.float64),
+        # One logarithm of each time.
+        rule=lambda x, *_: x.abs().amax(2).sum(0),
         accepts=_TWO,
         forms=("contiguous", "transposed", "sliced"),
         label=_label,
