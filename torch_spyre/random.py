@@ -68,6 +68,7 @@ def seed_all():
     return value
 
 
+@_untraced
 def initial_seed(device=DEVICE_NAME):
     return _C.initial_seed(_index(device))
 
@@ -98,5 +99,6 @@ def set_rng_state_all(new_states):
         set_rng_state(state, index)
 
 
+@_untraced
 def default_generator(device=DEVICE_NAME):
     return _C._get_default_generator(_index(device))

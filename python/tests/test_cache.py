@@ -1,5 +1,6 @@
 """Compiled models outlive the process: a second one finds what the first compiled."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -10,7 +11,7 @@ import pytest
 import torch
 import torch_spyre
 from conftest import run_python
-from torch_spyre._inductor import config
+from torch_spyre._inductor import config, settings
 
 BIN = pathlib.Path(__file__).resolve().parents[2] / "build" / "bin"
 
@@ -89,9 +90,44 @@ def test_damaged_entries_are_compiled_again(tmp_path):
     assert compile_here(tmp_path) == (0, artifacts)
 
 
+#: Settings that change, or may change, what is compiled.
+_CHANGES = (
+    {"factor": 0.5},
+    {"transpose": True},
+    {"sencores": 4},
+    {"lx_planning": False},
+    {"co_optimizing_lx_planning": True},
+    {"allow_all_ops_in_lx_planning": True},
+    {"dxp_lx_frac_avail": 0.3},
+    {"layout_solver": "greedy"},
+    {"lx_budget_bytes": 1 << 18},
+    {"hbm_planning": False},
+    {"chunk_large_tensors": True},
+    {"uneven_division": True},
+    {"padding": False},
+    {"global_stick_optimizer": False},
+    {"core_id_k_fast_emission": False},
+    {"bundle_symbolic_args": False},
+    {"unroll_loops": False},
+    {"planner": "compat"},
+)
+
+
+#: Those that name buffers, passes or hints of a program, that say where entries are, or that nobody reads.
+_OTHERS = {
+    *("lx_pins", "lx_forbidden", "pass_plugins", "pass_pipelines", "ignore_work_division_hints"),
+    *("compile_cache", "cache_dir", "cache_limit_mb"),
+    *settings.NOT_READ,
+}
+
+
+def test_every_setting_is_part_of_the_key_or_is_known_not_to_be():
+    assert {*itertools.chain(*_CHANGES)} - {"factor", "transpose"} | _OTHERS == set(config._config)
+
+
 def test_changes_are_misses(tmp_path):
     compile_here(tmp_path)
-    for change in ({"sencores": 4}, {"factor": 0.5}, {"transpose": True}):
+    for change in _CHANGES:
         assert compile_here(tmp_path, **change)[0] == 1, change
         assert compile_here(tmp_path, **change)[0] == 0, change
 

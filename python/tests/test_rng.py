@@ -1,5 +1,7 @@
 """Random numbers: the CPU's sequence for the same seed, states that can be kept, generators of one's own."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -123,6 +125,16 @@ def test_seeds():
     torch.spyre.seed_all()
     first = torch.spyre.initial_seed()
     assert torch.spyre.seed() == torch.spyre.initial_seed() != first
+
+
+def test_seeds_are_asked_for_in_graphs():
+    """In each call, and Dynamo does not look for what it cannot trace."""
+    scaled = torch.compile(lambda x: x * torch.spyre.initial_seed())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in (5, 6):
+            torch.manual_seed(seed)
+            assert scaled(torch.ones(2).to("spyre")).tolist() == [seed, seed]
 
 
 def test_fork_rng():
