@@ -155,4 +155,10 @@ void limitCopyPrograms(size_t most) {
   cache().limit = std::max<size_t>(most, 1);
 }
 
+void forgetCopyPrograms() {
+  std::unique_lock<std::shared_mutex> lock(cache().mutex);
+  cache().programs.clear();
+  cache().order.clear();
+}
+
 } // namespace spyre::plugin

@@ -16,5 +16,6 @@ bool copyByProgram(const at::Tensor &from, const at::Tensor &to);
 /// Programs kept, and how many may be.
 size_t copyProgramCount();
 void limitCopyPrograms(size_t most);
+void forgetCopyPrograms();
 
 } // namespace spyre::plugin

@@ -3,7 +3,10 @@
 
 #include "ATen/core/dispatch/Dispatcher.h"
 #include "CompiledGraph.h"
+#include "DeviceCopy.h"
+#include "Eager.h"
 #include "Errors.h"
+#include "Evaluated.h"
 #include "Module.h"
 #include "Programs.h"
 #include "RuntimeState.h"
@@ -329,6 +332,20 @@ void bindGraph(py::module_ &module) {
   module.def("last_compile", []() -> py::object {
     std::shared_ptr<const CompileRecord> record = lastCompile();
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();
+  });
+  module.def(
+      "_evaluate_launches",
+      [](uint64_t mostBytes) {
+        evaluateLaunches(mostBytes);
+        clearEagerCache();
+        forgetCopyPrograms();
+      },
+      py::arg("most_bytes"));
+  module.def("_evaluated_launches", []() {
+    const EvaluatorReport report = takeEvaluatorReport();
+    return py::dict(py::arg("agreed") = report.agreed, py::arg("too_large") = report.tooLarge,
+                    py::arg("differing") = report.differing,
+                    py::arg("not_run") = report.notRun);
   });
   module.def("supported_operations", &supportedOperations);
   module.def("operation_table", []() {

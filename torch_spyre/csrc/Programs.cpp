@@ -4,6 +4,7 @@
 #include "ATen/record_function.h"
 #include "Copy.h"
 #include "Errors.h"
+#include "Evaluated.h"
 #include "Guard.h"
 #include "Memory.h"
 #include "RuntimeState.h"
@@ -138,6 +139,7 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
 
 Expected<Program> loadProgram(const Artifacts &artifacts, const std::string &name) {
   SPYRE_ASSIGN_OR_RETURN(Program program, runtime::Executable::load(device(), artifacts, name));
+  rememberForEvaluator(program, artifacts, name);
   std::lock_guard<std::mutex> lock(shared().mutex);
   remember(program);
   return program;
@@ -226,7 +228,9 @@ void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> 
                   const std::vector<runtime::BufferRef> &outputs,
                   const runtime::HostStepRunner &host) {
   RECORD_FUNCTION("launch::Compute", c10::ArrayRef<const c10::IValue>{});
-  check(program->submit(currentStream(deviceIndexOf(*program->device())), inputs, outputs, host));
+  runEvaluated(program, inputs, outputs, [&] {
+    check(program->submit(currentStream(deviceIndexOf(*program->device())), inputs, outputs, host));
+  });
   publishUse();
 }
 

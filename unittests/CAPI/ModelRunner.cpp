@@ -1,12 +1,9 @@
 //===- ModelRunner.cpp - runs compiled artifacts on the simulator and on the evaluator ------===//
 #include "ModelRunner.h"
 
-#include "spyre/Evaluator/Evaluator.h"
+#include "spyre/Evaluator/ModelRun.h"
 #include "spyre/Runtime/Executable.h"
-#include "spyre/Spec/LoopSpec.h"
 #include "spyre/Spec/Model.h"
-
-#include <map>
 
 namespace spyre::testing {
 
@@ -133,48 +130,19 @@ runOnEvaluator(const Artifacts &artifacts, const std::vector<HostTensor> &inputs
                std::vector<std::vector<uint8_t>> *inputBytes) {
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
-  std::map<std::string, std::vector<uint8_t>> buffers;
-  auto pack = [&](const spec::TensorDesc &desc, std::vector<uint8_t> bytes) {
+  evaluator::DeviceBytes buffers;
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    const spec::TensorDesc &desc = model.inputs[i];
+    std::vector<uint8_t> host = hostBytes(desc, inputs[i]);
     std::vector<uint8_t> &device = buffers[desc.name];
     device.resize(desc.layout.bytes());
-    return layout::packToDevice(refOf(desc, bytes), desc.stride, desc.layout, device.data());
-  };
-  for (size_t i = 0; i < model.inputs.size(); ++i) {
-    SPYRE_RETURN_IF_ERROR(pack(model.inputs[i], hostBytes(model.inputs[i], inputs[i])));
-  }
-  for (const spec::ConstantDesc &constant : model.constants) {
-    std::vector<uint8_t> &device = buffers[constant.tensor.name];
-    device.resize(constant.tensor.layout.bytes());
-    const numerics::DataFormat format = constant.tensor.layout.format;
-    const uint32_t bits = format == numerics::DataFormat::IeeeInt32
-                              ? uint32_t(int32_t(constant.value))
-                              : numerics::encodeConstant(constant.value, format);
-    const auto width = size_t(numerics::elementBytes(constant.tensor.layout.format));
-    for (size_t i = 0; i < device.size(); ++i) {
-      device[i] = uint8_t(bits >> (8 * (i % width)));
-    }
+    SPYRE_RETURN_IF_ERROR(
+        layout::packToDevice(refOf(desc, host), desc.stride, desc.layout, device.data()));
   }
   for (const spec::TensorDesc &output : model.outputs) {
     buffers[output.name].resize(output.layout.bytes());
   }
-  evaluator::Memory memory;
-  memory.pool.resize(model.poolBytes);
-  SPYRE_RETURN_IF_ERROR(spec::refuseCpuSteps(model));
-  for (const spec::ModelStep &entry : model.steps) {
-    const auto &step = std::get<spec::BundleStep>(entry);
-    SPYRE_ASSIGN_OR_RETURN(std::string specText,
-                           findArtifact(artifacts, step.directory + "/op_spec.txt"));
-    SPYRE_ASSIGN_OR_RETURN(spec::Kernel kernel, spec::parseKernel(specText));
-    SPYRE_ASSIGN_OR_RETURN(std::vector<spec::OpSpec> specs, spec::unrollKernel(kernel));
-    memory.arguments.clear();
-    for (const std::string &name : step.arguments) {
-      memory.arguments.push_back(buffers[name]);
-    }
-    SPYRE_RETURN_IF_ERROR(evaluator::evaluate(specs, memory));
-    for (size_t i = 0; i < step.arguments.size(); ++i) {
-      buffers[step.arguments[i]] = memory.arguments[i];
-    }
-  }
+  SPYRE_RETURN_IF_ERROR(evaluator::evaluateModel(artifacts, buffers));
   std::vector<std::vector<uint8_t>> outputs;
   for (const spec::TensorDesc &output : model.outputs) {
     outputs.push_back(buffers[output.name]);
