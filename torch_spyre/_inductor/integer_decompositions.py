@@ -190,6 +190,14 @@ def _logical(operation):
     return decomposed
 
 
+def over(reduce, truths, dims, keepdim):
+    """The largest or the smallest; of nothing 0 or 1, as any and all have it."""
+    if all(truths.shape[dim] for dim in dims):
+        return reduce(truths, dims, keepdim=keepdim)
+    nothing = torch.sum(truths, dims, keepdim=keepdim)
+    return 1 - nothing if reduce is torch.amin else nothing
+
+
 def _reduced(reduce):
     """any and all."""
 
@@ -198,7 +206,7 @@ def _reduced(reduce):
             return NotImplemented
         dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         truths = (x != 0).to(torch.float16)
-        result = reduce(truths, dims, keepdim=keepdim) if x.dim() and dims else truths
+        result = over(reduce, truths, dims, keepdim) if x.dim() and dims else truths
         # Torch's truths of bytes are bytes.
         return result.to(torch.uint8 if x.dtype == torch.uint8 else torch.bool)
 

@@ -156,18 +156,30 @@ def _var(x, dim=None, *, correction=None, keepdim=False):
     return result if result is NotImplemented else result[0]
 
 
+#: Of the tensors the device computes with.
+_MOST_DIMENSIONS = 8
+
+
 def _repeat(x, repeats):
+    """Dimensions together, as many as there are free."""
+    x = x.reshape([1] * (len(repeats) - x.dim()) + list(x.shape))
+    repeated = [d for d, count in enumerate(repeats) if count != 1]
+    free = max(_MOST_DIMENSIONS - x.dim(), 1)
+    for start in range(0, len(repeated), free):
+        x = _repeat_some(x, {d: repeats[d] for d in repeated[start : start + free]})
+    return x.clone()
+
+
+def _repeat_some(x, counts):
     """Each repeated dimension gets one before it, which is expanded and joined again."""
-    shape = [1] * (len(repeats) - x.dim()) + list(x.shape)
     split, expanded = [], []
-    for size, count in zip(shape, repeats):
-        if count != 1:
+    for d, size in enumerate(x.shape):
+        if d in counts:
             split.append(1)
-            expanded.append(count)
+            expanded.append(counts[d])
         split.append(size)
         expanded.append(size)
-    result = [size * count for size, count in zip(shape, repeats)]
-    return x.reshape(split).expand(expanded).reshape(result).clone()
+    return x.reshape(split).expand(expanded).reshape([size * counts.get(d, 1) for d, size in enumerate(x.shape)])
 
 
 def _strided_scatter(x, part, size, stride, storage_offset=None):

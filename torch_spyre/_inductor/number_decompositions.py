@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre._inductor.integer_decompositions import INTEGERS, over
 from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, limits, normal, orthogonal
 from torch_spyre.ops import powers, region_writes, sorting
 from torch_spyre.ops.powers import HALVES
@@ -194,7 +194,8 @@ def _addmv(x, matrix, vector, *, beta=1, alpha=1):
         return NotImplemented
     if not matrix.numel():
         return _added_to_nothing(x, matrix, vector, beta=beta, alpha=alpha)
-    product = torch.mv(matrix, vector)
+    # torch's own formula of mv rounds every product.
+    product = torch.mm(matrix, vector.unsqueeze(1)).squeeze(1)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product
@@ -305,7 +306,7 @@ def _reduced(reduce):
         if truths is None:
             return NotImplemented
         dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-        result = reduce(truths, dims, keepdim=keepdim) if x.dim() and dims else truths
+        result = over(reduce, truths, dims, keepdim) if x.dim() and dims else truths
         return result.to(torch.bool)
 
     return decomposed

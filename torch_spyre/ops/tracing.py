@@ -43,16 +43,6 @@ def _scaled(operation):
     return decomposed
 
 
-def _addmv(x, matrix, vector, *, beta=1, alpha=1):
-    if not all(t.is_floating_point() for t in (x, matrix, vector)):
-        return NotImplemented
-    product = torch.mm(matrix, vector.unsqueeze(1)).squeeze(1)
-    product = product if alpha == 1 else product * alpha
-    if beta == 0:
-        return product
-    return product + (x if beta == 1 else x * beta)
-
-
 def _eager_only():
     """Operations of which the compiler has only a part."""
     from torch_spyre._inductor import integer_decompositions, number_decompositions
@@ -71,7 +61,7 @@ def _eager_only():
         aten.native_layer_norm.default: number_decompositions.layer_norm,
         aten.add.Tensor: either(numbers[aten.add.Tensor], _scaled(torch.add)),
         aten.sub.Tensor: either(number_decompositions.subtracted, _scaled(torch.sub)),
-        aten.addmv.default: either(_addmv, integers[aten.addmv.default]),
+        aten.addmv.default: either(numbers[aten.addmv.default], integers[aten.addmv.default]),
     }
 
 
