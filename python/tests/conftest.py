@@ -18,6 +18,46 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 logging.getLogger("torch.__trace").propagate = False
 
 
+#: Files that take longer than most, in seconds on a quiet core.
+SECONDS = {}
+_MOST_TAKE = 5
+#: Those of one test per operation are divided test by test.
+_DIVIDED = ("test_differential.py", "test_torch_samples.py")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", default="1/1", metavar="K/N", help="run the K-th of N parts, which take equally long")
+
+
+def part_of_each(names, parts):
+    """The number of each file's part, from 0: the longest first, each to the part that has least to do."""
+    seconds, chosen = [0] * parts, {}
+    for name in sorted(names, key=lambda name: (-SECONDS.get(name, _MOST_TAKE), name)):
+        chosen[name] = seconds.index(min(seconds))
+        seconds[chosen[name]] += SECONDS.get(name, _MOST_TAKE)
+    return chosen
+
+
+def pytest_configure(config):
+    part, parts = _part(config)
+    if not 1 <= part <= parts:
+        raise pytest.UsageError(f"--part={part}/{parts}: there are parts 1/{parts} to {parts}/{parts}")
+
+
+def _part(config):
+    return [int(number) for number in config.getoption("--part").split("/")]
+
+
+def pytest_collection_modifyitems(config, items):
+    part, parts = _part(config)
+    part_of = part_of_each({item.path.name for item in items} - set(_DIVIDED), parts)
+    mine, others = [], []
+    for number, item in enumerate(items):
+        (mine if part_of.get(item.path.name, number % parts) == part - 1 else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = mine
+
+
 def pytest_sessionfinish(session):
     """No simulator of this process ran without its sanitizer."""
     extension = sys.modules.get("torch_spyre._C")
