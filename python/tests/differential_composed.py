@@ -85,7 +85,8 @@ add(
 )
 add(
     "aten.addcdiv.default",
-    lambda x, y, z: torch.addcdiv(x, y, z, value=0.5),
+    # Of a call of torch.addcdiv Dynamo captures the three operations it is made of.
+    lambda x, y, z: torch.ops.aten.addcdiv.default(x, y, z, value=0.5),
     numbers(3),
     rule=lambda x, y, z: x.abs() + (y / z).abs(),
 )
@@ -117,10 +118,11 @@ for _name, _call in {
     "threshold": lambda x: F.threshold(x, 0.5, 0.25),
     "hardshrink": F.hardshrink,
     "softshrink": F.softshrink,
-    "sinc": torch.sinc,
     "xlogy": lambda x: torch.xlogy(x, x * 0 + 2.5),
 }.items():
     add(f"aten.{_name}.default", _call, linear(-3, 3))
+# Of whole numbers the reference is what float64 has for the sine of so many pi.
+add("aten.sinc.default", torch.sinc, linear(-3, 3), rule=lambda x: torch.full_like(x, 2.0**-30))
 # Differences that may be near 0.
 add("aten.logit.default", torch.logit, linear(0.05, 0.95), rule=lambda x: torch.ones_like(x))
 add("aten.tanhshrink.default", F.tanhshrink, linear(-3, 3), rule=torch.abs, between=lambda x: [torch.tanh(x)])

@@ -34,7 +34,28 @@ def layer(name, call, *shapes, **more):
 
 
 # --------------------------------------------------------------------------------------------------
-# Transposed convolutions
+# Convolutions of images, and transposed ones
+
+_CONVOLVED = {
+    "plain": ((2, 4, 9, 7), (6, 4, 3, 3), {}),
+    "points": ((2, 5, 6, 7), (7, 5, 1, 1), {}),
+    "strides": ((1, 3, 11, 9), (5, 3, 3, 2), {"stride": (2, 3)}),
+    "padding": ((1, 3, 6, 5), (5, 3, 3, 2), {"padding": (2, 1)}),
+    "dilation": ((2, 3, 13, 11), (4, 3, 3, 3), {"dilation": (2, 3)}),
+    "groups": ((2, 4, 8, 7), (6, 2, 3, 3), {"groups": 2}),
+    "each channel": ((2, 5, 8, 7), (5, 1, 3, 3), {"groups": 5, "padding": 1}),
+    "all": ((2, 6, 13, 15), (9, 2, 3, 2), {"stride": (2, 1), "padding": (3, 1), "dilation": (1, 2), "groups": 3}),
+}
+for _label, (_image, _weight, _more_of) in _CONVOLVED.items():
+    _call = lambda x, w, b, m=_more_of: F.conv2d(x, w, b, **m)  # noqa: E731
+    product(
+        "aten.convolution.default",
+        _call,
+        lambda d, _, shapes=(_image, _weight, _weight[:1]): [d.numbers(s) for s in shapes],
+        between=lambda x, w, b, c=_call: [c(x, w, None)],
+        accepts=lambda s: s in _THREE,
+        label=_label,
+    )
 
 _TRANSPOSED = {
     "up": (F.conv_transpose2d, (2, 4, 5, 3), (4, 3, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
@@ -174,7 +195,7 @@ def _size(order):
     return lambda x: torch.linalg.vector_norm(x, order, -1)
 
 
-for _order in (0, 1, 3, math.inf):
+for _order in (0, 3, math.inf):
     _how = {"rule": _size(_order), "accepts": full_and(1), "label": str(_order)}
     add("aten.linalg_vector_norm.default", _size(_order), numbers(), **_how)
 add("aten.dist.default", torch.dist, numbers(2), rule=torch.dist, accepts=full)
@@ -194,7 +215,8 @@ def _distances(x, y, p):
 for _dim in (0, 2):
     _call = lambda v, g, d=_dim: torch._weight_norm(v, g, d)  # noqa: E731
     _factors = ((4, 5, 3), [n if d == _dim else 1 for d, n in enumerate((4, 5, 3))])
-    layer("aten._weight_norm_interface.default", _call, *_factors, label=str(_dim))
+    _sum = lambda v, g, c=_call: c(v.abs(), g.abs())  # noqa: E731
+    layer("aten._weight_norm_interface.default", _call, *_factors, rule=_sum, label=str(_dim))
 product(
     "aten.addbmm.default",
     lambda x, a, b: torch.addbmm(x, a, b),

@@ -13,10 +13,15 @@ from differential import ALL, BF16, BOOL, F16, F32, FLOATS, NUMBERS, WORDS, Spec
 aten, spyre = torch.ops.aten, torch.ops.spyre
 HALVES = (F16, BF16)
 SPECS = []
+_IDS = set()
 
 
 def add(name, call, operands, **more):
-    SPECS.append(Spec(name, call, operands, **more))
+    spec = Spec(name, call, operands, **more)
+    if spec.id in _IDS:
+        raise ValueError(f"there are two entries {spec.id}: give one a label of its own, or drop it")
+    _IDS.add(spec.id)
+    SPECS.append(spec)
 
 
 def numbers(count=1, **how):
@@ -540,6 +545,21 @@ product(
     dtypes=HALVES,
     label="large",
 )
+
+
+def _whole_if_integers(draw, shape):
+    return draw.integers(shape, -9, 10, draw.dtype) if draw.dtype in WORDS else draw.numbers(shape)
+
+
+for _n in (1, 63, 64, 65, 256):
+    product(
+        "aten.mm.default",
+        torch.mm,
+        lambda d, s, n=_n: [_whole_if_integers(d, s), _whole_if_integers(d, (s[-1], n))],
+        accepts=lambda s: s == (67, 71),
+        dtypes=NUMBERS,
+        label=f"67x71x{_n}",
+    )
 product(
     "spyre.batched_matmul.default",
     lambda x, y: spyre.batched_matmul(x, y),

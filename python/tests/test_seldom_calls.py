@@ -148,8 +148,6 @@ OTHERS = {
     "more places than there are": (lambda x: torch.nonzero_static(x, size=20, fill_value=-7), [whole(3, 4) > 2]),
     "bins": (lambda x: (torch.histc(x, 10, -4, 4), torch.histc(x, 4)), [whole(40)]),
     "one bin": (lambda x: torch.histc(x, 5), [torch.ones(4)]),
-    "below a diagonal": (lambda x: torch.tril_indices(5, 7, 1, device=x.device) * 1, [PLACE]),
-    "above a diagonal": (lambda x: torch.triu_indices(6, 4, -2, device=x.device) * 1, [PLACE]),
     "decimals": (lambda x: (torch.round(x / 8, decimals=1), torch.round(x, decimals=-1)), [whole(50, high=99)]),
     "angles": (torch.angle, [torch.tensor([1.0, -2.0, 0.0, -math.inf, math.nan])]),
     "taken": (torch.take, [whole(3, 4), torch.tensor([[0, -1], [5, 2]])]),

@@ -223,10 +223,11 @@ def test_operations_on_lists_in_graphs(on_device):
 
 @pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
 @pytest.mark.parametrize("rows, columns, offset", [(4, 5, 0), (4, 5, -2), (4, 5, 2), (3, 2, 0), (5, 3, -2), (2, 6, 3)])
-def test_numbers_of_triangles(name, rows, columns, offset, on_device):
+@pytest.mark.parametrize("how", HOW)
+def test_numbers_of_triangles(name, rows, columns, offset, how, on_device):
     make = getattr(torch, name)
     with on_device():
-        found = make(rows, columns, offset, device="spyre")
+        found = called(lambda x: make(rows, columns, offset, device=x.device) * 1, how)(torch.ones(1, device="spyre"))
     assert torch.equal(found.cpu(), make(rows, columns, offset))
 
 
@@ -251,11 +252,10 @@ def test_rows_of_a_bounded_norm(how, on_device):
         assert_near(ours, theirs, 8)
 
 
-def test_powers_in_a_row_and_windows(on_device):
+def test_windows_of_bessel_functions(on_device):
     with on_device():
-        found = torch.logspace(-1, 2, 7, device="spyre")
-    torch.testing.assert_close(found.cpu(), torch.logspace(-1, 2, 7))
-    torch.testing.assert_close(torch.kaiser_window(9, device="spyre").cpu(), torch.kaiser_window(9))
+        found = torch.kaiser_window(9, device="spyre")
+    torch.testing.assert_close(found.cpu(), torch.kaiser_window(9))
 
 
 # --------------------------------------------------------------------------------------------------
