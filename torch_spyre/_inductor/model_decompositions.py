@@ -156,15 +156,11 @@ def _var(x, dim=None, *, correction=None, keepdim=False):
     return result if result is NotImplemented else result[0]
 
 
-#: Of the tensors the device computes with.
-_MOST_DIMENSIONS = 8
-
-
 def _repeat(x, repeats):
     """Dimensions together, as many as there are free."""
     x = x.reshape([1] * (len(repeats) - x.dim()) + list(x.shape))
     repeated = [d for d, count in enumerate(repeats) if count != 1]
-    free = max(_MOST_DIMENSIONS - x.dim(), 1)
+    free = max(limits.RANK.most - x.dim(), 1)
     for start in range(0, len(repeated), free):
         x = _repeat_some(x, {d: repeats[d] for d in repeated[start : start + free]})
     return x.clone()
