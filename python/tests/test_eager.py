@@ -300,7 +300,10 @@ def test_out_is_resized_and_keeps_its_identity(on_device):
     same(out, X.exp())
 
 
-@pytest.mark.parametrize("pair", [("float16", "float32"), ("float32", "float16"), ("float16", "bfloat16"), ("bool", "float16"), ("float16", "bool")])
+@pytest.mark.parametrize(
+    "pair",
+    [("float16", "float32"), ("float32", "float16"), ("float16", "bfloat16"), ("bool", "float16"), ("float16", "bool")],
+)
 def test_types_are_converted_on_the_device(pair):
     source, target = (getattr(torch, name) for name in pair)
     a = (X > 0) if source is torch.bool else X.to(source)

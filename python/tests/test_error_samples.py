@@ -1,6 +1,6 @@
-"""What torch refuses on the CPU the device refuses, with an exception of the same type: torch's own samples of errors, eager.
+"""What torch refuses on the CPU the device refuses, with an exception of the same type: torch's own samples of errors.
 
-Texts may differ where the device has more to say. The list is the one of torch.testing._internal, as in test_torch_samples.
+Eager. Texts may differ where the device has more to say. The list is the one of torch.testing._internal, as in test_torch_samples.
 """
 
 import warnings

@@ -1,4 +1,5 @@
-"""Arguments of operations that are seldom given: bounds, switches, numbers that are none, types of results. As on the CPU."""
+"""Arguments of operations that are seldom given: bounds, switches, numbers that are none, types of results: as on the
+CPU."""
 
 import math
 

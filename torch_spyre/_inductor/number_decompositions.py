@@ -11,7 +11,7 @@ import torch
 from torch_spyre._inductor.integer_decompositions import INTEGERS, over
 from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, limits, normal, orthogonal
 from torch_spyre.ops import powers, region_writes, sorting
-from torch_spyre.ops.powers import HALVES
+from torch_spyre.ops.functions import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
 

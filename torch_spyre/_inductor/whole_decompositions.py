@@ -6,10 +6,9 @@ Each entry replaces one ATen operation while a graph is captured, for these type
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops.functions import WHOLE
 
 aten = torch.ops.aten
-
-WHOLE = INTEGERS | {torch.bool}
 
 
 def _of_whole(function, types=WHOLE):

@@ -1,9 +1,10 @@
-"""Tensors of numbers in order, of ones on a diagonal, and of the places of a triangle, made on the device: ones are added up. What the device has no format
-for, or no integers in (far beyond 2^24 elements), torch makes on the CPU."""
+"""Tensors of numbers in order, of ones on a diagonal, and of the places of a triangle, made on the device: ones are added up.
+What the device has no format for, or no integers in (far beyond 2^24 elements), torch makes on the CPU."""
 
 import torch
 
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+from torch_spyre.ops.functions import FLOATS as _FLOATS
+
 _WORDS = (torch.int32, torch.int64)
 _MOST = 1 << 24
 

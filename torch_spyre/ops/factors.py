@@ -10,7 +10,7 @@ import warnings
 import torch
 
 from torch_spyre.ops import fallbacks, limits, triangular
-from torch_spyre.ops.powers import HALVES
+from torch_spyre.ops.functions import HALVES
 
 
 def _in_graph(*matrices):

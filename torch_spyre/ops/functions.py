@@ -12,7 +12,8 @@ import struct
 import torch
 
 WIDE = torch.float32
-FLOATS = {torch.float16, torch.bfloat16, WIDE}
+HALVES = (torch.float16, torch.bfloat16)
+FLOATS = {*HALVES, WIDE}
 
 
 def is_float(*values):

@@ -57,7 +57,8 @@ _SINE = (
 
 
 def _near_log_gamma(x, is_small):
-    """Of 1 + x where x is small, else of x: the factors that have the roots are exact. From 1 down to 3/4 the logarithm of x would be as large as the result."""
+    """Of 1 + x where x is small, else of x: the factors that have the roots are exact. From 1 down to 3/4 the logarithm of x
+    would be as large as the result."""
     x = torch.clamp(x, 0, _NEAR)
     y = torch.where(is_small, 1 + x, x)
     value = pairs.polynomial((y - 1.5) / (y + 1.5), _LOG_GAMMA)

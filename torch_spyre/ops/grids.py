@@ -10,11 +10,11 @@ import math
 import torch
 
 from torch_spyre.ops import limits
+from torch_spyre.ops.functions import HALVES as _HALVES
 from torch_spyre.ops.functions import is_float, one_of
 
 _LINEAR, _NEAREST, _CUBIC = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
-_HALVES = (torch.float16, torch.bfloat16)
 #: Of the cubic kernel, as torch has it.
 _BEND = -0.75
 

@@ -15,9 +15,9 @@ import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.ops import limits
+from torch_spyre.ops.functions import FLOATS as _FLOATS
+from torch_spyre.ops.functions import HALVES as _HALVES
 
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
-_HALVES = (torch.float16, torch.bfloat16)
 _TYPES = {*_FLOATS, *INTEGERS, torch.bool}
 
 

@@ -11,7 +11,6 @@ import torch
 from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.ops import functions
 
-HALVES = (torch.float16, torch.bfloat16)
 # Whole exponents up to this are products; of fp32 the first few are the compiler's, the roundings of others count.
 _MOST_PRODUCTS, _FEW_PRODUCTS = 16, 3
 
@@ -124,6 +123,6 @@ def scalar(base, exponent):
     if kind not in functions.FLOATS or isinstance(base, complex):
         return NotImplemented
     wide = exponent.float()
-    if kind in HALVES and 0 < base < math.inf and base != 1:  # 1 to no number is 1
+    if kind in functions.HALVES and 0 < base < math.inf and base != 1:  # 1 to no number is 1
         return torch.exp(wide * math.log(base)).to(kind)
     return _power(torch.full_like(wide, base), wide).to(kind)

@@ -5,6 +5,7 @@ integers wrap."""
 import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
+from torch_spyre.ops.functions import FLOATS as _FLOATS
 
 
 def _halved(x, dim):
@@ -14,9 +15,6 @@ def _halved(x, dim):
     if count % 2:
         product = torch.cat([product, x.narrow(dim, count - 1, 1)], dim)
     return product
-
-
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def _kinds(x, dtype):

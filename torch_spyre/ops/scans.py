@@ -11,8 +11,7 @@ from torch._prims_common import canonicalize_dim
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.ops import functions, index_writes, limits
-
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+from torch_spyre.ops.functions import FLOATS as _FLOATS
 
 
 def _kinds(x, dtype):

@@ -12,8 +12,8 @@ from torch._prims_common import canonicalize_dim
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS
 from torch_spyre.ops import limits
+from torch_spyre.ops.functions import FLOATS as _FLOATS
 
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 #: Dimensions of tensors whose pairs of elements are compared as they are.
 _MOST_DIMS = 4
 #: The device's own search finds so many.
