@@ -174,21 +174,26 @@ def test_on_both_sides_of_a_limit(name, on_device, monkeypatch):
 
 IN_GRAPHS = {
     "SORTED": (lambda x: torch.sort(x)[0], [whole(2, 7)], 98),
+    "INDEX_WRITES": (lambda x, i, s: aten.index_put(x, [i], s), [whole(11, 2), places(3, 11), whole(3, 2)], 33),
     "GROUPS": (torch._grouped_mm, [whole(8, 16).bfloat16(), whole(2, 16, 8).bfloat16(), torch.tensor([3, 8]).int()], 128),
     "COLUMNS_IN_GRAPHS": (lambda x: torch.linalg.cholesky_ex(x)[0], [square(5)], 5),
 }
 
 
 @pytest.mark.parametrize("name", IN_GRAPHS)
-@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
-def test_on_both_sides_in_a_graph(name, monkeypatch):
+def test_on_both_sides_in_a_graph(name, on_device, monkeypatch):
+    """The warning of the graph names the limit under the nodes that run on the CPU."""
     function, inputs, count = IN_GRAPHS[name]
-    for most, is_on_device in ((count, True), (count - 1, False)):
-        monkeypatch.setattr(getattr(limits, name), "most", most)
-        torch._dynamo.reset()
-        torch.spyre.reset_counters()
+    limit = getattr(limits, name)
+    monkeypatch.setattr(limit, "most", count)
+    with on_device():
         run(function, inputs, "compiled")
-        assert (torch.spyre.counters()["graph_fallback_nodes"] == 0) == is_on_device
+    torch._dynamo.reset()
+    monkeypatch.setattr(limit, "most", count - 1)
+    torch.spyre.reset_counters()
+    with pytest.warns(FallbackWarning, match=says_why(limit).replace("falling back to cpu", "beyond a limit")):
+        run(function, inputs, "compiled")
+    assert torch.spyre.counters()["graph_fallback_nodes"] >= 1
 
 
 def test_what_the_compiler_limits(on_device):

@@ -204,9 +204,10 @@ class _StaticGraph:
 
     def __init__(self, gm, active=extensions.Extensions(), shares=_NOTHING):
         importer = _Importer(gm, active.lowerings(), shares)
+        refusals = list(active.refusals)
         nodes = [node for node in gm.graph.nodes if importer.is_made_of_others(node)]
         if nodes:
-            gm = expansion.expanded(gm, nodes)
+            gm = expansion.expanded(gm, nodes, refusals)
             importer = _Importer(gm, active.lowerings(), shares)
         importer.run()
         self._hinted = any(hints.text_of(node) for node in gm.graph.nodes)
@@ -225,7 +226,7 @@ class _StaticGraph:
                 f"graph_{next(_names)}{_readers(gm)}",
                 settings.current(active),
                 nodes.run,
-                fallbacks.warn_graph,
+                functools.partial(fallbacks.warn_host_nodes, refusals),
                 importer.device,
             )
 

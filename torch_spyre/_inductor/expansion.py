@@ -11,7 +11,7 @@ from torch._higher_order_ops import flex_attention as attention
 from torch._higher_order_ops.flex_attention import flex_attention_backward, sdpa_dense, sdpa_dense_backward
 
 from torch_spyre._inductor import extensions, memory
-from torch_spyre.ops import index_writes, sorting
+from torch_spyre.ops import index_writes, limits, sorting
 
 #: Operator overload -> function, or NotImplemented from it: the node stays as it is.
 RULES = {
@@ -79,14 +79,14 @@ class _Expander(torch.fx.Interpreter):
         return super().run_node(n) if result is NotImplemented else result
 
 
-def expanded(gm, nodes):
-    """The graph with the operations that ``nodes`` are made of, on sizes that are known."""
+def expanded(gm, nodes, refusals):
+    """The graph with the operations that ``nodes`` are made of, on sizes that are known; what refuses is put into the list."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
     seen = [node.meta.get("val") for node in gm.graph.nodes if node.op == "placeholder"]
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with extensions.capturing() as active, mode, torch.no_grad():
+    with extensions.capturing() as active, limits.collecting(refusals), mode, torch.no_grad():
         fakes = [memory.like(v) if isinstance(v, torch.Tensor) else v for v in seen]
         with torch.fx.traceback.preserve_node_meta():
             trace = make_fx(

@@ -35,6 +35,7 @@ class Extensions:
     def __init__(self, layers=(), table=None):
         self._layers = tuple(layers)
         self._table = table
+        self.refusals = []  # of formulas, while it was captured: limits of sizes
 
     @classmethod
     def current(cls, table=None):
@@ -177,9 +178,10 @@ def _backend_of(layers):
 def capturing(table=None):
     """One compilation: torch is as our graphs need it, one thread at a time."""
     from torch_spyre._inductor import patches
+    from torch_spyre.ops import limits
 
     extensions = Extensions.current(table)
-    with _capture_lock, patches.capture_scope():
+    with _capture_lock, patches.capture_scope(), limits.collecting(extensions.refusals):
         yield extensions
 
 

@@ -69,6 +69,11 @@ def warn_fallback(operation, why=""):
         warn_graph(f"{operation} is falling back to cpu{_told(why)}")
 
 
+def warn_host_nodes(refusals, text):
+    """What runs on the CPU of a graph, and the limits that its formulas met."""
+    warn_graph(text + "".join(f"\n  beyond a limit{_told(why)}" for why in refusals))
+
+
 def warn_graph(text):
     """Called once per compiled graph with everything that runs on the CPU."""
     frame = _user_frame()

@@ -31,7 +31,21 @@ class Limit:
 
 
 def note(text):
+    """Why a formula refuses, with the gate at the end."""
     _noted.text = text
+    collected = getattr(_noted, "collected", None)
+    if collected is not None and text not in collected:
+        collected.append(text)
+
+
+@contextlib.contextmanager
+def collecting(reasons):
+    """Puts every reason of a capture into the list."""
+    outside, _noted.collected = getattr(_noted, "collected", None), reasons
+    try:
+        yield
+    finally:
+        _noted.collected = outside
 
 
 @contextlib.contextmanager
@@ -62,8 +76,12 @@ INDEX_WRITES = Limit(
     _BLOCKS,
     "write fewer at a time",
 )
+# A row of 8,192: the work is the square of the length.
 SORTED = Limit(
-    "sort, argsort, kthvalue, median, mode; topk of the smallest and of integers", "pairs of elements of a row, times rows", _BLOCKS
+    "sort, argsort, kthvalue, median, mode; topk of the smallest and of integers",
+    "pairs of elements of a row, times rows",
+    4 * COMPARED_AT_ONCE,
+    "search with topk, or sort on the CPU",
 )
 SEARCHED = Limit("isin, searchsorted, bucketize, nonzero_static", "elements times candidates", _BLOCKS)
 COUNTED = Limit("histc", "bins times elements", _BLOCKS)
