@@ -261,8 +261,10 @@ def topk(x, k, dim=-1, largest=True, sorted=True):
     del sorted  # they always are
     if x.dim() == 0 or x.numel() == 0 or not 0 < k <= x.shape[dim]:
         return NotImplemented
-    if x.dtype in _FLOATS and (largest or k <= _MOST_FOUND):
-        is_row = k <= _MOST_FOUND and x.shape[dim] <= _SEARCHED_AT_ONCE
+    is_short = x.shape[dim] <= _SEARCHED_AT_ONCE
+    is_ordered = is_short and x.numel() * x.shape[dim] <= limits.COMPARED_AT_ONCE  # at once, where the list is long
+    if x.dtype in _FLOATS and (k <= _MOST_FOUND or (largest and not is_ordered)):
+        is_row = k <= _MOST_FOUND and is_short
         # Parts of a size that is a symbol are found when it is known (_inductor/expansion.py).
         is_symbol = any(isinstance(size, torch.SymInt) for size in (k, *x.shape))
         return NotImplemented if is_row or is_symbol else _best_floats(x, k, dim % x.dim(), largest)
