@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+import zlib
 
 import pytest
 import torch
@@ -22,7 +23,10 @@ logging.getLogger("torch.__trace").propagate = False
 SECONDS = {}
 _MOST_TAKE = 5
 #: Those of one test per operation are divided test by test.
-_DIVIDED = ("test_differential.py", "test_torch_samples.py")
+_DIVIDED = {
+    f"test_{name}.py"
+    for name in "differential error_samples out_forms samples_of_nothing torch_modules torch_samples".split()
+}
 
 
 def pytest_addoption(parser):
@@ -50,10 +54,12 @@ def _part(config):
 
 def pytest_collection_modifyitems(config, items):
     part, parts = _part(config)
-    part_of = part_of_each({item.path.name for item in items} - set(_DIVIDED), parts)
+    part_of = part_of_each({item.path.name for item in items} - _DIVIDED, parts)
     mine, others = [], []
-    for number, item in enumerate(items):
-        (mine if part_of.get(item.path.name, number % parts) == part - 1 else others).append(item)
+    for item in items:
+        # A checksum is in step with no parameter of the tests.
+        its = part_of.get(item.path.name, zlib.crc32(item.nodeid.encode()) % parts)
+        (mine if its == part - 1 else others).append(item)
     config.hook.pytest_deselected(items=others)
     items[:] = mine
 
