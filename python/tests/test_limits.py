@@ -140,7 +140,7 @@ COUNTED = {
     "DECIMALS": (lambda x: torch.round(x, decimals=2), [whole(5).float()], 2),
 }
 #: Tested with the numbers they have, below.
-OTHERS = {"INTEGER_MEANS", "FLIPPED", "RANK"}
+OTHERS = {"INTEGER_MEANS", "RANK"}
 
 
 def test_every_limit_is_tested():
@@ -197,18 +197,26 @@ def test_on_both_sides_in_a_graph(name, on_device, monkeypatch):
 
 
 def test_what_the_compiler_limits(on_device):
-    """Sizes that are prime, so that nothing is copied at once; and one dimension more than tensors have."""
-    flip, add = (lambda x: torch.flip(x, (1,))), (lambda x: x + 1)
-    lines, few = whole(2, 257), whole(2, 5)
-    calls = (
-        (limits.FLIPPED, flip, lines[:, :251].contiguous(), lines),
-        (limits.RANK, add, few.reshape([1] * 6 + [2, 5]), few.reshape([1] * 7 + [2, 5])),
-    )
-    for limit, function, fits, exceeds in calls:
+    """One dimension more than tensors have."""
+    few = whole(2, 5)
+    fits, exceeds = few.reshape([1] * 6 + [2, 5]), few.reshape([1] * 7 + [2, 5])
+    with on_device():
+        same(run(lambda x: x + 1, [fits], "eager"), fits + 1)
+    with pytest.warns(FallbackWarning, match=rf"gate 4 \(shape\): .*{limits.RANK.most}"):
+        same(run(lambda x: x + 1, [exceeds], "eager"), exceeds + 1)
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled", "dynamic"])
+@pytest.mark.parametrize("count", [251, 257, 2 * 521])
+def test_dimensions_of_any_size_are_reversed(how, count, on_device):
+    """Sizes with large prime factors, of which nothing is copied at once."""
+    x = whole(2, count, 3)
+    for dims in ((1,), (0, -2), (0, 1, 2)):
+        function = lambda x, dims=dims: torch.flip(x, dims)  # noqa: E731
+        asked = function if how == "eager" else torch.compile(function, dynamic=how == "dynamic")
         with on_device():
-            same(run(function, [fits], "eager"), function(fits))
-        with pytest.warns(FallbackWarning, match=rf"gate 4 \(shape\): .*{limit.most}"):
-            same(run(function, [exceeds], "eager"), function(exceeds))
+            result = asked(x.to("spyre"))
+        assert torch.equal(result.cpu(), function(x))
 
 
 @pytest.mark.parametrize(("side", "is_on_device"), [(8, True), (9, False)])

@@ -11,13 +11,14 @@ from torch._higher_order_ops import flex_attention as attention
 from torch._higher_order_ops.flex_attention import flex_attention_backward, sdpa_dense, sdpa_dense_backward
 
 from torch_spyre._inductor import extensions, memory
-from torch_spyre.ops import index_writes, limits, sorting
+from torch_spyre.ops import flips, index_writes, limits, sorting
 
 #: Operator overload -> function, or NotImplemented from it: the node stays as it is.
 RULES = {
     torch.ops.aten.index_put.default: index_writes.index_put,
     torch.ops.aten._unsafe_index_put.default: index_writes.index_put,
     torch.ops.aten.topk.default: sorting.topk,
+    torch.ops.aten.flip.default: flips.flip,
 }
 
 
@@ -42,7 +43,6 @@ _OF_FUNCTIONS = {
 def rule_for(target):
     """The function, or None."""
     return RULES.get(target) or _OF_FUNCTIONS.get(target)
-
 
 
 def _scattered(shape, indices, values):

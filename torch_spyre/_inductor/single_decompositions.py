@@ -7,6 +7,8 @@ import functools
 
 import torch
 
+from torch_spyre.ops import flips
+
 aten = torch.ops.aten
 
 _OF_ONE_TENSOR = (
@@ -69,11 +71,6 @@ def _unfold(x, dim, size, step):
     return _row(x).unfold(dim, size, step).reshape([size]) if x.dim() == 0 and size == 1 else NotImplemented
 
 
-def _flip(x, dims):
-    del dims
-    return x.clone() if x.dim() == 0 else NotImplemented
-
-
 def _gather(x, dim, index, *, sparse_grad=False):
     del dim, sparse_grad
     if x.dim() or index.numel() == 0:
@@ -103,7 +100,7 @@ def decompositions():
         **{op: _as_row(op) for op in _OF_ONE_TENSOR},
         **{op: _as_rows(op) for op in _OF_ROWS},
         **{op: _reduced(op) for op in _REDUCTIONS},
-        aten.flip.default: _flip,
+        aten.flip.default: flips.flip,
         aten.gather.default: _gather,
         aten.index_add.default: _index_add,
         aten.unfold.default: _unfold,

@@ -109,7 +109,6 @@ DERIVATIVES = Limit("polygamma", "its order", 20, "use the CPU: factors beyond a
 DECIMALS = Limit("round", "decimals", 10, "scale the tensor first: larger powers of ten are no fp32 numbers")
 
 #: Those of the compiler, which says them itself.
-FLIPPED = Limit("flip of a dimension of prime size", "copies of slices", 256, "flip a padded tensor")
 RANK = Limit("all", "dimensions of a tensor", 8, "flatten leading dimensions")
 
 
