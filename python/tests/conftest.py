@@ -1,5 +1,6 @@
 """Shared fixtures: every test that claims to run on the device proves it with the counters."""
 
+import collections
 import contextlib
 import logging
 import os
@@ -19,9 +20,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 logging.getLogger("torch.__trace").propagate = False
 
 
-#: Files that take longer than most, in seconds on a quiet core.
-SECONDS = {}
-_MOST_TAKE = 5
+#: Files of which the number of tests does not say how long they take, in seconds of one core.
+SECONDS = {
+    "test_acceptance.py": 60,
+    "test_architectures.py": 46,
+    "test_configurations.py": 60,
+    "test_gradients.py": 120,
+    "test_models.py": 14,
+    "test_random_graphs.py": 33,
+    "test_sentences.py": 10,
+}
+_SECONDS_OF_A_TEST = 0.12
 #: Those of one test per operation are divided test by test.
 _DIVIDED = {
     f"test_{name}.py"
@@ -33,12 +42,17 @@ def pytest_addoption(parser):
     parser.addoption("--part", default="1/1", metavar="K/N", help="run the K-th of N parts, which take equally long")
 
 
-def part_of_each(names, parts):
+def seconds_of(counts):
+    """How long files take, of which each has so many tests."""
+    return {name: SECONDS.get(name, 1 + count * _SECONDS_OF_A_TEST) for name, count in counts.items()}
+
+
+def part_of_each(seconds, parts):
     """The number of each file's part, from 0: the longest first, each to the part that has least to do."""
-    seconds, chosen = [0] * parts, {}
-    for name in sorted(names, key=lambda name: (-SECONDS.get(name, _MOST_TAKE), name)):
-        chosen[name] = seconds.index(min(seconds))
-        seconds[chosen[name]] += SECONDS.get(name, _MOST_TAKE)
+    load, chosen = [0] * parts, {}
+    for name in sorted(seconds, key=lambda name: (-seconds[name], name)):
+        chosen[name] = load.index(min(load))
+        load[chosen[name]] += seconds[name]
     return chosen
 
 
@@ -54,7 +68,8 @@ def _part(config):
 
 def pytest_collection_modifyitems(config, items):
     part, parts = _part(config)
-    part_of = part_of_each({item.path.name for item in items} - _DIVIDED, parts)
+    counts = collections.Counter(item.path.name for item in items if item.path.name not in _DIVIDED)
+    part_of = part_of_each(seconds_of(counts), parts)
     mine, others = [], []
     for item in items:
         # A checksum is in step with no parameter of the tests.
