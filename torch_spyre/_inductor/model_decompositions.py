@@ -39,7 +39,10 @@ def _elu(x, alpha=1, scale=1, input_scale=1):
     if not functions.is_float(x):
         return NotImplemented
     wide = x.float()
-    below = functions.expm1(torch.clamp(wide * input_scale, max=0)) * (alpha * scale)
+    below = functions.expm1(torch.clamp(wide * input_scale, max=0))
+    if alpha * scale != 1:
+        below, lost = functions.product(below, alpha * scale)
+        below = below + lost
     return torch.where(wide > 0, wide * scale, below).to(x.dtype)
 
 

@@ -471,8 +471,8 @@ def erfc(x):
 
 
 def gelu(x, *, approximate="none"):
-    """x sigmoid(z) with z = 2 sqrt(2 / pi) (x + 0.044715 x^3), in fp32: what z lost counts 1 - sigmoid(z). The device has the
-    other form, and the compiler this one of 16 bits."""
+    """x / (1 + exp(-z)) with z = 2 sqrt(2 / pi) (x + 0.044715 x^3), in fp32: what z and the sum lost counts in the quotient. The
+    device has the other form, and the compiler this one of 16 bits."""
     if x.dtype != WIDE or approximate != "tanh":
         return NotImplemented
     near = torch.clamp(x, -20, 20)
@@ -483,8 +483,11 @@ def gelu(x, *, approximate="none"):
     factor, lost = total(bend, torch.full_like(bend, slope))
     z, z_lost = product(near, factor)
     z_lost = z_lost + near * (lost + bend_lost + square_lost * cubic + slope_rest)
-    share = torch.sigmoid(z)
-    return x * (share + share * (1 - share) * z_lost)
+    power = torch.exp(-torch.clamp_min(z, -80))  # larger ones have no halves
+    below, below_lost = total(torch.ones_like(power), power)
+    share, rest = quotient(near, below, below_lost - power * z_lost)
+    share = torch.where(z < -80, near * torch.sigmoid(z), share + rest)
+    return torch.where(x > 20, x, share)
 
 
 # --------------------------------------------------------------------------------------------------
