@@ -25,10 +25,13 @@ SECONDS = {
     "test_acceptance.py": 60,
     "test_architectures.py": 46,
     "test_configurations.py": 60,
+    "test_decoders.py": 28,
     "test_gradients.py": 120,
     "test_models.py": 14,
     "test_random_graphs.py": 33,
+    "test_robustness.py": 35,
     "test_sentences.py": 10,
+    "test_training.py": 17,
 }
 _SECONDS_OF_A_TEST = 0.12
 #: Those of one test per operation are divided test by test.
