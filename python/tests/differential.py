@@ -266,11 +266,6 @@ KNOWN = (
         lambda case: math.prod(case.shape) == 1980 and (case.planner, case.cores > 1) == ("compat", True),
         "planner compat divides the running count of 1980 places in the middle of sticks (E1302)",
     ),
-    (
-        "aten.topk.default-long",
-        lambda case: case.planner == "compat",
-        "the documented division of topk leaves 64 pieces no number of slices",
-    ),
 )
 
 
