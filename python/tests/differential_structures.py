@@ -253,6 +253,13 @@ _CONTIGUOUS = {"rule": "exact", "forms": ("contiguous",)}
 layer("aten.narrow_copy.default", lambda x: torch.narrow_copy(x, 1, 2, 3), (4, 7), copies=True, **_CONTIGUOUS)
 layer("aten.unbind_copy.int", lambda x: torch.unbind_copy(x, 1), (4, 7), copies=True, **_CONTIGUOUS)
 layer("aten.unfold_copy.default", lambda x: torch.unfold_copy(x, 1, 3, 2), (4, 7), copies=True, **_CONTIGUOUS)
+layer(
+    "spyre.unfold.default",
+    lambda x: torch.ops.spyre.unfold(x, [3, 2], [1, 1], [1, 0], [2, 1]),
+    (2, 3, 4, 5),
+    copies=True,
+    **_CONTIGUOUS,
+)
 of_few(
     "aten.take.default",
     torch.take,
@@ -263,13 +270,13 @@ of_few(
 _PLACES = torch.arange(24).reshape(2, 3, 2, 2) * 5 % 16
 of_few(
     "aten.max_unpool2d.default",
-    lambda x, i: aten.max_unpool2d.default(x, i, [4, 4]),
+    lambda x, i: aten.max_unpool2d.default(x, i.contiguous(), [4, 4]),
     lambda d, _: [d.numbers((2, 3, 2, 2)), _PLACES],
     rule="exact",
 )
 of_few(
     "aten.max_unpool3d.default",
-    lambda x, i: aten.max_unpool3d.default(x, i, [2, 2, 4], [2, 2, 2], [0, 0, 0]),
+    lambda x, i: aten.max_unpool3d.default(x, i.contiguous(), [2, 2, 4], [2, 2, 2], [0, 0, 0]),
     lambda d, _: [d.numbers((2, 3, 1, 2, 2)), _PLACES.unsqueeze(2)],
     rule="exact",
 )

@@ -89,6 +89,15 @@ OF_LAYERS = [
     ]
 ]
 WITHOUT.update({name: "is a gradient" for name in OF_LAYERS})
+WITHOUT.update(
+    {
+        f"aten.{name}.{overload}": "a step of training"
+        for name in ("_fused_adagrad", "_fused_adam", "_fused_adamw", "_fused_sgd")
+        for overload in ("default", "tensor_lr")
+    }
+)
+WITHOUT["aten._amp_foreach_non_finite_check_and_unscale.default"] = "a step of training"
+WITHOUT["aten._amp_update_scale.default"] = "a step of training"
 
 SPECS = [*COMPARED, *COMPOSED]
 

@@ -79,7 +79,6 @@ ELSEWHERE = {
     "spyre.quantize_fp8_with_scale.default": "test_small_types.py",
     "spyre.restickify.default": "test_names.py",
     "spyre.rms_norm.default": "test_names.py",
-    "spyre.unfold.default": "test_custom_ops.py",
 }
 ELSEWHERE.update(
     {

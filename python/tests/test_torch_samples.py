@@ -120,8 +120,15 @@ def wide(tree):
     return tree_map(leaf, tree)
 
 
+#: Places of equal elements are any on the CPU; the device's are in their order, as the CPU's are on request.
+_STABLE = ("argsort", "sort")
+
+
 def call(op, function, sample, device=None):
     kwargs = dict(sample[2])
+    if op.full_name in _STABLE and device is None:
+        kwargs.update(zip(("dim", "descending"), sample[1]), stable=True)
+        return function(sample[0], **kwargs)
     if "device" in kwargs:
         kwargs["device"] = device or "cpu"
     return function(sample[0], *sample[1], **kwargs)

@@ -94,4 +94,12 @@ def expanded(gm, nodes, refusals):
                 decomposition_table={**active.decompositions(), **_late()},
                 tracing_mode="real",
             )
-            return trace(*fakes)
+            return _with_names(trace(*fakes), gm)
+
+
+def _with_names(gm, before):
+    """What is known of the dimensions of the inputs stays known."""
+    pairs = zip(gm.graph.find_nodes(op="placeholder"), before.graph.find_nodes(op="placeholder"), strict=True)
+    for node, old in pairs:
+        node.meta.update({key: value for key, value in old.meta.items() if key.startswith("spyre_")})
+    return gm
