@@ -4,22 +4,16 @@
 // output alone that of size k. Lanes stay apart, so each input stick has a list of its own:
 //
 //     loop over tiles of kept axes {
-//       Fill the lists: k values of -inf, k numbers of 0
+//       Fill the lists: k numbers below 0, which are empty places (their values do not matter)
 //       loop over tiles of the reduced axis, ascending { Load; TopK }
 //       Finish one of the two halves of the lists; Store
 //     }
 //
 // The lists have 32-bit lanes. Numbers are therefore sticks of int32 already: two for one stick of
 // 16-bit values, whose halves follow each other along the stick dimension.
-//
-// An element of -inf would not displace the -inf a list starts with. As a value that is right; to
-// have its index, fp32 elements are raised to the lowest finite number first (ADR 0016).
 //===--------------------------------------------------------------------------------------------===//
 #include "Lowerings.h"
 #include "PhaseBuilder.h"
-
-#include <bit>
-#include <limits>
 
 namespace spyre::backend {
 
@@ -28,6 +22,8 @@ using program::Opcode;
 
 /// Finish and Store walk k and the halves of a list beside the axes.
 static constexpr size_t kMaxTileAxes = program::kMaxLevels - 2;
+/// A number below 0: every element goes before it.
+static constexpr uint32_t kEmptyPlace = 0xffffffff;
 
 namespace {
 struct TopK {
@@ -41,12 +37,9 @@ struct TopK {
 
   Place input, output, number;
   Place inputUnit, state, outputUnit;
-  /// What is compared: the input, or a tile without -inf.
-  Place compared;
   int64_t unitHalfStride = 0, unitKStride = 0;
   size_t axis = 0;
 
-  bool raises() const { return wantsIndex && kernel->format == numerics::DataFormat::IeeeFp32; }
   int64_t listBytes() const { return k * program::accBytes(kernel->format); }
 };
 } // namespace
@@ -128,8 +121,8 @@ static Status planStaging(TopK &topk, PhaseBuilder &builder) {
   int64_t resultBytes = topk.k * topk.halves * kStickBytes;
   auto bytes = [&] {
     int64_t outputBytes = 2 * topk.listBytes() + (kernel.output.inLx ? 0 : resultBytes);
-    bool hasTile = !kernel.inputs[0].inLx || topk.raises();
-    return saturatingProduct(tileSteps(builder.axes, topk.input), hasTile ? kStickBytes : 0) +
+    return saturatingProduct(tileSteps(builder.axes, topk.input),
+                             kernel.inputs[0].inLx ? 0 : kStickBytes) +
            saturatingProduct(tileSteps(builder.axes, topk.output), outputBytes);
   };
   if (!fillTiles(builder.axes, innerFirst(topk.input), kMaxTileAxes, builder.stagingBytesLeft(),
@@ -140,9 +133,6 @@ static Status planStaging(TopK &topk, PhaseBuilder &builder) {
   }
   topk.inputUnit =
       kernel.inputs[0].inLx ? topk.input : builder.stage("in0.tile", topk.input, kStickBytes);
-  topk.compared = kernel.inputs[0].inLx && topk.raises()
-                      ? builder.stage("in0.raised", topk.input, kStickBytes)
-                      : topk.inputUnit;
   topk.state = builder.stage("lists", topk.output, 2 * topk.listBytes());
   topk.outputUnit = topk.output;
   topk.unitHalfStride = topk.halfStride;
@@ -161,35 +151,15 @@ static Place shiftedBytes(Place place, int64_t bytes) {
 }
 
 static void clearLists(const TopK &topk, PhaseBuilder &builder) {
-  uint32_t lowest = std::bit_cast<uint32_t>(-std::numeric_limits<float>::infinity());
-  builder.fill(topk.state, lowest, topk.listBytes());
-  builder.fill(shiftedBytes(topk.state, topk.listBytes()), 0, topk.listBytes());
-}
-
-/// The second input of the Vector is a constant, which addLowest() inserts.
-static void raiseTile(const TopK &topk, PhaseBuilder &builder) {
-  Instruction instruction;
-  instruction.opcode = Opcode::Vector;
-  instruction.function = program::Function::Maximum;
-  std::vector<const Place *> places{&topk.inputUnit, &topk.compared};
-  builder.emit(instruction, places, builder.levels(builder.axesOf(topk.input), places));
-}
-
-static void addLowest(program::Phase &phase) {
-  const auto lowest = std::bit_cast<uint32_t>(std::numeric_limits<float>::lowest());
-  for (Instruction &instruction : phase.instructions) {
-    if (instruction.opcode == Opcode::Vector) {
-      instruction.operands.insert(instruction.operands.begin() + 1,
-                                  program::constantOperand(lowest));
-    }
-  }
+  builder.fill(topk.state, 0, topk.listBytes());
+  builder.fill(shiftedBytes(topk.state, topk.listBytes()), kEmptyPlace, topk.listBytes());
 }
 
 static void takeTile(const TopK &topk, PhaseBuilder &builder) {
   Instruction instruction;
   instruction.opcode = Opcode::TopK;
   instruction.parameter = topk.k;
-  std::vector<const Place *> places{&topk.compared, &topk.state, &topk.number};
+  std::vector<const Place *> places{&topk.inputUnit, &topk.state, &topk.number};
   // The reduced axis is the outermost level: of equal values the lower index comes first.
   std::vector<size_t> order{topk.axis};
   for (size_t a : builder.axesOf(topk.output)) {
@@ -250,9 +220,6 @@ Expected<program::Phase> lowerTopK(const Kernel &kernel, BufferTable &buffers) {
       if (!kernel.inputs[0].inLx) {
         builder.load(topk.input, topk.inputUnit);
       }
-      if (topk.raises()) {
-        raiseTile(topk, builder);
-      }
     }
     if (depth == order.size()) {
       takeTile(topk, builder);
@@ -264,9 +231,7 @@ Expected<program::Phase> lowerTopK(const Kernel &kernel, BufferTable &buffers) {
     }
   };
   builder.walk(order, enter, leave);
-  SPYRE_ASSIGN_OR_RETURN(program::Phase phase, builder.finish());
-  addLowest(phase);
-  return phase;
+  return builder.finish();
 }
 
 } // namespace spyre::backend

@@ -146,13 +146,12 @@ bool sketchTopK(const Candidate &candidate, Sketch &sketch) {
   const int64_t accBytes = program::accBytes(kernel.format);
   const int64_t listBytes = kernel.topK * accBytes;
   const int64_t halves = priced.lanes() / numerics::elemsPerStick(kernel.output.format);
-  const bool raises = kernel.wantsIndex && kernel.format == numerics::DataFormat::IeeeFp32;
   const bool inLx = kernel.inputs[0].inLx, outLx = kernel.output.inLx;
   int64_t count = kernel.reducedDim < 0 ? 1 : candidate.perCore[size_t(kernel.reducedDim)];
   size_t axis = addAxes(candidate, sketch, halves, count, count);
   AxisTable &table = sketch.table;
   StagingBytes bytes;
-  bytes.perStep[0] = !inLx || raises ? kStickBytes : 0;
+  bytes.perStep[0] = inLx ? 0 : kStickBytes;
   bytes.perStep[1] = 2 * listBytes + (outLx ? 0 : kernel.topK * halves * kStickBytes);
   std::array<uint8_t, kMaxAxes> order;
   table.innerFirst(0, order);
@@ -173,14 +172,8 @@ bool sketchTopK(const Candidate &candidate, Sketch &sketch) {
     fill.addLevel(-1, 0, listBytes / kStickBytes);
     fill.writes = lists;
   }
-  size_t loadDepth = sketch.depthOf(0);
   if (!inLx) {
-    addLoad(candidate, sketch, 0, 0, loadDepth, in);
-  }
-  if (raises) {
-    SketchStep &raise = addLanes(candidate, sketch, 0, loadDepth, 1, 2 * kStickBytes);
-    raise.reads = inLx ? 0 : in;
-    raise.writes = in;
+    addLoad(candidate, sketch, 0, 0, sketch.depthOf(0), in);
   }
   SketchStep &take = addLanes(candidate, sketch, 1, sketch.loops, double(kernel.topK),
                               kStickBytes + 4 * listBytes);

@@ -1,13 +1,11 @@
 //===- TopK.cpp - the k largest elements and where they are ---------------------------------===//
 //
 // Sorts all elements of a column and takes the first k: nothing like the list a device keeps. NaN
-// is the largest, of equal values the lower index is first. For the index, -inf is the lowest
-// finite number (ADR 0016).
+// is the largest, of equal values the lower index is first.
 //===--------------------------------------------------------------------------------------------===//
 #include "TensorView.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace spyre::evaluator {
 
@@ -68,9 +66,6 @@ Status evaluateTopK(const Operation &operation) {
     forEachPoint(point, reduced, operation.ranges, [&] {
       Candidate candidate{in.load(in.offset(point)),
                           int32_t(reduced.empty() ? 0 : point[reduced[0]])};
-      if (wantsIndex && candidate.value < std::numeric_limits<float>::lowest()) {
-        candidate.value = std::numeric_limits<float>::lowest();
-      }
       column.push_back(candidate);
     });
     std::stable_sort(column.begin(), column.end(), isBefore);

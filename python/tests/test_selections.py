@@ -324,3 +324,18 @@ def test_running_extremes(name, how, on_device):
     wanted, order = function(x, 1)
     assert torch.equal(places.cpu(), order)
     assert torch.equal(values.cpu().nan_to_num(99), wanted.nan_to_num(99))
+
+
+@pytest.mark.parametrize("row", [(0, 1, 0), (1, 0, 1), (0, 0, 1), (2, 0, 1, 3), (0, 1)], ids=str)
+def test_the_least_number_is_above_minus_infinity(row, on_device):
+    values = torch.tensor([float("-inf"), torch.finfo(torch.float32).min, 1.0, 2.0])
+    x = values[torch.tensor([row])]
+
+    def function(x):
+        return (torch.argmax(x, 1), *torch.topk(x, 2), *torch.max(x, 1))
+
+    for asked in (function, torch.compile(function)):
+        with on_device():
+            results = asked(x.to("spyre"))
+        for result, right in zip(results, function(x), strict=True):
+            assert torch.equal(result.cpu(), right)

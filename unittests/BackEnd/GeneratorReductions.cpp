@@ -192,9 +192,7 @@ private:
     DataFormat kind = spec().op == "topkindex" ? DataFormat::IeeeInt32 : format;
     addTensor(inputSymbols, stick, format);
     addTensor(outputSymbols, stick, kind);
-    // Indices in fp32: -inf is raised first.
-    uint64_t passes = kind == DataFormat::IeeeInt32 && format == DataFormat::IeeeFp32 ? 2 : 1;
-    result.base.laneOps = passes * sticks * uint64_t(dim(reduced).range * lanes);
+    result.base.laneOps = sticks * uint64_t(dim(reduced).range * lanes);
     result.storedBytes =
         sticks * uint64_t(dim(k).range * lanes / numerics::elemsPerStick(kind) * 128);
   }

@@ -361,6 +361,9 @@ TEST(TopK, MinusInfinityHasItsOwnIndex) {
   const float inf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(topOf("topkindex", {1, -inf, -inf, 2}, 4), (std::vector<uint32_t>{3, 0, 1, 2}));
   EXPECT_EQ(topOf("topkindex", {-inf, -inf}, 1), std::vector<uint32_t>{0});
+  const float lowest = std::numeric_limits<float>::lowest();
+  EXPECT_EQ(topOf("topkindex", {-inf, lowest, -inf}, 3), (std::vector<uint32_t>{1, 0, 2}));
+  EXPECT_EQ(topOf("topkindex", {lowest, -inf, lowest}, 2), (std::vector<uint32_t>{0, 2}));
   EXPECT_EQ(std::bit_cast<float>(topOf("topkvalue", {-inf, 1, -inf}, 3)[2]), -inf);
 }
 
