@@ -373,17 +373,19 @@ def pairwise(specs):
     """Cases in which each operation meets each shape it takes, each pair of values of two other factors meets in each
     operation, and each pair of a shape and another value in one of them; but for compiled ones, see _pairs. The same for the
     same table."""
-    seen = set()
-    return [case for spec in specs for case in _sample(spec, seen)]
+    seen, names = set(), {}
+    for spec in specs:
+        names.setdefault(spec.name, spec.id)
+    return [case for spec in specs for case in _sample(spec, names[spec.name] == spec.id, seen)]
 
 
-def _pairs(values):
-    """What has to meet in the cases of an operation. Compiled cases take long: they meet forms and layouts, but not each
-    type and each number of cores."""
+def _pairs(values, is_compiled):
+    """What has to meet in the cases of an entry. Compiled cases take long: in the first entry of an operation they meet forms
+    and layouts, but not each type and each number of cores."""
     pairs = {frozenset({("shape", shape)}) for shape in values["shape"]}
     for one, two in itertools.combinations(FACTORS[1:-1], 2):
         pairs.update(frozenset({(one, a), (two, b)}) for a in values[one] for b in values[two])
-    for factor in ("form", "layout"):
+    for factor in ("form", "layout") if is_compiled else ():
         pairs.update(frozenset({("how", "compiled"), (factor, value)}) for value in values[factor])
     return {pair for pair in pairs if any(_fits(dict(pair), shape) for shape in values["shape"])}
 
@@ -393,10 +395,10 @@ def _fits(chosen, shape):
     return not is_other and fits(shape, chosen.get("form", "contiguous"), chosen.get("layout", "default"))
 
 
-def _sample(spec, seen):
+def _sample(spec, is_compiled, seen):
     """Cases until all pairs have met, each begun with one that is missing; ``seen`` are pairs of all operations."""
     values = values_of(spec)
-    missing = _pairs(values)
+    missing = _pairs(values, is_compiled)
     # The order of sets is another one in each process.
     order = sorted(missing, key=lambda pair: (len(pair), _number(f"{spec.id} {sorted(map(str, pair))}")))
     for first in order:

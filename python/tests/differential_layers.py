@@ -124,7 +124,7 @@ for _dims in (1, 2, 3):
 
 for _dims in (2, 3):
     _call = lambda x, n=_dims: getattr(F, f"adaptive_max_pool{n}d")(x, 2, return_indices=True)  # noqa: E731
-    layer(f"aten.adaptive_max_pool{_dims}d.default", _call, (2, 3, 5, 3, 5)[: _dims + 2], rule="exact")
+    layer(f"aten.adaptive_max_pool{_dims}d.default", _call, (2, 2, 5, 3, 4)[: _dims + 2], rule="exact")
 layer(
     "aten._adaptive_avg_pool3d.default",
     lambda x: F.adaptive_avg_pool3d(x, (2, 2, 3)),
