@@ -75,9 +75,11 @@ def _emptied(tree, size):
 
 def _cases(op):
     """Torch's own of nothing, and two samples of which a size is 0."""
-    given = [(g.input, g.args, g.kwargs) for g in op.sample_inputs("cpu", torch.float32)]
-    cases = [g for g in given if any(t.numel() == 0 for t in tree_leaves(g) if isinstance(t, torch.Tensor))][:2]
-    for sample in samples.spread(given)[:2]:
+    given = list(op.sample_inputs("cpu", torch.float32))
+    parts = [(g.input, g.args, g.kwargs) for g in given]
+    cases = [g for g in parts if any(t.numel() == 0 for t in tree_leaves(g) if isinstance(t, torch.Tensor))][:2]
+    for chosen in samples.spread(given)[:2]:
+        sample = (chosen.input, chosen.args, chosen.kwargs)
         first = next((t for t in tree_leaves(sample) if isinstance(t, torch.Tensor)), None)
         sizes = [n for n in first.shape if n] if first is not None else []
         cases += [_emptied(sample, n) for n in sizes[:1]]
