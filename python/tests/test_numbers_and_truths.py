@@ -169,3 +169,21 @@ def test_bounds_of_another_type(kind, bounds, how, on_device):
     with on_device():
         got = (clamp if how == "eager" else torch.compile(clamp, backend="spyre"))(device)
     assert got.dtype == expected.dtype and torch.equal(got.cpu(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int64", "int8", "uint8", "bool"])
+def test_equal_compares_on_the_device(dtype, on_device):
+    """The host gets one number, not the tensors."""
+    x = (torch.arange(4096) % 2).to(getattr(torch, dtype)).reshape(64, 64).to("spyre")
+    y = x.clone()
+    with on_device() as proof:
+        assert torch.equal(x, y) and torch.equal(x.t(), y.t()) and not torch.equal(x, y[1:])
+        y[63, 63] = 0
+        assert not torch.equal(x, y)
+    assert proof.counters["d2h_bytes"] < 4096
+
+
+def test_what_is_no_number_equals_nothing(on_device):
+    x = torch.tensor([1.0, math.nan]).to("spyre")
+    with on_device():
+        assert not torch.equal(x, x) and torch.allclose(x, x, equal_nan=True)

@@ -12,6 +12,7 @@ import math
 import torch
 
 from torch_spyre.ops import convolution, fallbacks, index_writes, margins
+from torch_spyre.ops.functions import FLOATS
 
 aten = torch.ops.aten
 
@@ -60,6 +61,17 @@ def _rrelu(x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     if training:
         return aten.rrelu_with_noise(x, torch.empty_like(x), lower, upper, training, generator)
     return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)
+
+
+#: Types whose elements the device compares.
+_COMPARED = (*FLOATS, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+
+
+def _equal(one, other):
+    """Compared on the device; one truth value goes to the host."""
+    if one.dtype != other.dtype or one.device != other.device or one.dtype not in _COMPARED:
+        return NotImplemented
+    return one.shape == other.shape and bool((one == other).all())
 
 
 @functools.cache
@@ -124,6 +136,7 @@ def install():
     _kernels.impl("renorm", _renorm, "AutogradPrivateUse1")
     for key in ("PrivateUse1", "AutogradPrivateUse1"):
         _kernels.impl("rrelu", _rrelu, key)
+    _kernels.impl("equal", fallbacks.otherwise_on_cpu(_equal, aten.equal.default), "PrivateUse1")
     # Torch's forms of these round, and overflow, in between.
     for op, function in (
         (aten.soft_margin_loss.default, margins.soft_margin_loss),

@@ -99,7 +99,6 @@ def cpu_rows():
     reasons = {
         torch.Tag.nondeterministic_seeded: "random numbers",
         torch.Tag.dynamic_output_shape: "its size depends on values",
-        torch.Tag.data_dependent_output: "a number for the host",
     }
     rows = []
     for full in sorted(torch._C._dispatch_get_all_op_names()):
@@ -127,7 +126,7 @@ runs on the CPU; so does float64 and complex.
 An operation has a row of the compiler, or a formula over rows, or both: the formula covers what the row does not take.
 What has neither is taken apart by torch's own decompositions where torch has one, else it runs on the CPU with a warning.
 In-place forms and `out=` are those of the operation itself, operations on lists of tensors (`_foreach_*`) those of their
-elements.
+elements. `equal`, `allclose` and `item` compute on the device and give the host one number.
 """
 
 
