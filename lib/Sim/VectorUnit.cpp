@@ -327,8 +327,8 @@ static bool isLarger(float a, float b) { return a > b || (std::isnan(a) && !std:
 static void insertLane(float *values, int32_t *numbers, int64_t k, int64_t lanes, float value,
                        int32_t number) {
   int64_t place = k;
-  while (place > 0 && (numbers[(place - 1) * lanes] < 0 ||
-                       isLarger(value, values[(place - 1) * lanes]))) {
+  while (place > 0 &&
+         (numbers[(place - 1) * lanes] < 0 || isLarger(value, values[(place - 1) * lanes]))) {
     --place;
     if (place + 1 < k) {
       values[(place + 1) * lanes] = values[place * lanes];

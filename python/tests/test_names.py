@@ -59,6 +59,9 @@ def check(result, reference, operations=1):
             "splits_by_index_coeff apply_splits_from_index_coeff",
         ),
         ("torch_spyre.model_utils", "load_model_to_spyre patch_module_to_for_spyre"),
+        ("torch_spyre._inductor.scratchpad.plan_solver", "LifetimeBoundBuffer MemoryPlanSolver GreedyLayoutSolver"),
+        ("torch_spyre._inductor.scratchpad.firstfit_bestfit_solver", "FirstFitLayoutSolver BestFitLayoutSolver"),
+        ("torch_spyre._inductor.scratchpad.allocator", "LifetimeBoundBuffer"),
     ],
 )
 def test_names_exist(module, names):

@@ -43,7 +43,7 @@ FORBIDDEN = {
     "Evaluator": {"Program", "BackEnd", "Sim"},
     "Dialect": {"Sim"},
 }
-PLUGIN_MAY = {"Runtime", "CAPI", "Evaluator", "Layout", "Numerics", "Base", "Arch", "Spec"}
+PLUGIN_MAY = {"Runtime", "CAPI", "Evaluator", "Solver", "Layout", "Numerics", "Base", "Arch", "Spec"}
 MLIR = ("mlir/", "llvm/", "mlir-c/", "llvm-c/")
 TORCH = ("torch/", "ATen/", "c10/", "pybind11/")
 SIM_INTERFACE = "spyre/Sim/SpyreSim.h"

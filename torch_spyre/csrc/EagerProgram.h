@@ -57,9 +57,9 @@ struct TracedCall {
 enum class TraceAnswer { Traced, Refused, Unknown };
 /// Asks Python what the operation is made of. Unknown: the compiler lacks the operation itself,
 /// whatever the arguments. A limit of a formula that refuses is put into \p why.
-using TraceHook = std::function<TraceAnswer(
-    const c10::OperatorHandle &op, const EagerCall &call, c10::ArrayRef<c10::IValue> arguments,
-    TracedCall &traced, std::string &why)>;
+using TraceHook = std::function<TraceAnswer(const c10::OperatorHandle &op, const EagerCall &call,
+                                            c10::ArrayRef<c10::IValue> arguments,
+                                            TracedCall &traced, std::string &why)>;
 void setTraceHook(TraceHook hook);
 
 /// From now on \p target ("aten.add.Tensor") is compiled as what it is made of.

@@ -22,8 +22,8 @@ int kindOf(c10::ScalarType type) {
   return c10::isFloatingType(type) ? 2 : type == c10::ScalarType::Bool ? 0 : 1;
 }
 
-/// A tensor of the CPU without dimensions is no more than a number where a tensor with dimensions, of this kind or a
-/// higher one, says what is computed in.
+/// A tensor of the CPU without dimensions is no more than a number where a tensor with dimensions,
+/// of this kind or a higher one, says what is computed in.
 bool isMereNumber(const at::Tensor &scalar, const EagerCall &call) {
   if (scalar.unsafeGetTensorImpl()->is_wrapped_number()) {
     return true;

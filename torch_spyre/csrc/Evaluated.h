@@ -35,7 +35,6 @@ void rememberForEvaluator(const Program &program, const Artifacts &artifacts,
                           const std::string &name);
 /// Calls \p run, which queues the program on the current stream, and repeats it, if that is on.
 void runEvaluated(const Program &program, const std::vector<runtime::BufferRef> &inputs,
-                  const std::vector<runtime::BufferRef> &outputs,
-                  const std::function<void()> &run);
+                  const std::vector<runtime::BufferRef> &outputs, const std::function<void()> &run);
 
 } // namespace spyre::plugin

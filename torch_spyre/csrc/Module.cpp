@@ -154,6 +154,7 @@ PYBIND11_MODULE(_C, module) {
   bindViews(module);
   bindStreams(module);
   bindCompat(module);
+  bindScratchpad(module);
   bindSpec(module);
   bindSurface(module);
   module.def(

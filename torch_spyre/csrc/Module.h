@@ -11,6 +11,7 @@ void bindLayout(pybind11::module_ &module);
 void bindCards(pybind11::module_ &module);
 void bindEager(pybind11::module_ &module);
 void bindCompat(pybind11::module_ &module);
+void bindScratchpad(pybind11::module_ &module);
 void bindGraph(pybind11::module_ &module);
 void bindJobPlan(pybind11::module_ &module);
 void bindViews(pybind11::module_ &module);

@@ -344,8 +344,7 @@ void bindGraph(py::module_ &module) {
   module.def("_evaluated_launches", []() {
     const EvaluatorReport report = takeEvaluatorReport();
     return py::dict(py::arg("agreed") = report.agreed, py::arg("too_large") = report.tooLarge,
-                    py::arg("differing") = report.differing,
-                    py::arg("not_run") = report.notRun);
+                    py::arg("differing") = report.differing, py::arg("not_run") = report.notRun);
   });
   module.def("supported_operations", &supportedOperations);
   module.def("operation_table", []() {

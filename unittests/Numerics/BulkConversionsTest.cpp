@@ -153,8 +153,8 @@ TEST(BulkConversions, AnyCountAndAlignmentGivesTheSameBits) {
   for (uint8_t &byte : bytes) {
     byte = uint8_t(random.next());
   }
-  for (HostType type : {HostType::Float16, HostType::Bfloat16, HostType::Bool, HostType::Int64,
-                        HostType::Uint8}) {
+  for (HostType type :
+       {HostType::Float16, HostType::Bfloat16, HostType::Bool, HostType::Int64, HostType::Uint8}) {
     int64_t hostBytes = hostTypeBytes(type), deviceBytes = elementBytes(deviceFormat(type));
     std::vector<uint8_t> whole(4096), piece(4096);
     convertHostToDevice(type, bytes.data() + 1, whole.data(), 100);

@@ -51,8 +51,9 @@
 //                                                groups j, j + r, ... of `group` lanes
 //   TopK        state(1) <- state, lx(0)         lane-wise the `parameter` largest so far: k values
 //                                                (acc), k int32 numbers (acc; below 0: no value);
-//                                                a point's is operand 2, which is no address. NaN is
-//                                                the largest; the earlier of equal values is first
+//                                                a point's is operand 2, which is no address. NaN
+//                                                is the largest; the earlier of equal values is
+//                                                first
 //   Exchange    lx(1)  <- peer's lx(0)           the peer is peers[core], -1: the core only serves.
 //                                                Operand 0 has the peer's buffer offset, but core
 //                                                and slice table of the receiver. All cores arrive,

@@ -5,8 +5,8 @@
 //
 //     negative indices         where(-size <= i < 0, i + size, i) on the indices, in integers: what
 //                              is further below stays for the device's error to name
-//     several index tensors    the indexed dimensions as one, and one number: i * size + j. A number
-//                              outside could be another place there: each is checked before
+//     several index tensors    the indexed dimensions as one, and one number: i * size + j. One
+//                              that is outside could be another place: each is checked before
 //     one table per row        a gather per row of a batch, into parts of the result
 //     one index for all        one row, repeated
 //===--------------------------------------------------------------------------------------------===//

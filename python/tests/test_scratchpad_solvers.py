@@ -1,0 +1,89 @@
+"""The documented solvers under their documented names: addresses of the documented examples, refusals in words."""
+
+import pytest
+from torch_spyre._inductor.scratchpad.firstfit_bestfit_solver import BestFitLayoutSolver, FirstFitLayoutSolver
+from torch_spyre._inductor.scratchpad.plan_solver import GreedyLayoutSolver, LifetimeBoundBuffer, MemoryPlanSolver
+
+FITTING = (FirstFitLayoutSolver, BestFitLayoutSolver)
+ALL = (GreedyLayoutSolver, *FITTING)
+
+#: Size of the scratchpad, alignment, buffers (bytes, uses, the number of a parent), addresses.
+EXAMPLES = {
+    "one after the other": (10, 1, [(3, [0, 1]), (3, [0, 1]), (4, [0, 1])], [0, 3, 6], ALL),
+    "less than the alignment": (10, 128, [(3, [0, 1]), (3, [0, 1]), (4, [0, 1])], [0, None, None], ALL),
+    "one stays in memory": (10, 1, [(7, [0, 1]), (4, [0, 1]), (3, [0, 1])], [0, None, 7], ALL),
+    "a place is used again": (10, 1, [(10, [0, 1]), (3, [2])], [0, 0], ALL),
+    "aligned, in time": (
+        *(512, 128),
+        [(200, [0, 3]), (100, [1, 2]), (100, [2, 3]), (100, [3])],
+        *([0, 256, 384, 256], ALL[:1]),
+    ),
+    "aligned, by score": (
+        *(512, 128),
+        [(200, [0, 3]), (100, [1, 2]), (100, [2, 3]), (100, [3])],
+        *([256, 0, 128, 0], FITTING),
+    ),
+    "in the place of another": (513, 128, [(512, [0, 3]), (512, [3], 0)], [0, 0], ALL),
+    "too large": (10, 1, [(11, [0, 1])], [None], ALL),
+    "the parent is in memory": (100, 1, [(200, [0, 4]), (15, [4, 8], 0)], [None, 0], ALL),
+    "more uses": (10, 1, [(10, [0, 4]), (10, [0, 1, 2, 3, 4])], [None, 0], FITTING),
+    "nothing uses it": (10, 1, [(3, []), (10, [0])], [None, 0], ALL),
+    "nothing to place": (10, 1, [], [], ALL),
+}
+
+
+def buffers_of(rows):
+    return [
+        LifetimeBoundBuffer(f"b{i}", size, uses, in_place_parents=[f"b{n}" for n in parents])
+        for i, (size, uses, *parents) in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_addresses(name):
+    size, alignment, rows, expected, solvers = EXAMPLES[name]
+    for solver in solvers:
+        buffers = buffers_of(rows)
+        result = solver(size, alignment).plan_layout(buffers)
+        assert result is buffers and [b.address for b in buffers] == expected, solver.__name__
+
+
+def test_a_first_use_that_writes_wins():
+    reader = LifetimeBoundBuffer("reader", 10, [0, 4], first_use_is_read=True)
+    writer = LifetimeBoundBuffer("writer", 10, [0, 4])
+    for solver in FITTING:
+        reader.address = writer.address = None
+        solver(10, 1).plan_layout([reader, writer])
+        assert (reader.address, writer.address) == (None, 0)
+
+
+def test_lifetimes():
+    buffer = LifetimeBoundBuffer("x", 128, [3, 5, 9])
+    assert (buffer.start_time, buffer.end_time) == (3, 10)
+    assert buffer.address is None and not buffer.first_use_is_read and buffer.in_place_parents == []
+
+
+@pytest.mark.parametrize(
+    "rows, says",
+    [
+        ([(20, [0, 4]), (15, [3, 8], 0)], "E3043.*b1.*b0"),
+        ([(10, [0, 4]), (15, [4, 8], 0)], "E3043.*b1.*b0"),
+        ([(10, [0, 4], 7)], "b0 may take the place of b7"),
+        ([(-1, [0])], "E3040.*b0"),
+        ([(10, [4, 0])], "E3040.*b0"),
+    ],
+    ids=["a parent that lives on", "a larger child", "no such parent", "less than nothing", "backwards"],
+)
+def test_bad_buffers(rows, says):
+    for solver in ALL:
+        with pytest.raises(Exception, match=says):
+            solver(100, 1).plan_layout(buffers_of(rows))
+
+
+def test_addresses_are_given_once():
+    buffers = buffers_of([(3, [0, 1])])
+    GreedyLayoutSolver(10, 1).plan_layout(buffers)
+    with pytest.raises(ValueError, match="b0 has an address already"):
+        GreedyLayoutSolver(10, 1).plan_layout(buffers)
+    with pytest.raises(NotImplementedError, match="use GreedyLayoutSolver"):
+        MemoryPlanSolver(10).plan_layout([])
