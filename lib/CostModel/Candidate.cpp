@@ -155,9 +155,11 @@ bool Candidate::set(const PricedKernel &kernel, std::span<const int32_t> splits)
   for (size_t t = 0; t < kernel.allTensors(); ++t) {
     const KernelTensor &tensor = kernel.tensor(t);
     for (const HeldDim &held : tensor.dims) {
-      // Cores may share a stick of indices.
-      if (t < kernel.tensors && held.perStick > 1 &&
-          perCore[size_t(held.dim)] % held.perStick != 0) {
+      const int64_t each = perCore[size_t(held.dim)];
+      // Cores may share a stick of indices, if none of them has more.
+      const bool sharesStick =
+          t >= kernel.tensors && (split[size_t(held.dim)] == 1 || each < held.perStick);
+      if (held.perStick > 1 && each % held.perStick != 0 && !sharesStick) {
         return false;
       }
     }

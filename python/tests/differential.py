@@ -260,13 +260,7 @@ def run(case):
 
 
 #: Cases that fail: the operation, which of them, and why. One of which no case of a run fails any more has to leave.
-KNOWN = (
-    (
-        "aten.masked_scatter.default",
-        lambda case: math.prod(case.shape) == 1980 and (case.planner, case.cores > 1) == ("compat", True),
-        "planner compat divides the running count of 1980 places in the middle of sticks (E1302)",
-    ),
-)
+KNOWN = ()
 
 
 def known(case):

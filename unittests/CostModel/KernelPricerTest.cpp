@@ -73,6 +73,21 @@ TEST(KernelPricer, RefusedDivisionsCostInfinity) {
   EXPECT_TRUE(std::isfinite(priceOf(addOf(96, 192), {32, 1})));
 }
 
+// Cores read whole sticks of 32 numbers, or share one.
+TEST(KernelPricer, SticksOfIndicesAreNotCut) {
+  Kernel gather;
+  gather.dims = {96, 192};
+  gather.inputs = {tensor({{1, 64}})};
+  gather.inputs[0].indices = 0;
+  gather.indices = {tensor({{0, 32}})};
+  gather.output = tensor({{0}, {1, 64}});
+  gather.stickDim = gather.inputStickDim = 1;
+  EXPECT_TRUE(std::isinf(priceOf(gather, {2, 1})));
+  for (int32_t cores : {1, 3, 4, 6, 32}) {
+    EXPECT_TRUE(std::isfinite(priceOf(gather, {cores, 1}))) << cores;
+  }
+}
+
 // The cheapest, found without pricing the hopeless.
 TEST(KernelPricer, TheBestOfABatchIsItsFirstMinimum) {
   Expected<KernelPricer> pricer = KernelPricer::create(matmulOf(512, 4096, 1024), device());
