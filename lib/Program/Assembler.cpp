@@ -341,11 +341,9 @@ Expected<Operand> Assembler::operand() {
   Operand operand;
   if (lexer.take("#")) {
     operand.kind = Operand::Kind::Constant;
-    SPYRE_ASSIGN_OR_RETURN(operand.offset, lexer.number("the constant"));
+    SPYRE_ASSIGN_OR_RETURN(operand.offset, lexer.number("the constant", INT32_MIN, UINT32_MAX));
     // A negative integer is its 32 bits.
-    if (operand.offset < 0 && operand.offset >= INT32_MIN) {
-      operand.offset = uint32_t(operand.offset);
-    }
+    operand.offset = uint32_t(operand.offset);
     return operand;
   }
   SPYRE_ASSIGN_OR_RETURN(std::string_view name, lexer.name("an operand"));

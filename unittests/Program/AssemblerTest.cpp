@@ -179,6 +179,8 @@ TEST(Assembler, RefusesBadInstructions) {
   expectLineRefused("topk SEN169_FP16 t[0] <- t[0], number(0", 40, "')'");
   expectLineRefused("vector.neg SEN169_FP16 t[0] <- splat(200) t[0]", 38, "the lane");
   expectLineRefused("vector.neg SEN169_FP16 t[0] <- #x", 33, "the constant");
+  expectLineRefused("vector.neg SEN169_FP16 t[0] <- #0x100000000", 33, "-2147483648..4294967295");
+  expectLineRefused("vector.neg SEN169_FP16 t[0] <- #-2147483649", 33, "-2147483648..4294967295");
   expectLineRefused("vector.neg SEN169_FP16 t[0] <- t[0],t[0],t[0],t[0],t[0],t[0]", 56,
                     "at most 6 operands");
   expectLineRefused("fill SEN169_FP16 t[0] lanes=5", 23, "fill has no field 'lanes'");
