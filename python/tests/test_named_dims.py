@@ -383,10 +383,28 @@ def test_layer_norm_in_its_three_operations(affine, on_device):
     assert error <= tolerance("chain", torch.float16, 12), float(error)
 
 
-def test_statistics_have_no_form_on_the_host():
-    for call in (lambda: normalised(torch.rand(4, 8)), lambda: torch.ops.spyre.layernormscale(torch.rand(4, 1), 0.1)):
-        with pytest.raises(NotImplementedError, match="SPYRE-E1602: .* only the device holds"):
-            call()
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_three_operations_on_the_cpu(dtype, compiled):
+    x, weight, bias = (torch.randn(shape, generator=torch.Generator().manual_seed(2)) for shape in ((5, 100), 100, 100))
+    function = torch.compile(normalised) if compiled else normalised
+    result = function(x.to(dtype), weight.to(dtype), bias.to(dtype))
+    expected = torch.nn.functional.layer_norm(x, [100], weight, bias)
+    error = (result.float() - expected).abs().max() / expected.abs().max()
+    assert result.dtype == dtype and error <= tolerance("chain", dtype, 12), float(error)
+
+
+def test_statistics_that_were_copied_are_refused():
+    pair = torch.ops.spyre.exx2(torch.rand(4, 8), 1 / 8)
+    for other in (pair.clone(memory_format=torch.contiguous_format), pair[1:], torch.rand(4, 1)):
+        with pytest.raises(ValueError, match="SPYRE-E1602: .*takes the result of spyre.exx2 itself"):
+            torch.ops.spyre.layernormscale(other, 1e-5)
+
+
+def test_squares_without_a_mean():
+    x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+    pair = torch.ops.spyre.exx2(x, 0.25, True)
+    assert pair.item() == 0 and torch.ops.spyre.layernormscale(pair, 0.0).item() == pytest.approx(7.5**-0.5)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -4,7 +4,7 @@ it."""
 
 import torch
 
-from torch_spyre.ops import convolution, ctc, factors, sorting
+from torch_spyre.ops import convolution, ctc, factors, sorting, statistics
 
 _library = torch.library.Library("spyre", "FRAGMENT")
 
@@ -65,25 +65,6 @@ def _fake(kernel):
         return result.contiguous()
 
     return fake
-
-
-def _define_for_device(schema, fake):
-    """An operation whose result has no form on the host."""
-    name = schema.split("(")[0]
-
-    def kernel(*args, **kwargs):
-        raise NotImplementedError(
-            f"SPYRE-E1602: spyre.{name} computes what only the device holds; call it in a compiled "
-            "function on spyre tensors, or use layer_norm"
-        )
-
-    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    _library.impl(name, kernel, "CPU")
-    torch.library.register_fake(f"spyre::{name}", fake, lib=_library)
-
-
-def _statistics_fake(x, exx2Scale, useZeroMean=False):
-    return x.new_empty((*x.shape[:-1], 1))
 
 
 def _restickify(x):
@@ -225,19 +206,12 @@ for _name in _DIFFERENTIABLE:
 
 torch.library.register_autograd("spyre::ctc_loss", ctc.backward, setup_context=ctc.keep, lib=_library)
 
-# Two numbers per row in one element of the device; only all three mean something elsewhere.
-_define_for_device(
-    "exx2(Tensor x, float exx2Scale, bool useZeroMean=False) -> Tensor", _statistics_fake
-)
-_define_for_device(
-    "layernormscale(Tensor x, float eps) -> Tensor", lambda x, eps: torch.empty_like(x)
-)
-_define_for_device(
-    "layernormnorm(Tensor x, Tensor mean, Tensor norm_mean, Tensor? weight=None, Tensor? bias=None) "
-    "-> Tensor",
-    lambda x, mean, norm_mean, weight=None, bias=None: torch.empty_like(
-        x, memory_format=torch.contiguous_format
-    ),
+# Two numbers per row in one element: only all three mean something to the rest of the world.
+_define("exx2(Tensor x, float exx2Scale, bool useZeroMean=False) -> Tensor", statistics.exx2, statistics.fake_exx2)
+_define("layernormscale(Tensor x, float eps) -> Tensor", statistics.layernormscale, lambda x, eps: x.new_empty(x.shape))
+_define(
+    "layernormnorm(Tensor x, Tensor mean, Tensor norm_mean, Tensor? weight=None, Tensor? bias=None) -> Tensor",
+    statistics.layernormnorm,
 )
 
 # Made of views and copies wherever it runs, so that a graph sees a mutation like any other.
