@@ -394,11 +394,28 @@ def test_the_three_operations_on_the_cpu(dtype, compiled):
     assert result.dtype == dtype and error <= tolerance("chain", dtype, 12), float(error)
 
 
-def test_statistics_that_were_copied_are_refused():
-    pair = torch.ops.spyre.exx2(torch.rand(4, 8), 1 / 8)
-    for other in (pair.clone(memory_format=torch.contiguous_format), pair[1:], torch.rand(4, 1)):
+def test_the_three_operations_in_eager_mode(on_device):
+    x = torch.randn(5, 100, generator=torch.Generator().manual_seed(2)).half()
+    expected = torch.nn.functional.layer_norm(x.float(), [100])
+    with on_device():
+        result = normalised(x.to("spyre"))
+    error = (result.cpu().float() - expected).abs().max() / expected.abs().max()
+    assert error <= tolerance("chain", torch.float16, 12), float(error)
+
+
+@pytest.mark.parametrize("device", ["cpu", "spyre"])
+def test_statistics_that_were_copied_are_refused(device):
+    pair = torch.ops.spyre.exx2(torch.rand(4, 8).to(device), 1 / 8)
+    for other in (pair.clone(memory_format=torch.contiguous_format), pair[1:], torch.rand(4, 1).to(device)):
         with pytest.raises(ValueError, match="SPYRE-E1602: .*takes the result of spyre.exx2 itself"):
             torch.ops.spyre.layernormscale(other, 1e-5)
+
+
+def test_statistics_of_another_graph_are_refused():
+    """They would have one number of a row there."""
+    pair = torch.ops.spyre.exx2(torch.rand(4, 8).to("spyre"), 1 / 8)
+    with pytest.raises(Exception, match="takes the result of spyre.exx2 itself"):
+        torch.compile(lambda p: torch.ops.spyre.layernormscale(p, 1e-5))(pair)
 
 
 def test_squares_without_a_mean():

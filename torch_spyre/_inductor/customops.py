@@ -213,6 +213,9 @@ _define(
     "layernormnorm(Tensor x, Tensor mean, Tensor norm_mean, Tensor? weight=None, Tensor? bias=None) -> Tensor",
     statistics.layernormnorm,
 )
+# In eager mode results have the usual layout, where a stick has one number of a row: they are as on the CPU.
+for _kernel in (statistics.exx2, statistics.layernormscale, statistics.layernormnorm):
+    _library.impl(_kernel.__name__, _kernel, "PrivateUse1")
 
 # Made of views and copies wherever it runs, so that a graph sees a mutation like any other.
 _library.define("overwrite_f(Tensor input, Tensor output, int[] dims, int[] offsets) -> Tensor")

@@ -284,6 +284,19 @@ Status checkBroadcast(CallOp call, const OpRow &row) {
   return Status::success();
 }
 
+/// The result of exx2 has two numbers in each element, which nothing but its layout knows.
+Status checkPair(CallOp call, const OpRow &row) {
+  if (row.deviceOp != std::string_view("layernormscale")) {
+    return Status::success();
+  }
+  auto pair = call.getOperand(0).getDefiningOp<CallOp>();
+  if (!pair || pair.getCallee() != "spyre.exx2.default") {
+    return error<1004>("{}: the operand is not the result of spyre.exx2 in the same graph",
+                       row.name);
+  }
+  return Status::success();
+}
+
 Status checkMatmul(CallOp call, const OpRow &row) {
   Shape a = typeOf(call.getOperand(0)).getShape(), b = typeOf(call.getOperand(1)).getShape();
   Shape c = typeOf(call.getResult()).getShape();
@@ -619,6 +632,7 @@ Status checkCall(CallOp call, const OpRow &row) {
   SPYRE_RETURN_IF_ERROR(checkElementTypes(call, row));
   switch (row.kind) {
   case OpKind::Pointwise:
+    SPYRE_RETURN_IF_ERROR(checkPair(call, row));
     return checkBroadcast(call, row);
   case OpKind::Matmul:
     return checkMatmul(call, row);
