@@ -406,7 +406,9 @@ def test_the_three_operations_in_eager_mode(on_device):
 @pytest.mark.parametrize("device", ["cpu", "spyre"])
 def test_statistics_that_were_copied_are_refused(device):
     pair = torch.ops.spyre.exx2(torch.rand(4, 8).to(device), 1 / 8)
-    for other in (pair.clone(memory_format=torch.contiguous_format), pair[1:], torch.rand(4, 1).to(device)):
+    single = torch.ops.spyre.exx2(torch.rand(8).to(device), 1 / 8)
+    copy = pair.clone(memory_format=torch.contiguous_format)
+    for other in (copy, single + 0, pair[1:], torch.rand(4, 1).to(device)):
         with pytest.raises(ValueError, match="SPYRE-E1602: .*takes the result of spyre.exx2 itself"):
             torch.ops.spyre.layernormscale(other, 1e-5)
 

@@ -80,6 +80,11 @@ def test_bad_buffers(rows, says):
             solver(100, 1).plan_layout(buffers_of(rows))
 
 
+def test_numbers_of_operations_have_a_largest():
+    with pytest.raises(ValueError, match="b0.*needs uses"):
+        GreedyLayoutSolver(100, 1).plan_layout(buffers_of([(10, [2**63 - 1])]))
+
+
 def test_addresses_are_given_once():
     buffers = buffers_of([(3, [0, 1])])
     GreedyLayoutSolver(10, 1).plan_layout(buffers)

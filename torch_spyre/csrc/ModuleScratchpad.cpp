@@ -24,6 +24,8 @@ solver::placement::Offsets placeBuffers(const std::string &solverName, int64_t c
   problem.capacityBytes = capacityBytes;
   problem.alignment = alignment;
   for (const auto &[name, sizeBytes, uses, firstUseIsRead, parents] : buffers) {
+    TORCH_CHECK_VALUE(!uses.empty() && uses.back() < placement::kMaxTick, "'", name,
+                      "' needs uses, numbers of operations below ", placement::kMaxTick);
     placement::Buffer buffer;
     buffer.name = name;
     buffer.sizeBytes = sizeBytes;

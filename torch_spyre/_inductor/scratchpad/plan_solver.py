@@ -43,7 +43,7 @@ class MemoryPlanSolver:
         if self.solver is None:
             raise NotImplementedError(f"{type(self).__name__} is no solver: override plan_layout, or use GreedyLayoutSolver")
         if placed := [b.name for b in buffers if b.address is not None]:
-            raise ValueError(f"{placed[0]} has an address already; plan_layout gives all of them")
+            raise ValueError(f"{placed[0]} has an address already, which plan_layout gives; set it to None")
         used = [b for b in buffers if b.uses]
         number = {b.name: i for i, b in enumerate(used)}
         plain = [
@@ -56,7 +56,7 @@ class MemoryPlanSolver:
 
 def _of(number, parent, buffer):
     if parent not in number:
-        raise ValueError(f"{buffer.name} may take the place of {parent}, which is none of the buffers that are used")
+        raise ValueError(f"{buffer.name} may take the place of {parent}, which is no used buffer; give it, too")
     return number[parent]
 
 

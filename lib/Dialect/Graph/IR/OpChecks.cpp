@@ -291,7 +291,8 @@ Status checkPair(CallOp call, const OpRow &row) {
   }
   auto pair = call.getOperand(0).getDefiningOp<CallOp>();
   if (!pair || pair.getCallee() != "spyre.exx2.default") {
-    return error<1004>("{}: the operand is not the result of spyre.exx2 in the same graph",
+    return error<1004>("{}: the operand is not the result of spyre.exx2 in the same graph; "
+                       "call both in one function",
                        row.name);
   }
   return Status::success();

@@ -73,7 +73,7 @@ func.func @main(%arg0: tensor<0xf16> {graph.layout = {device_size = array<i64: 1
 
 // -----
 
-// expected-error @+1 {{SPYRE-E1004: spyre.layernormscale.default: the operand is not the result of spyre.exx2 in the same graph}}
+// expected-error @+1 {{SPYRE-E1004: spyre.layernormscale.default: the operand is not the result of spyre.exx2 in the same graph; call both in one function}}
 func.func @main(%arg0: tensor<4x1xf16> {graph.layout = {device_size = array<i64: 1, 4, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 1, 1>}, graph.name = "x", graph.offset = 0 : i64, graph.stride = array<i64: 1, 1>}) -> (tensor<4x1xf16> {graph.stride = array<i64: 1, 1>}) {
   %0 = graph.call "spyre.layernormscale.default"(%arg0) {eps = 0.1 : f64} : (tensor<4x1xf16>) -> tensor<4x1xf16>
   return %0 : tensor<4x1xf16>
