@@ -120,6 +120,24 @@ class Draw:
             values = torch.where(sign, -values, values)
         return exact(values, dtype)
 
+    def opposed(self, shape, dim):
+        """Numbers of which the second half along a dimension is the first with the other sign, but for a few last bits: sums
+        over it nearly cancel."""
+        x = self.numbers(shape)
+        half = shape[dim] // 2
+        first = x.narrow(dim, 0, half)
+        few = torch.rand(first.shape, generator=self.generator) < 0.125
+        near = exact(torch.where(few, first * (1 + 2.0**-5), first).double(), self.dtype) if self.dtype in FLOATS else first
+        x.narrow(dim, half, half).copy_(-near)
+        return x
+
+    def doubled(self, shape, dim):
+        """Numbers of which the second half along a dimension is the first."""
+        x = self.numbers(shape)
+        half = shape[dim] // 2
+        x.narrow(dim, half, half).copy_(x.narrow(dim, 0, half).clone())
+        return x
+
     def linear(self, shape, low, high, dtype=None):
         return exact(self.uniform(shape, low, high), dtype or self.dtype)
 

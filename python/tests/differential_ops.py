@@ -8,7 +8,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from differential import ALL, BF16, BOOL, F16, F32, FLOATS, NUMBERS, WORDS, Spec
+from differential import ALL, BF16, BOOL, F16, F32, FLOATS, I32, NUMBERS, WORDS, Spec
 
 aten, spyre = torch.ops.aten, torch.ops.spyre
 HALVES = (F16, BF16)
@@ -505,12 +505,27 @@ def product(name, call, operands, **more):
 
 
 def _matrices(draw, shape):
-    """[m, k] and [k, n], where k is the last dimension."""
+    """[m, k] and [k, n], where k is the last dimension; their products nearly cancel."""
     k, m = shape[-1], shape[-2]
-    return [draw.numbers((m, k)), draw.numbers((k, 37))]
+    return [draw.opposed((m, k), 1), draw.doubled((k, 37), 0)]
+
+
+def _batches(draw, shape):
+    return [draw.opposed((3, *shape[-2:]), 2), draw.doubled((3, shape[-1], 37), 1)]
+
+
+def _matrix_and_vector(draw, shape):
+    return [draw.opposed(shape[-2:], 1), draw.doubled(shape[-1:], 0)]
+
+
+def _vectors(draw, shape):
+    return [draw.opposed(shape, 0), draw.doubled(shape, 0)]
 
 
 product("aten.mm.default", torch.mm, _matrices, accepts=full_and(2, 1 << 14))
+product("aten.mv.default", torch.mv, _matrix_and_vector, accepts=full_and(2, 1 << 14), dtypes=(*FLOATS, I32))
+for _name in ("dot", "vdot"):
+    product(f"aten.{_name}.default", getattr(torch, _name), _vectors, accepts=lambda s: len(s) == 1, dtypes=(*FLOATS, I32))
 product(
     "aten.addmm.default",
     torch.addmm,
@@ -521,26 +536,26 @@ product(
 product(
     "aten.bmm.default",
     torch.bmm,
-    lambda d, s: [d.numbers((3, s[-2], s[-1])), d.numbers((3, s[-1], 37))],
+    _batches,
     accepts=full_and(2, 1 << 14),
 )
 product(
     "aten.baddbmm.default",
     torch.baddbmm,
-    lambda d, s: [d.numbers((3, 1, 37)), d.numbers((3, s[-2], s[-1])), d.numbers((3, s[-1], 37))],
+    lambda d, s: [d.numbers((3, 1, 37)), *_batches(d, s)],
     between=lambda b, x, y: [x @ y],
     accepts=full_and(2, 1 << 14),
 )
 product(
     "aten.matmul.default",
     torch.matmul,
-    lambda d, s: [d.numbers(s), d.numbers((s[-1], 37))],
+    lambda d, s: [d.opposed(s, -1), d.doubled((s[-1], 37), 0)],
     accepts=full_and(1, 1 << 14),
 )
 product(
     "aten.matmul.default",
     torch.matmul,
-    lambda d, s: [d.numbers((2, 67, 71)), d.numbers((71, 256))],
+    lambda d, s: [d.opposed((2, 67, 71), 2), d.doubled((71, 256), 0)],
     accepts=lambda s: s == (67, 71, 256),
     dtypes=HALVES,
     label="large",
@@ -563,27 +578,27 @@ for _n in (1, 63, 64, 65, 256):
 product(
     "spyre.batched_matmul.default",
     lambda x, y: spyre.batched_matmul(x, y),
-    lambda d, s: [d.numbers((3, s[-2], s[-1])), d.numbers((3, s[-1], 37))],
+    _batches,
     accepts=full_and(2, 1 << 14),
 )
 product(
     "aten.linear.default",
     F.linear,
-    lambda d, s: [d.numbers(s), d.numbers((37, s[-1])), d.numbers((37,))],
+    lambda d, s: [d.opposed(s, -1), d.doubled((37, s[-1]), 1), d.numbers((37,))],
     between=lambda x, w, b: [F.linear(x, w)],
     accepts=full_and(1, 1 << 14),
 )
 product(
     "aten.addmv.default",
     torch.addmv,
-    lambda d, s: [d.numbers(s[-2:-1]), d.numbers(s[-2:]), d.numbers(s[-1:])],
+    lambda d, s: [d.numbers(s[-2:-1]), *_matrix_and_vector(d, s)],
     between=lambda b, x, y: [x @ y],
     accepts=full_and(2, 1 << 20),
 )
 product(
     "aten.convolution.default",
     lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=1),
-    lambda d, s: [d.numbers((2, 5, 11, 9)), d.numbers((7, 5, 3, 3)), d.numbers((7,))],
+    lambda d, s: [d.opposed((2, 6, 11, 9), 1), d.doubled((7, 6, 3, 3), 1), d.numbers((7,))],
     between=lambda x, w, b: [F.conv2d(x, w, stride=2, padding=1)],
     accepts=lambda s: s == (2, 3, 4, 5),
 )

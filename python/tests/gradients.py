@@ -89,6 +89,12 @@ OF_LAYERS = [
     ]
 ]
 WITHOUT.update({name: "is a gradient" for name in OF_LAYERS})
+#: Gradients that sum products.
+BACKWARD = (
+    "_log_softmax_backward_data _softmax_backward_data native_batch_norm_backward native_group_norm_backward "
+    "native_layer_norm_backward"
+).split()
+WITHOUT.update({f"aten.{name}.default": "is a gradient" for name in BACKWARD})
 WITHOUT.update(
     {
         f"aten.{name}.{overload}": "a step of training"

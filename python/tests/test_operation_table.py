@@ -11,7 +11,7 @@ import differential
 import pytest
 import torch
 from differential_special import SPECS
-from gradients import OF_LAYERS
+from gradients import BACKWARD, OF_LAYERS
 
 from torch_spyre.ops.fallbacks import FallbackWarning
 
@@ -87,6 +87,7 @@ ELSEWHERE.update(
     }
 )
 ELSEWHERE.update({name: "test_gradients.py" for name in OF_LAYERS})
+ELSEWHERE.update({f"aten.{name}.default": "test_sums_of_products.py" for name in (*BACKWARD, "nll_loss_forward")})
 ELSEWHERE.update(
     {
         f"aten.{name}.{overload}": "test_optimizers.py"

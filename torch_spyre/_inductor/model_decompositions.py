@@ -30,6 +30,7 @@ from torch_spyre.ops import (
     resampling,
     scans,
     sorting,
+    sums,
 )
 
 aten = torch.ops.aten
@@ -98,17 +99,6 @@ def _copied(view):
 def _clamp(x, min=None, max=None):
     x = x if min is None else torch.maximum(x, min)
     return x if max is None else torch.minimum(x, max)
-
-
-def _dot_per_group(first, second, third, expand1, expand2, expand3, sumdim, unroll_dim=1):
-    """torch's bilinear forms: sums over some dimensions of three factors, each of which lacks others."""
-    if not functions.is_float(first, second, third):
-        return NotImplemented
-    count = first.dim() + len(expand1)
-    letters = "abcdefghij"[:count]
-    names = ["".join(c for d, c in enumerate(letters) if d not in lacks) for lacks in (expand1, expand2, expand3)]
-    kept = "".join(c for d, c in enumerate(letters) if d not in sumdim)
-    return torch.einsum(f"{','.join(names)}->{kept}", first, second, third)
 
 
 def _addbmm(x, first, second, *, beta=1, alpha=1):
@@ -298,21 +288,9 @@ def _batch_norm(x, weight, bias, running_mean, running_var, momentum, eps):
     return out.to(x.dtype), x.new_empty((0,)), x.new_empty((0,))
 
 
-# Torch has these, but not among its core decompositions.
-_OF_TORCH = (
-    aten._native_batch_norm_legit.no_stats,
-    aten._native_batch_norm_legit_functional.default,
-    aten._batch_norm_with_update_functional.default,
-    aten.native_group_norm.default,
-    aten.batch_norm_backward.default,
-)
-
-
 def decompositions():
     """Operator overload -> function."""
-    from torch._decomp import decomposition_table
-
-    table = {op: decomposition_table[op] for op in _OF_TORCH if op in decomposition_table}
+    table = sums.decompositions()
     table.update(
         {
             aten._grouped_mm.default: groups.grouped_mm,
@@ -334,7 +312,6 @@ def decompositions():
             aten._pdist_forward.default: distances.pdist,
             aten._logcumsumexp.default: scans.logcumsumexp,
             aten.logcumsumexp.default: scans.logcumsumexp,
-            aten._trilinear.default: _dot_per_group,
             aten._weight_norm_interface.default: distances.weight_norm,
             aten._weight_norm_interface_backward.default: distances.weight_norm_backward,
             aten.addbmm.default: _addbmm,

@@ -10,7 +10,7 @@ import torch
 
 from torch_spyre._inductor.integer_decompositions import INTEGERS, over
 from torch_spyre.ops import bessel, exponents, functions, gamma, index_writes, limits, normal, orthogonal
-from torch_spyre.ops import powers, region_writes, sorting
+from torch_spyre.ops import powers, region_writes, sorting, sums
 from torch_spyre.ops.functions import HALVES
 from torch_spyre.ops.functions import FLOATS as _FLOATS
 from torch_spyre.ops.functions import is_float as _is_float
@@ -194,8 +194,7 @@ def _addmv(x, matrix, vector, *, beta=1, alpha=1):
         return NotImplemented
     if not matrix.numel():
         return _added_to_nothing(x, matrix, vector, beta=beta, alpha=alpha)
-    # torch's own formula of mv rounds every product.
-    product = torch.mm(matrix, vector.unsqueeze(1)).squeeze(1)
+    product = sums.mv(matrix, vector)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product

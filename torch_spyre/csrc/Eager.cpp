@@ -474,6 +474,12 @@ bool isStructured(const c10::OperatorHandle &op) {
          op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
 }
 
+/// Torch composes these of operations, each of which would round: ours are one program each.
+bool isRoundedBetween(const c10::OperatorName &name) {
+  return name.overload_name.empty() &&
+         (name.name == "aten::addr" || name.name == "aten::native_group_norm");
+}
+
 bool isAliasing(const c10::FunctionSchema &schema) {
   return std::any_of(schema.returns().begin(), schema.returns().end(), [](const auto &result) {
     return result.alias_info() != nullptr && !result.alias_info()->isWrite();
@@ -516,7 +522,7 @@ void registerEagerKernels() {
       continue;
     }
     const bool isMovement = name.name == "aten::clone" || name.name == "aten::_unsafe_view";
-    if (!isMovement && (isStructured(*op) || isKnownByName(name))) {
+    if (!isMovement && (isStructured(*op) || isKnownByName(name) || isRoundedBetween(name))) {
       const std::string base = name.name.substr(6);
       library->impl((name.overload_name.empty() ? base : base + "." + name.overload_name).c_str(),
                     torch::CppFunction::makeFromBoxedFunction<&eagerKernel>());

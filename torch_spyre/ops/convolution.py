@@ -163,7 +163,7 @@ def _transposed(x, weight, g):
     if g.is_tiling():
         rows = weight.reshape(1, g.groups, g.out // g.groups, g.depth)
         flat = x.reshape(g.batch, g.groups, g.out // g.groups, math.prod(g.windows))
-        return _input_gradient(torch.matmul(rows.transpose(2, 3), flat), g)
+        return _untiled(torch.matmul(rows.transpose(2, 3), flat), g)
     spatial = range(len(g.kernel))
     for i in spatial:
         before = g.dilation[i] * (g.kernel[i] - 1) - g.padding[i]
@@ -207,27 +207,17 @@ def _spread(x, dim, step, size):
     return torch.constant_pad_nd(x, pads)
 
 
-def _input_gradient(columns, g):
-    """Every element gets what all its windows say: the reverse of _columns."""
-    if g.is_tiling():
-        spatial = len(g.kernel)
-        parts = columns.reshape(g.batch, g.channels, *g.kernel, *g.windows)
-        order = [d for i in range(spatial) for d in (2 + spatial + i, 2 + i)]
-        return parts.permute(0, 1, *order).reshape(g.batch, g.channels, *g.size)
-    parts = columns.reshape(g.batch, g.channels, g.places, *g.windows)
-    total = None
-    for number, place in enumerate(_places(g)):
-        part = parts.select(2, number)
-        for i, at in enumerate(place):
-            start = at * g.dilation[i]
-            part = _spread(part, i + 2, g.stride[i], g.padded[i] - start)
-            pads = [0] * (2 * (part.dim() - i - 2))
-            pads[-2] = start
-            part = torch.constant_pad_nd(part, pads)
-        total = part if total is None else total + part
-    for i, padding in enumerate(g.padding):
-        total = total.narrow(i + 2, padding, g.size[i])
-    return total
+def _untiled(columns, g):
+    """The elements of windows that cover the image once, in their places: the reverse of _columns."""
+    spatial = len(g.kernel)
+    parts = columns.reshape(g.batch, g.channels, *g.kernel, *g.windows)
+    order = [d for i in range(spatial) for d in (2 + spatial + i, 2 + i)]
+    return parts.permute(0, 1, *order).reshape(g.batch, g.channels, *g.size)
+
+
+def _joined(columns):
+    """[n, groups, rows, windows] -> [groups, rows, n * windows]: a gradient is one sum over all images."""
+    return columns.permute(1, 2, 0, 3).reshape(*columns.shape[1:3], -1)
 
 
 def convolution_backward(
@@ -251,14 +241,10 @@ def convolution_backward(
     of_input = of_weight = of_bias = None
     if output_mask[0] and transposed:
         of_input = _product(grad, weight, g)
-    elif output_mask[0] and g.is_large() and not g.is_tiling():
-        of_input = _transposed(grad, weight, g)  # one accumulator, where a sum of places is rounded for each
     elif output_mask[0]:
-        rows = weight.reshape(1, groups, g.out // groups, g.depth)
-        of_input = _input_gradient(torch.matmul(rows.transpose(2, 3), flat), g)
+        of_input = _transposed(grad, weight, g)
     if output_mask[1]:
-        products = torch.matmul(flat, _columns(image, g).transpose(2, 3))
-        of_weight = products.sum(0).reshape(weight.shape)
+        of_weight = torch.matmul(_joined(flat), _joined(_columns(image, g)).transpose(1, 2)).reshape(weight.shape)
     if output_mask[2]:
         of_bias = grad.sum([0, *range(2, grad.dim())])
     return of_input, of_weight, of_bias

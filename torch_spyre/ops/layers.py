@@ -11,7 +11,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import convolution, fallbacks, index_writes, margins
+from torch_spyre.ops import convolution, fallbacks, index_writes, margins, sums
 from torch_spyre.ops.functions import FLOATS
 
 aten = torch.ops.aten
@@ -136,6 +136,9 @@ def install():
     _kernels.impl("renorm", _renorm, "AutogradPrivateUse1")
     for key in ("PrivateUse1", "AutogradPrivateUse1"):
         _kernels.impl("rrelu", _rrelu, key)
+        _kernels.impl("cdist", sums.cdist, key)
+        for op in sums.COMPOSED:
+            _kernels.impl(op.name().removeprefix("aten::"), sums.whole_in_fp32(op), key)
     _kernels.impl("equal", fallbacks.otherwise_on_cpu(_equal, aten.equal.default), "PrivateUse1")
     # Torch's forms of these round, and overflow, in between.
     for op, function in (

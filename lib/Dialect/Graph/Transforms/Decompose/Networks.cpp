@@ -114,6 +114,30 @@ static Value weightOf(CallOp call, Calls &calls, Value x, int64_t argument, doub
                     {{"fill_value", calls.builder.getF64FloatAttr(otherwise)}});
 }
 
+namespace {
+struct Normalisation {
+  double eps;
+  bool takesMean; ///< from every element; else the mean counts as 0
+};
+} // namespace
+
+/// (x - mean) * rsqrt(mean of (x - mean)^2 + eps) * weight + bias along the last dimension. Squares
+/// are summed in fp32 and rounded once, as a mean.
+static Value normalised(CallOp call, Calls &calls, Value x, Normalisation how) {
+  mlir::OpBuilder &builder = calls.builder;
+  std::vector<int64_t> one = shapeOf(x);
+  const double share = 1.0 / double(one.back());
+  one.back() = 1;
+  Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
+                          {{"exx2Scale", builder.getF64FloatAttr(share)},
+                           {"useZeroMean", builder.getI64IntegerAttr(how.takesMean ? 0 : 1)}});
+  Value scale = calls.unary("spyre.layernormscale.default", pair,
+                            {{"eps", builder.getF64FloatAttr(how.eps)}});
+  Value weight = weightOf(call, calls, x, 2, 1), bias = weightOf(call, calls, x, 3, 0);
+  return calls.call("spyre.layernormnorm.default", {x, pair, scale, weight, bias}, shapeOf(x),
+                    elementOf(x));
+}
+
 static Expected<Value> layerNorm(CallOp call, Calls &calls) {
   if (intAttribute(call, "result", 0) != 0) {
     return error<1005>("layer_norm: only the normalised tensor is computed on the device, not "
@@ -122,22 +146,12 @@ static Expected<Value> layerNorm(CallOp call, Calls &calls) {
   SPYRE_RETURN_IF_ERROR(checkWeights(call, "layer_norm"));
   Value whole = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   SPYRE_ASSIGN_OR_RETURN(Value x, joinNormalised(call, calls, whole, "layer_norm"));
-  mlir::OpBuilder &builder = calls.builder;
-  std::vector<int64_t> one = shapeOf(x);
-  const int64_t size = one.back();
-  if (size == 1) { // its own mean: what is left is the bias
+  if (shapeOf(x).back() == 1) { // its own mean: what is left is the bias
     Value nothing = calls.mul(calls.sub(x, x), weightOf(call, calls, x, 2, 1));
     return calls.reshape(calls.add(nothing, weightOf(call, calls, x, 3, 0)), shapeOf(whole));
   }
-  one.back() = 1;
-  Value pair = calls.call("spyre.exx2.default", {x}, one, elementOf(x),
-                          {{"exx2Scale", builder.getF64FloatAttr(1.0 / double(size))},
-                           {"useZeroMean", builder.getI64IntegerAttr(0)}});
-  Value scale = calls.unary("spyre.layernormscale.default", pair,
-                            {{"eps", builder.getF64FloatAttr(numberAttribute(call, "eps", 1e-5))}});
-  Value weight = weightOf(call, calls, x, 2, 1), bias = weightOf(call, calls, x, 3, 0);
-  Value result = calls.call("spyre.layernormnorm.default", {x, pair, scale, weight, bias},
-                            shapeOf(x), elementOf(x));
+  const double eps = numberAttribute(call, "eps", 1e-5);
+  Value result = normalised(call, calls, x, {.eps = eps, .takesMean = true});
   return calls.reshape(result, shapeOf(whole));
 }
 
@@ -148,13 +162,8 @@ static Expected<Value> rmsNorm(CallOp call, Calls &calls) {
       numberAttribute(call, "eps", elementOf(call.getOperand(0)).isF32() ? 0x1p-23 : 0x1p-10);
   Value whole = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   SPYRE_ASSIGN_OR_RETURN(Value x, joinNormalised(call, calls, whole, "rms_norm"));
-  Value mean = calls.reduce("aten.mean.dim", calls.mul(x, x), rankOf(x) - 1);
-  Value scale = calls.unary("aten.rsqrt.default", calls.scalar("aten.add.Scalar", mean, eps));
-  Value normalised = calls.mul(x, scale);
-  if (call.getOperands().size() > 1) {
-    normalised = calls.mul(normalised, weightOf(call, calls, x, 2, 1));
-  }
-  return calls.reshape(normalised, shapeOf(whole));
+  Value result = normalised(call, calls, x, {.eps = eps, .takesMean = false});
+  return calls.reshape(result, shapeOf(whole));
 }
 
 static Expected<Value> linear(CallOp call, Calls &calls) {

@@ -1,0 +1,68 @@
+"""Random programs with exact inputs, sums that cancel and vectors among the operands, eager and compiled, against float64.
+
+SPYRE_TEST_LONG=1 runs 10,000 of them; SPYRE_TEST_PART=3/50 the third of fifty parts.
+"""
+
+import os
+import warnings
+
+import pytest
+import torch
+from random_programs import Program
+
+IS_LONG = os.environ.get("SPYRE_TEST_LONG") == "1"
+PROGRAMS, BLOCK = (10_000 if IS_LONG else 40), 10
+PART, PARTS = map(int, os.environ.get("SPYRE_TEST_PART", "1/1").split("/"))
+
+
+def results_of(program, how):
+    """What the device makes of a program, and what was not its own work."""
+    torch.spyre.reset_counters()
+    run = program.run
+    if how == "compiled":
+        torch._dynamo.reset()
+        run = torch.compile(run, backend="spyre", fullgraph=True, dynamic=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        results = [t.cpu() for t in run(*(t.to("spyre") for t in program.inputs))]
+    counters = torch.spyre.counters()
+    on_cpu = counters["fallback_ops"] or counters["graph_fallback_nodes"]
+    return results, [f"on the CPU: {torch.spyre.fallback_counts() or 'graph nodes'}"] if on_cpu else []
+
+
+def check(seed):
+    """Every program both ways in the short run; in the long one they take turns."""
+    program = Program(seed)
+    ways = (("eager", "compiled")[seed % 2],) if IS_LONG else ("eager", "compiled")
+    found = []
+    for how in ways:
+        try:
+            results, on_cpu = results_of(program, how)
+            wrong = [*program.wrong(results), *on_cpu]
+        except Exception as error:  # noqa: BLE001 - one line per program, whatever it is
+            wrong = [f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"]
+        found += [f"{seed} {how}: {text} [{program}]" for text in wrong]
+    return found
+
+
+@pytest.mark.parametrize("block", range(PART - 1, PROGRAMS // BLOCK, PARTS))
+def test_random_programs(block):
+    seeds = range(block * BLOCK, (block + 1) * BLOCK)
+    wrong = [text for seed in seeds for text in check(seed)]
+    assert torch.spyre.counters()["programs_launched"] >= 0
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_rounded_product_is_found():
+    """The bounds are tight enough: products of halves that are rounded before they are summed are refused."""
+
+    def rounded_first(a, b):
+        return (a.half() * b.half()).float().sum(-1).half()
+
+    found = 0
+    for seed in range(200):
+        program = Program(seed)
+        if program.names[:3] == ["input", "input", "x @ v"] and program.inputs[0].dtype == torch.float16:
+            program.outputs = [2]
+            found += bool(program.wrong([rounded_first(*program.inputs[:2])]))
+    assert found > 0

@@ -1,0 +1,147 @@
+"""Operations that sum products: every product is kept whole until the sum is rounded, once (docs/adr/0082).
+
+A product of a matrix and a vector is one of matrices with a side of one. What the device has no such product for is computed
+in fp32.
+"""
+
+import functools
+from unittest import mock
+
+import torch
+
+from torch_spyre.ops import limits
+from torch_spyre.ops.functions import HALVES, is_float
+
+aten = torch.ops.aten
+
+
+#: Elements of 16 bits in a stick.
+_LANES = 64
+
+
+def mv(matrix, vector):
+    """As a column the vector has a stick for each element: of few rows it costs less to turn the matrix."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    if not matrix.numel():
+        return matrix.new_zeros(matrix.shape[0])
+    if statically_known_true(matrix.shape[0] <= _LANES):
+        return torch.mm(vector.unsqueeze(0), matrix.t()).squeeze(0)
+    return torch.mm(matrix, vector.unsqueeze(1)).squeeze(1)
+
+
+def dot(x, y):
+    """In fp32: as a product of matrices one of the vectors would have a stick for each of its elements."""
+    if not is_float(x, y):
+        return torch.sum(x * y, dtype=x.dtype)
+    return torch.sum(x.float() * y.float()).to(x.dtype)
+
+
+def addr(x, first, second, *, beta=1, alpha=1):
+    if not is_float(x, first, second):
+        return NotImplemented
+    product = first.float().unsqueeze(1) * (second.float() * alpha)
+    kind = functools.reduce(torch.promote_types, (t.dtype for t in (x, first, second)))
+    return (product if beta == 0 else product + x.float() * beta).to(kind)
+
+
+def trilinear(first, second, third, expand1, expand2, expand3, sumdim, unroll_dim=1):
+    """Sums over some dimensions of three factors, each of which lacks others."""
+    if not is_float(first, second, third):
+        return NotImplemented
+    count = first.dim() + len(expand1)
+    letters = "abcdefghij"[:count]
+    names = ["".join(c for d, c in enumerate(letters) if d not in lacks) for lacks in (expand1, expand2, expand3)]
+    kept = "".join(c for d, c in enumerate(letters) if d not in sumdim)
+    factors = [t.float() for t in (first, second, third)]
+    return torch.einsum(f"{','.join(names)}->{kept}", *factors).to(first.dtype)
+
+
+@functools.cache
+def _types_of_computation():
+    return dict.fromkeys(HALVES, torch.float32)
+
+
+def in_fp32(formula):
+    """A formula of torch that names the type it computes in: fp32 for 16 bits, though other formulas keep them."""
+    import torch._prims_common as prims
+
+    def decomposed(*args, **kwargs):
+        with mock.patch.dict(prims._computation_dtype_map, _types_of_computation()):
+            return formula(*args, **kwargs)
+
+    return functools.wraps(formula)(decomposed)
+
+
+#: Torch's formulas multiply, and sum the products.
+_MULTIPLY_AND_SUM = (
+    aten._native_batch_norm_legit.no_stats,
+    aten._native_batch_norm_legit_functional.default,
+    aten._batch_norm_with_update_functional.default,
+    aten._softmax_backward_data.default,
+    aten._log_softmax_backward_data.default,
+    aten.batch_norm_backward.default,
+    aten.huber_loss.default,
+    aten.linalg_cross.default,
+    aten.mse_loss.default,
+    aten.native_batch_norm_backward.default,
+    aten.native_group_norm.default,
+    aten.native_group_norm_backward.default,
+    aten.native_layer_norm_backward.default,
+    aten.nll_loss_forward.default,
+    aten.smooth_l1_loss.default,
+)
+
+
+def decompositions():
+    """Operator overload -> function."""
+    from torch._decomp import decomposition_table
+
+    from torch_spyre._inductor.patches import either
+
+    return {
+        aten.addr.default: either(addr, decomposition_table[aten.addr.default]),
+        **{op: in_fp32(decomposition_table[op]) for op in _MULTIPLY_AND_SUM if op in decomposition_table},
+        aten._trilinear.default: trilinear,
+        aten.dot.default: dot,
+        aten.mv.default: mv,
+        aten.vdot.default: dot,
+    }
+
+
+def whole_in_fp32(op):
+    """A kernel of an operation that torch composes of others: composed in fp32, rounded once."""
+    composed = functools.partial(op._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
+
+    def kernel(*args, **kwargs):
+        tensors = [v for v in args if isinstance(v, torch.Tensor)]
+        if not tensors or not all(t.dtype in HALVES for t in tensors):
+            return composed(*args, **kwargs)
+        kind = functools.reduce(torch.promote_types, (t.dtype for t in tensors))
+        return composed(*map(_wide, args), **{name: _wide(v) for name, v in kwargs.items()}).to(kind)
+
+    return kernel
+
+
+def _wide(value):
+    return value.float() if isinstance(value, torch.Tensor) and value.dtype in HALVES else value
+
+
+#: Torch composes them of operations, each with a gradient.
+COMPOSED = (
+    aten.corrcoef.default,
+    aten.cosine_similarity.default,
+    aten.cov.default,
+    aten.kl_div.default,
+    aten.linalg_vecdot.default,
+    aten.trapezoid.dx,
+    aten.trapezoid.x,
+)
+
+
+def cdist(x, y, p=2, compute_mode=None):
+    """From differences where they fit: by products torch takes the squares of the rows and of the product from each other."""
+    lead = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]).numel()
+    are_few = lead * x.shape[-2] * y.shape[-2] * x.shape[-1] <= limits.DISTANCES.most
+    mode = 2 if not compute_mode and are_few else compute_mode
+    return aten.cdist.default._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, x, y, p, mode)
