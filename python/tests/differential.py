@@ -121,8 +121,7 @@ class Draw:
         return exact(values, dtype)
 
     def opposed(self, shape, dim):
-        """Numbers of which the second half along a dimension is the first with the other sign, but for a few last bits: sums
-        over it nearly cancel."""
+        """Numbers whose second half along a dimension is the negated first half but for a few last bits: sums nearly cancel."""
         x = self.numbers(shape)
         half = shape[dim] // 2
         first = x.narrow(dim, 0, half)
@@ -132,7 +131,7 @@ class Draw:
         return x
 
     def doubled(self, shape, dim):
-        """Numbers of which the second half along a dimension is the first."""
+        """Numbers whose halves along a dimension are the same."""
         x = self.numbers(shape)
         half = shape[dim] // 2
         x.narrow(dim, half, half).copy_(x.narrow(dim, 0, half).clone())

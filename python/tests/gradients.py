@@ -91,10 +91,11 @@ OF_LAYERS = [
 WITHOUT.update({name: "is a gradient" for name in OF_LAYERS})
 #: Gradients that sum products.
 BACKWARD = (
-    "_log_softmax_backward_data _softmax_backward_data native_batch_norm_backward native_group_norm_backward "
+    "_fused_rms_norm_backward _log_softmax_backward_data _softmax_backward_data native_batch_norm_backward native_group_norm_backward "
     "native_layer_norm_backward"
 ).split()
 WITHOUT.update({f"aten.{name}.default": "is a gradient" for name in BACKWARD})
+WITHOUT["aten._fused_rms_norm.default"] = "a part of rms_norm, which has one"
 WITHOUT.update(
     {
         f"aten.{name}.{overload}": "a step of training"

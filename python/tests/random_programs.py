@@ -1,9 +1,9 @@
 """Random programs, and how far each of their results may be off.
 
-Inputs are numbers that the device holds exactly. A program runs in float64, and beside every value goes a bound of its error:
-what the operands may be off, as far as the operation passes it on, and what the operation itself may add. That is half a unit of
-the last place for one rounding, and the entry "differential" of test/tolerances.json where products are summed or a function
-is computed. Steps whose bound would say nothing are left out.
+Inputs are numbers that the device holds exactly. A program runs in float64. Every value has a bound of its error for each
+element: the operation passes the errors of its operands on, and adds its own. Its own error is half a unit of the last place for
+one rounding, and the entry "differential" of test/tolerances.json where products are summed or a function is computed. A step
+with a loose bound is left out.
 """
 
 import dataclasses
@@ -21,13 +21,13 @@ DTYPES = (torch.float16, torch.float16, torch.float16, torch.bfloat16, torch.flo
 SIZES = (1, 2, 3, 4, 5, 8, 31, 64, 66)
 MOST_ELEMENTS, MOST_DIMS = 5000, 5
 LARGEST = 2.0**13
-#: Bounds beyond this part of the values say nothing.
+#: A step is left out when its error may be more than this part of its largest value.
 LOOSE = 1 / 16
 
 
 @dataclasses.dataclass
 class Value:
-    """What a step gives, in float64, and what the device's may be off."""
+    """Result of a step in float64, and how far the device may be from it."""
 
     exact: torch.Tensor
     error: torch.Tensor
@@ -43,25 +43,25 @@ class Value:
 
 
 def unit(value, dtype):
-    """The last place on the device of numbers of such a magnitude; the host's 16 bits have none below their smallest."""
+    """Unit of the last place on the device; the host's 16 bits have none below their smallest."""
     smallest = LIMITS["smallestExponent"][str(dtype).removeprefix("torch.")]
     exponent = torch.frexp(value)[1] - 1 - DEVICE_BITS[dtype]
     return torch.exp2(exponent.clamp_min(smallest).double())
 
 
 def rounded(exact, error, dtype):
-    """The bound after one rounding to the type; fp32 between costs little."""
+    """Bound of the error after one operation in fp32 and one rounding to the type."""
     largest = exact.abs() + error
     return error + unit(largest, dtype) / 2 + largest * 2.0**-22
 
 
 def summed(exact, error, terms, dtype):
-    """The bound of a function, or of a sum of products, of which the magnitudes add up to ``terms``."""
+    """Bound of the error of a function, or of a sum of products; ``terms`` is the sum of their magnitudes."""
     return error + LIMITS["ulps"] * unit(exact.abs() + error, dtype) + 2.0 ** LIMITS["termExponent"] * terms
 
 
 def is_opposite(x, dim):
-    """The second half along a dimension is about the first with the other sign."""
+    """Returns whether the second half along a dimension is about the negated first half."""
     half = x.shape[dim] // 2
     if x.shape[dim] % 2 or half == 0:
         return False
@@ -95,8 +95,8 @@ class Program:
         return self.random.random() < share
 
     def input(self, shape, dtype, opposite=None, equal=None):
-        """A new operand: along ``opposite`` the second half is the first with the other sign, but for a few of the last bits;
-        along ``equal`` it is the first."""
+        """Adds a new operand. Along ``opposite`` the second half is the negated first half, but for a few of the last bits;
+        along ``equal`` both halves are the same."""
         x = torch.rand(tuple(shape), generator=self.generator, dtype=torch.float64) * 1.5 + 0.25
         sign = torch.rand(tuple(shape), generator=self.generator) < 0.5
         x = torch.where(sign, -x, x)
@@ -116,14 +116,14 @@ class Program:
         return len(self.values) - 1
 
     def taken_back(self, count):
-        """Drops operands that no step took."""
+        """Drops operands that no step uses."""
         for name in self.names[count:]:
             assert name == "input"
             self.inputs.pop()
         del self.steps[count:], self.names[count:], self.values[count:]
 
     def add(self, name, function, operands, bound, dtype=None):
-        """A step on earlier values, if its result is small enough, and known well enough, to go on with."""
+        """Adds a step on earlier values unless its result is too large or its bound too loose."""
         given = [self.values[i] for i in operands]
         dtype = dtype or given[0].dtype
         exact = function(*(v.exact for v in given))
@@ -147,7 +147,7 @@ class Program:
             self.taken_back(count)
 
     # ----------------------------------------------------------------------------------------------
-    # Elements are moved: so are their errors
+    # Elements are moved, and their errors with them
 
     def moved(self, name, function, *operands):
         return self.add(name, function, operands, lambda exact, *given: function(*(v.error for v in given)))
@@ -191,7 +191,7 @@ class Program:
         return self.moved("stack", lambda a, b: torch.stack([a, b], dim), x, y)
 
     def opposed(self, x, v):
-        """With its own negative behind it: sums over both cancel."""
+        """Appends the negated tensor, so that later sums cancel."""
         if not v.rank:
             return False
         dim = self.random.randrange(v.rank)
@@ -247,7 +247,7 @@ class Program:
         return self.add(name, function, [x, y], bound)
 
     def fused(self, x, v):
-        """Products that are added to something: in fp32, rounded once."""
+        """Adds products to a tensor, with one rounding."""
         y, z = self.input(list(v.shape), v.dtype), self.input(list(v.shape), v.dtype)
 
         def bound(exact, v, a, b):
@@ -314,12 +314,12 @@ class Program:
     # Sums of products
 
     def factor(self, shape, v, dim, along):
-        """A second operand: along ``along`` its halves are equal, where those of the first are opposite along ``dim``."""
+        """Adds a second operand, with equal halves along ``along`` when the first has opposite halves along ``dim``."""
         equal = along if is_opposite(v.exact, dim) else None
         return self.input(shape, v.dtype, equal=equal)
 
     def product(self, name, function, *operands):
-        """A step that is linear in each operand, with one rounding."""
+        """Adds a step that is linear in each operand and rounds once."""
 
         def bound(exact, *given):
             sizes = [v.exact.abs() for v in given]
@@ -330,7 +330,7 @@ class Program:
         return self.add(name, function, operands, bound)
 
     def with_vector(self, x, v):
-        """One operand is a vector."""
+        """Multiplies with a vector from the right."""
         if not v.rank:
             return False
         last = self.factor([v.shape[-1]], v, -1, 0)
@@ -349,7 +349,7 @@ class Program:
         return self.product(name, function, x, y)
 
     def before_vector(self, x, v):
-        """A vector from the left."""
+        """Multiplies with a vector from the left."""
         if v.rank < 2:
             return False
         y = self.factor([v.shape[-2]], v, -2, 0)
@@ -386,7 +386,7 @@ class Program:
         return self.product("matmul of batches", torch.matmul, x, y)
 
     def of_rows(self, x, v):
-        """Two tensors of one shape, multiplied and summed."""
+        """Multiplies two tensors of one shape and sums."""
         if not v.rank:
             return False
         y = self.factor(list(v.shape), v, -1, v.rank - 1)
@@ -401,7 +401,7 @@ class Program:
         return self.product(name, function, x, y)
 
     def added(self, x, v):
-        """A product, rounded, and what is added to it, rounded again."""
+        """Adds a tensor to a product; the product and the sum are rounded."""
         if v.rank != 2:
             return False
         k, n = v.shape[1], self.random.choice([1, 5, 64])
@@ -443,7 +443,7 @@ class Program:
         return self.add("mse_loss", F.mse_loss, [x, y], bound)
 
     def similarity(self, x, v):
-        """Of numbers that are exact: how it passes errors on depends on the norms."""
+        """Takes exact operands only: the effect of an error depends on the norms."""
         if not v.rank or v.error.any() or torch.linalg.vector_norm(v.exact, 2, -1).min() < 2.0**-4:
             return False
         y = self.factor(list(v.shape), v, -1, v.rank - 1)
@@ -465,7 +465,7 @@ class Program:
         return [values[i] for i in self.outputs]
 
     def wrong(self, results):
-        """What is wrong with the results of the device; empty when nothing is."""
+        """One line for each result of the device that is wrong."""
         wrong = []
         for number, got in zip(self.outputs, results, strict=True):
             value = self.values[number]

@@ -15,10 +15,11 @@ aten = torch.ops.aten
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """``shapes`` of the operands; along dimension ``dims[i]`` the second half of operand i is the first half again, of the
-    first operand with the other sign. ``terms`` gives the sum of the terms' magnitudes for the operands in float64; where it is
-    missing it is the operation of the operands' magnitudes. ``made`` makes other numbers of the operands; ``how`` names the ways
-    to the device."""
+    """An operation and its operands of the given ``shapes``.
+
+    Along dimension ``dims[i]`` the second half of operand i repeats the first half, negated in operand 0. ``terms`` returns the
+    sum of the terms' magnitudes for operands in float64; without it the operation is applied to the operands' magnitudes.
+    ``made`` maps the drawn numbers to others. ``how`` lists "eager" and "compiled"."""
 
     name: str
     call: object
@@ -30,7 +31,7 @@ class Entry:
 
 
 def cancelling(dtype, shapes, dims, seed=0):
-    """Operands whose sums of products cancel but for a few of the last bits."""
+    """Draws operands whose sums of products cancel but for a few of the last bits."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"{shapes} {dims} {seed}".encode()))
     operands = []
     for number, (shape, dim) in enumerate(zip(shapes, dims, strict=True)):
@@ -52,7 +53,7 @@ def operands_of(entry, dtype):
 
 
 def far_from_zero(x):
-    """Numbers around 17, which are apart by few units."""
+    """Numbers around 17 that differ by a few units of the last place."""
     return torch.round(x * 8) / 8 + 16
 
 
@@ -71,7 +72,7 @@ def on_device(call, how, operands):
 
 
 def check(entry, dtype, how):
-    """What is wrong with an operation; empty when nothing is."""
+    """Lines that describe wrong results of an operation; none when all are right."""
     operands = operands_of(entry, dtype)
     wide = [t.double() for t in operands]
     reference = entry.call(*wide)
@@ -80,6 +81,11 @@ def check(entry, dtype, how):
         return [f"{dtype}: the result is {got.dtype}"]
     text = differential.distance_text(got.cpu(), reference, allowed(entry, wide, reference, dtype))
     return [f"{dtype}: {text}"] if text else []
+
+
+def _rms_norm(x):
+    norm = F.rms_norm if x.dtype == torch.float64 else torch.ops.spyre.rms_norm
+    return norm(x, [x.shape[-1]], None, 1e-5)
 
 
 def _of_softmax(g, y):
@@ -102,7 +108,7 @@ def _of_group_norm(number):
 
 
 def _largest(g, x, mean, scale, weight):
-    """Sums of at most so many products of four numbers below 2."""
+    """Bound of the sums: at most 64 products of numbers below 2."""
     return torch.tensor(2.0**8, dtype=torch.float64)
 
 
@@ -172,6 +178,7 @@ ENTRIES = [
     Entry("instance_norm", F.instance_norm, ((2, 3, 64),), (None,), lambda x: 2.0**11 + 0 * x, far_from_zero),
     Entry("layer_norm", lambda x: F.layer_norm(x, [33]), ((4, 33),), (None,), lambda x: 2.0**11 + 0 * x, far_from_zero),
     Entry("rms_norm", lambda x: F.rms_norm(x, [K], eps=1e-5), ((4, K),), (1,), torch.zeros_like),
+    Entry("spyre.rms_norm", _rms_norm, ((64, K),), (1,), lambda x: _rms_norm(x).abs()),
     Entry("conv1d", F.conv1d, ((2, 64, 9), (3, 64, 3)), (1, 1)),
     Entry("conv2d", F.conv2d, ((1, 64, 5, 5), (3, 64, 3, 3)), (1, 1)),
     Entry("conv of each channel", lambda x, w: F.conv1d(x, w, groups=3), ((2, 3, 64), (3, 1, 64)), (2, 2)),

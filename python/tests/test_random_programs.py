@@ -16,7 +16,7 @@ PART, PARTS = map(int, os.environ.get("SPYRE_TEST_PART", "1/1").split("/"))
 
 
 def results_of(program, how):
-    """What the device makes of a program, and what was not its own work."""
+    """Runs a program on the device; returns its results, and a line when the CPU did a part."""
     torch.spyre.reset_counters()
     run = program.run
     if how == "compiled":
@@ -31,7 +31,7 @@ def results_of(program, how):
 
 
 def check(seed):
-    """Every program both ways in the short run; in the long one they take turns."""
+    """Lines that describe wrong results. The long run takes odd programs compiled and even ones eager."""
     program = Program(seed)
     ways = (("eager", "compiled")[seed % 2],) if IS_LONG else ("eager", "compiled")
     found = []
@@ -49,12 +49,11 @@ def check(seed):
 def test_random_programs(block):
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
     wrong = [text for seed in seeds for text in check(seed)]
-    assert torch.spyre.counters()["programs_launched"] >= 0
     assert not wrong, "\n".join(wrong)
 
 
 def test_a_rounded_product_is_found():
-    """The bounds are tight enough: products of halves that are rounded before they are summed are refused."""
+    """The bounds refuse products of 16 bits that are rounded before they are summed."""
 
     def rounded_first(a, b):
         return (a.half() * b.half()).float().sum(-1).half()

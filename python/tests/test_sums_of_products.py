@@ -1,7 +1,7 @@
-"""Operations that sum products keep every product whole: one accumulator in fp32, one rounding.
+"""Operations that sum products do not round the products: one accumulator in fp32, one rounding.
 
-The operands hold numbers that every format on the way has, and their products nearly cancel, so that a rounded product shows
-in the result. Allowed are 2 units of the result's last place and 2^-20 of the sum of the terms' magnitudes.
+Every format holds the operands exactly. Their products nearly cancel, so a rounded product shows in the result. A result may be
+off by 2 units of its last place and 2^-20 of the sum of the terms' magnitudes.
 """
 
 import pytest

@@ -474,7 +474,7 @@ bool isStructured(const c10::OperatorHandle &op) {
          op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
 }
 
-/// Torch composes these of operations, each of which would round: ours are one program each.
+/// True for operations that torch composes of others, each of which would round: here each is one program.
 bool isRoundedBetween(const c10::OperatorName &name) {
   return name.overload_name.empty() &&
          (name.name == "aten::addr" || name.name == "aten::native_group_norm");

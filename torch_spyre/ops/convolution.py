@@ -208,7 +208,7 @@ def _spread(x, dim, step, size):
 
 
 def _untiled(columns, g):
-    """The elements of windows that cover the image once, in their places: the reverse of _columns."""
+    """Puts elements of windows that cover the image once into their places: the reverse of _columns."""
     spatial = len(g.kernel)
     parts = columns.reshape(g.batch, g.channels, *g.kernel, *g.windows)
     order = [d for i in range(spatial) for d in (2 + spatial + i, 2 + i)]
@@ -216,7 +216,7 @@ def _untiled(columns, g):
 
 
 def _joined(columns):
-    """[n, groups, rows, windows] -> [groups, rows, n * windows]: a gradient is one sum over all images."""
+    """[n, groups, rows, windows] -> [groups, rows, n * windows]: a gradient of weights is one sum over all images."""
     return columns.permute(1, 2, 0, 3).reshape(*columns.shape[1:3], -1)
 
 

@@ -1,7 +1,6 @@
-"""Operations that sum products: every product is kept whole until the sum is rounded, once (docs/adr/0082).
+"""Operations that sum products. Products are not rounded; the sum is rounded once (docs/adr/0082).
 
-A product of a matrix and a vector is one of matrices with a side of one. What the device has no such product for is computed
-in fp32.
+A product of a matrix and a vector is a product of matrices with a side of 1. Other sums of products are computed in fp32.
 """
 
 import functools
@@ -20,7 +19,7 @@ _LANES = 64
 
 
 def mv(matrix, vector):
-    """As a column the vector has a stick for each element: of few rows it costs less to turn the matrix."""
+    """A column takes a stick for each element of the vector, so a matrix of few rows is transposed instead."""
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     if not matrix.numel():
@@ -31,7 +30,7 @@ def mv(matrix, vector):
 
 
 def dot(x, y):
-    """In fp32: as a product of matrices one of the vectors would have a stick for each of its elements."""
+    """Computes in fp32: as matrices, one of the vectors would take a stick for each element."""
     if not is_float(x, y):
         return torch.sum(x * y, dtype=x.dtype)
     return torch.sum(x.float() * y.float()).to(x.dtype)
@@ -46,7 +45,7 @@ def addr(x, first, second, *, beta=1, alpha=1):
 
 
 def trilinear(first, second, third, expand1, expand2, expand3, sumdim, unroll_dim=1):
-    """Sums over some dimensions of three factors, each of which lacks others."""
+    """Sums products of three factors over some dimensions; each factor lacks the dimensions in its list."""
     if not is_float(first, second, third):
         return NotImplemented
     count = first.dim() + len(expand1)
@@ -63,7 +62,9 @@ def _types_of_computation():
 
 
 def in_fp32(formula):
-    """A formula of torch that names the type it computes in: fp32 for 16 bits, though other formulas keep them."""
+    """Returns a formula of torch that computes in fp32 where the operands have 16 bits, as torch defines it.
+
+    Other formulas compute in 16 bits during capture."""
     import torch._prims_common as prims
 
     def decomposed(*args, **kwargs):
@@ -73,8 +74,10 @@ def in_fp32(formula):
     return functools.wraps(formula)(decomposed)
 
 
-#: Torch's formulas multiply, and sum the products.
+#: Operations whose formula in torch multiplies and sums the products.
 _MULTIPLY_AND_SUM = (
+    aten._fused_rms_norm.default,
+    aten._fused_rms_norm_backward.default,
     aten._native_batch_norm_legit.no_stats,
     aten._native_batch_norm_legit_functional.default,
     aten._batch_norm_with_update_functional.default,
@@ -110,7 +113,7 @@ def decompositions():
 
 
 def whole_in_fp32(op):
-    """A kernel of an operation that torch composes of others: composed in fp32, rounded once."""
+    """Returns a kernel for an operation that torch composes of others: it composes them in fp32 and rounds once."""
     composed = functools.partial(op._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
 
     def kernel(*args, **kwargs):
@@ -127,7 +130,7 @@ def _wide(value):
     return value.float() if isinstance(value, torch.Tensor) and value.dtype in HALVES else value
 
 
-#: Torch composes them of operations, each with a gradient.
+#: Operations that torch composes of others, in which autograd sees the parts.
 COMPOSED = (
     aten.corrcoef.default,
     aten.cosine_similarity.default,
@@ -140,7 +143,7 @@ COMPOSED = (
 
 
 def cdist(x, y, p=2, compute_mode=None):
-    """From differences where they fit: by products torch takes the squares of the rows and of the product from each other."""
+    """Sums squares of differences where their number permits. Torch subtracts products for more than 25 rows, which cancel."""
     lead = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]).numel()
     are_few = lead * x.shape[-2] * y.shape[-2] * x.shape[-1] <= limits.DISTANCES.most
     mode = 2 if not compute_mode and are_few else compute_mode
