@@ -96,9 +96,10 @@ class Case:
 
 
 class Draw:
-    """Random operands of one case, all exact in the device's format of the type."""
+    """Random operands of one case, all exact in the device's format of the type. ``cancels`` permits sums near 0."""
 
-    def __init__(self, case, seed=0):
+    def __init__(self, case, seed=0, cancels=True):
+        self.cancels = cancels
         self.dtype = case.dtype
         text = f"{case.spec.id} {case.dtype} {case.shape} {seed}"
         self.generator = torch.Generator().manual_seed(zlib.crc32(text.encode()))
@@ -123,7 +124,7 @@ class Draw:
     def opposed(self, shape, dim):
         """Numbers whose second half along a dimension is the negated first half but for a few last bits: sums nearly cancel."""
         x = self.numbers(shape)
-        half = shape[dim] // 2
+        half = shape[dim] // 2 if self.cancels else 0
         first = x.narrow(dim, 0, half)
         few = torch.rand(first.shape, generator=self.generator) < 0.125
         near = exact(torch.where(few, first * (1 + 2.0**-5), first).double(), self.dtype) if self.dtype in FLOATS else first
@@ -133,7 +134,7 @@ class Draw:
     def doubled(self, shape, dim):
         """Numbers whose halves along a dimension are the same."""
         x = self.numbers(shape)
-        half = shape[dim] // 2
+        half = shape[dim] // 2 if self.cancels else 0
         x.narrow(dim, half, half).copy_(x.narrow(dim, 0, half).clone())
         return x
 
