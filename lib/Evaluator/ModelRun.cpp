@@ -3,6 +3,7 @@
 
 #include "spyre/Evaluator/Evaluator.h"
 #include "spyre/Numerics/Formats.h"
+#include "spyre/Numerics/Ranges.h"
 #include "spyre/Spec/LoopSpec.h"
 #include "spyre/Spec/Model.h"
 
@@ -26,7 +27,11 @@ uint32_t bitsOf(const spec::ConstantDesc &constant) {
   if (format == SenInt8 || format == SenInt16 || format == IeeeInt32) {
     return integerBits(constant.value, size_t(numerics::elementBytes(format)));
   }
-  const bool isTruth = constant.tensor.dtype == numerics::HostType::Bool;
+  const numerics::HostType type = constant.tensor.dtype;
+  if (type == numerics::HostType::Float16 || type == numerics::HostType::Bfloat16) {
+    return numerics::floatToElement(type, float(constant.value));
+  }
+  const bool isTruth = type == numerics::HostType::Bool;
   return numerics::encodeConstant(isTruth ? double(constant.value != 0) : constant.value, format);
 }
 

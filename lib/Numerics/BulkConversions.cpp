@@ -1,6 +1,7 @@
 //===- BulkConversions.cpp - runs of host elements to the device and back, vectorised -------===//
 #include "spyre/Base/TargetClones.h"
 #include "spyre/Numerics/Formats.h"
+#include "spyre/Numerics/Ranges.h"
 
 #include "LooseTypes.h"
 #include "ScalarConversions.h"
@@ -43,7 +44,7 @@ static void halfToDl16(const Half *in, Half *out, int64_t count) {
   convertBlocks(
       in, out, count, [](uint16_t bits) { return detail::isSubnormalHalf(bits); },
       [](uint16_t bits) { return detail::dl16FromNormalHalf(bits); },
-      [](uint16_t bits) { return detail::dl16FromFloat(detail::floatFromHalf(bits)); });
+      [](uint16_t bits) { return detail::dl16OfHalf(detail::floatFromHalf(bits)); });
 }
 
 SPYRE_TARGET_CLONES
@@ -65,6 +66,21 @@ SPYRE_TARGET_CLONES
 static void dl16ToBfloat16(const Half *__restrict in, Half *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     out[i] = detail::bfloat16FromDl16(in[i]);
+  }
+}
+
+SPYRE_TARGET_CLONES
+static void floatsToDl16OfHalves(const float *__restrict in, Half *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = detail::dl16OfHalf(in[i]);
+  }
+}
+
+SPYRE_TARGET_CLONES
+static void floatsToDl16OfBfloat16(const float *__restrict in, Half *__restrict out,
+                                   int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = detail::dl16OfBfloat16(in[i]);
   }
 }
 
@@ -115,6 +131,21 @@ static void copyBytes(const void *in, void *out, int64_t bytes) {
   if (bytes > 0) {
     std::memcpy(out, in, size_t(bytes));
   }
+}
+
+void floatsToElements(HostType type, const float *values, uint16_t *elements, int64_t count) {
+  SPYRE_CHECK(type == HostType::Float16 || type == HostType::Bfloat16,
+              "only these types have 16 bits on the device and a limit of their own");
+  if (type == HostType::Float16) {
+    return floatsToDl16OfHalves(values, elements, count);
+  }
+  floatsToDl16OfBfloat16(values, elements, count);
+}
+
+uint16_t floatToElement(HostType type, float value) {
+  uint16_t element = 0;
+  floatsToElements(type, &value, &element, 1);
+  return element;
 }
 
 void convertHostToDevice(HostType type, const void *host, void *device, int64_t count) {

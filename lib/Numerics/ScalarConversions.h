@@ -14,6 +14,10 @@ namespace spyre::numerics::detail {
 constexpr uint32_t kDl16Rebias = 96u << 23;
 constexpr uint32_t kDl16Largest = 0x7FFE;
 constexpr uint32_t kDl16Nan = 0x7FFF;
+/// The largest patterns that read back finite: 65,472 as float16, 8,556,380,160 as bfloat16. The
+/// next numbers round to 2^16 and to 2^33, which are infinity there (docs/adr/0083).
+constexpr uint32_t kDl16LargestHalf = 0x5DFF;
+constexpr uint32_t kDl16LargestBfloat16 = 0x7FFC;
 constexpr uint32_t kFloatInfinity = 0x7F800000;
 constexpr uint32_t kFloatQuietNan = 0x7FC00000;
 
@@ -106,11 +110,13 @@ inline float floatFromBfloat16(uint16_t bits) { return std::bit_cast<float>(uint
 /// A subnormal half is a normal DLFloat16: it needs the way through float.
 inline bool isSubnormalHalf(uint16_t bits) { return uint16_t((bits & 0x7FFF) - 1) < 0x3FF; }
 
-/// For all but subnormal halves. One fraction bit less; ties go away from zero.
+/// For all but subnormal halves. One fraction bit less; ties go away from zero, but a finite half
+/// stays finite.
 inline uint16_t dl16FromNormalHalf(uint16_t bits) {
   constexpr int16_t kInfinity = 0x7C00, kRebias = 16 << 9;
   auto magnitude = int16_t(bits & 0x7FFF);
   auto result = int16_t(((magnitude + 1) >> 1) + kRebias);
+  result = result > int16_t(kDl16LargestHalf) ? int16_t(kDl16LargestHalf) : result;
   result = magnitude == 0 ? int16_t(0) : result;
   result = magnitude >= kInfinity ? int16_t(kDl16Largest) : result;
   result = magnitude > kInfinity ? int16_t(kDl16Nan) : result;
@@ -133,25 +139,46 @@ inline uint16_t normalHalfFromDl16(uint16_t bits) {
   return uint16_t((bits & 0x8000) | uint16_t(result));
 }
 
-/// Exact in the range of DLFloat16.
+/// Exact in the range of DLFloat16; a finite number beyond it stays finite.
 inline uint16_t dl16FromBfloat16(uint16_t bits) {
-  constexpr int16_t kRebias = 96 << 7;
+  constexpr int16_t kInfinity = 0x7F80, kRebias = 96 << 7;
   auto magnitude = int16_t(bits & 0x7FFF);
   auto offset = int16_t(magnitude - kRebias);
   int16_t result = offset < 0 ? int16_t(0) : int16_t(offset << 2);
-  result = offset > 0x1FFF ? int16_t(kDl16Largest) : result;
-  result = magnitude > 0x7F80 ? int16_t(kDl16Nan) : result;
+  result = offset > 0x1FFF ? int16_t(kDl16LargestBfloat16) : result;
+  result = magnitude >= kInfinity ? int16_t(kDl16Largest) : result;
+  result = magnitude > kInfinity ? int16_t(kDl16Nan) : result;
   return uint16_t((bits & 0x8000) | uint16_t(result));
 }
 
-/// Two fraction bits less, to nearest even.
+/// Two fraction bits less, to nearest even. The largest number would become 2^33 and is infinity.
 inline uint16_t bfloat16FromDl16(uint16_t bits) {
   constexpr int16_t kRebias = 96 << 7;
   uint16_t magnitude = bits & 0x7FFF;
   auto rounded = int16_t(uint16_t(magnitude + 1 + ((magnitude >> 2) & 1)) >> 2);
   int16_t result = magnitude == 0 ? int16_t(0) : int16_t(rounded + kRebias);
+  result = magnitude == kDl16Largest ? int16_t(0x7F80) : result;
   result = magnitude == kDl16Nan ? int16_t(0x7FC0) : result;
   return uint16_t((bits & 0x8000) | uint16_t(result));
+}
+
+/// The value rounds to a finite number of the type. False for NaN.
+inline bool isFiniteHalf(float value) { return value > -0x1.ffep15f && value < 0x1.ffep15f; }
+inline bool isFiniteBfloat16(float value) { return value > -0x1.ffp127f && value < 0x1.ffp127f; }
+
+/// The pattern, or \p largest with its sign where the pattern is beyond.
+inline uint16_t dl16AtMost(float value, uint32_t largest) {
+  const uint32_t bits = dl16FromFloat(value), magnitude = bits & 0x7FFF;
+  return uint16_t((bits & 0x8000) | (magnitude < largest ? magnitude : largest));
+}
+
+/// The DLFloat16 of a float16 or bfloat16 element with this value: what rounds to a finite number
+/// of the type stays finite.
+inline uint16_t dl16OfHalf(float value) {
+  return dl16AtMost(value, isFiniteHalf(value) ? kDl16LargestHalf : kDl16Nan);
+}
+inline uint16_t dl16OfBfloat16(float value) {
+  return dl16AtMost(value, isFiniteBfloat16(value) ? kDl16LargestBfloat16 : kDl16Nan);
 }
 
 /// float8_e4m3fn: bias 7, 3 fraction bits, no infinity. To nearest even; overflow and infinity

@@ -1,6 +1,7 @@
 //===- Executable.cpp - load a compiled model once, run it many times -----------------------===//
 #include "spyre/Runtime/Executable.h"
 
+#include "spyre/Numerics/Ranges.h"
 #include "spyre/Runtime/JobPlan.h"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ Expected<std::string> encodeScalar(double value, numerics::HostType type) {
   switch (type) {
   case numerics::HostType::Float16:
   case numerics::HostType::Bfloat16:
-    return bytesOf(uint16_t(numerics::encodeConstant(value, numerics::DataFormat::Sen169Fp16)));
+    return bytesOf(numerics::floatToElement(type, float(value)));
   case numerics::HostType::Float32:
     return bytesOf(float(value));
   case numerics::HostType::Bool:

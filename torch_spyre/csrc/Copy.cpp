@@ -2,6 +2,7 @@
 #include "Copy.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Numerics/Ranges.h"
 #include "spyre/Runtime/TensorTransfer.h"
 
 #include "ATen/MemoryOverlap.h"
@@ -177,7 +178,13 @@ at::Tensor bitsOfValues(const at::Tensor &host, c10::ScalarType type, DataFormat
   if (isDl16Value(type) && host.scalar_type() != type) {
     // One rounding, straight to the device format.
     at::Tensor values = host.to(c10::ScalarType::Float).contiguous();
-    numerics::floatToDevice(format, values.const_data_ptr<float>(), bits.data_ptr(), bits.numel());
+    if (format == numerics::deviceFormat(requireHostType(type))) {
+      numerics::floatsToElements(requireHostType(type), values.const_data_ptr<float>(),
+                                 static_cast<uint16_t *>(bits.data_ptr()), bits.numel());
+    } else {
+      numerics::floatToDevice(format, values.const_data_ptr<float>(), bits.data_ptr(),
+                              bits.numel());
+    }
     return bits;
   }
   at::Tensor values = host.to(type).contiguous();

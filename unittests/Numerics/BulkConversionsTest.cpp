@@ -1,11 +1,13 @@
 //===- BulkConversionsTest.cpp - the vectorised loops equal the scalar functions ------------===//
 #include "spyre/Base/Random.h"
 #include "spyre/Numerics/Formats.h"
+#include "spyre/Numerics/Ranges.h"
 
 #include "gtest/gtest.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -28,13 +30,79 @@ TEST(BulkConversions, HalvesEqualTheScalarFunctionsForEveryPattern) {
   };
   int64_t count = int64_t(in.size());
   convertHostToDevice(HostType::Float16, in.data(), out.data(), count);
-  expect("half to device", [](uint16_t bits) { return floatToDl16(halfToFloat(bits)); });
+  expect("half to device",
+         [](uint16_t bits) { return floatToElement(HostType::Float16, halfToFloat(bits)); });
   convertDeviceToHost(HostType::Float16, in.data(), out.data(), count);
   expect("half to host", [](uint16_t bits) { return floatToHalf(dl16ToFloat(bits)); });
   convertHostToDevice(HostType::Bfloat16, in.data(), out.data(), count);
-  expect("bfloat16 to device", [](uint16_t bits) { return floatToDl16(bfloat16ToFloat(bits)); });
+  expect("bfloat16 to device",
+         [](uint16_t bits) { return floatToElement(HostType::Bfloat16, bfloat16ToFloat(bits)); });
   convertDeviceToHost(HostType::Bfloat16, in.data(), out.data(), count);
-  expect("bfloat16 to host", [](uint16_t bits) { return floatToBfloat16(dl16ToFloat(bits)); });
+  expect("bfloat16 to host", [](uint16_t bits) {
+    const bool isLargest = (bits & 0x7FFF) == 0x7FFE;
+    return isLargest ? uint16_t((bits & 0x8000) | 0x7F80) : floatToBfloat16(dl16ToFloat(bits));
+  });
+}
+
+// Reading decides what is infinite: the limits are where the bits of the host become infinity.
+TEST(Ranges, TheLimitsAreWhereReadingGivesInfinity) {
+  const struct {
+    HostType type;
+    uint16_t infinity;
+  } rows[] = {{HostType::Float16, 0x7C00}, {HostType::Bfloat16, 0x7F80}};
+  for (const auto &[type, infinity] : rows) {
+    for (uint32_t bits = 0; bits < 0x7FFF; ++bits) {
+      const auto element = uint16_t(bits);
+      uint16_t read = 0;
+      convertDeviceToHost(type, &element, &read, 1);
+      ASSERT_EQ(read == infinity, dl16ToFloat(element) >= smallestInfinite(type)) << bits;
+      ASSERT_EQ(read != infinity, dl16ToFloat(element) < smallestInfinite(type)) << bits;
+    }
+    const uint16_t largest = floatToDl16(float(largestFinite(type)));
+    uint16_t back = 0;
+    convertDeviceToHost(type, &largest, &back, 1);
+    EXPECT_LT(back, infinity);
+  }
+  EXPECT_EQ(largestFinite(HostType::Float16), 65472);
+  EXPECT_EQ(smallestInfinite(HostType::Float16), 65536);
+  EXPECT_EQ(largestFinite(HostType::Bfloat16), 8556380160.0);
+  EXPECT_EQ(smallestInfinite(HostType::Bfloat16), 8573157376.0);
+}
+
+TEST(Ranges, FiniteNumbersOfTheHostStayFiniteAndInfinitiesInfinite) {
+  for (HostType type : {HostType::Float16, HostType::Bfloat16}) {
+    const std::vector<uint16_t> in = allPatterns();
+    std::vector<uint16_t> device(in.size()), back(in.size());
+    convertHostToDevice(type, in.data(), device.data(), int64_t(in.size()));
+    convertDeviceToHost(type, device.data(), back.data(), int64_t(in.size()));
+    for (size_t i = 0; i < in.size(); ++i) {
+      const bool isHalf = type == HostType::Float16;
+      const float given = isHalf ? halfToFloat(in[i]) : bfloat16ToFloat(in[i]);
+      const float got = isHalf ? halfToFloat(back[i]) : bfloat16ToFloat(back[i]);
+      ASSERT_EQ(std::isfinite(given), std::isfinite(got)) << given;
+      ASSERT_EQ(std::isinf(given), std::isinf(got)) << given;
+    }
+  }
+}
+
+TEST(Ranges, FloatsRoundOnceAndStayFiniteWhereTheTypeHasThem) {
+  const struct {
+    HostType type;
+    float value;
+    uint16_t bits;
+  } rows[] = {{HostType::Float16, 65504.0f, 0x5DFF},   {HostType::Float16, -65504.0f, 0xDDFF},
+              {HostType::Float16, 65519.0f, 0x5DFF},   {HostType::Float16, 65520.0f, 0x5E00},
+              {HostType::Float16, 1e6f, 0x65D1},       {HostType::Bfloat16, 65504.0f, 0x5E00},
+              {HostType::Bfloat16, 9e9f, 0x7FFC},      {HostType::Bfloat16, -3e38f, 0xFFFC},
+              {HostType::Bfloat16, 3.4e38f, 0x7FFE},   {HostType::Float16, 0.1f, 0x3733},
+              {HostType::Bfloat16, -INFINITY, 0xFFFE}, {HostType::Float16, INFINITY, 0x7FFE}};
+  for (const auto &row : rows) {
+    EXPECT_EQ(floatToElement(row.type, row.value), row.bits) << row.value;
+  }
+  EXPECT_EQ(floatToElement(HostType::Float16, NAN), 0x7FFF);
+  EXPECT_TRUE(isFiniteIn(HostType::Float16, 65519) && !isFiniteIn(HostType::Float16, 65520));
+  EXPECT_TRUE(isFiniteIn(HostType::Bfloat16, 3e38) && !isFiniteIn(HostType::Bfloat16, 3.4e38));
+  EXPECT_FALSE(isFiniteIn(HostType::Float32, INFINITY) || isFiniteIn(HostType::Float16, NAN));
 }
 
 // The loops treat a block by what is in it: here each pattern is alone, then next to all others.
