@@ -1,10 +1,13 @@
 //===- GraphInterpreter.cpp - graphs on the host, straight from their definition ------------===//
 #include "GraphInterpreter.h"
 
+#include "spyre/Numerics/Ranges.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <set>
 
 namespace spyre::testing {
 
@@ -303,6 +306,9 @@ Bounds combine(const std::string &name, const Bounds &a, const Bounds &b) {
 
 namespace {
 
+/// Finite, so that no interval becomes open: larger than every fp32 number.
+constexpr double kBeyondAll = 1e39;
+
 /// A sum whose order is not documented.
 struct Sum {
   Interval total;
@@ -454,6 +460,27 @@ Bounds fill(const Call &call) {
   return broadcast(constant(numberOf(call, key, otherwise), call.dtype), call.shape);
 }
 
+bool isComparison(const std::string &name) {
+  static const std::set<std::string> names = {"eq", "ne", "lt", "le", "gt", "ge"};
+  return names.contains(name);
+}
+
+/// Numbers of a comparison that read back as infinity are equal to each other, and beyond all
+/// others. An end that is a point stays one.
+Bounds readBack(Bounds x) {
+  const double infinite = numerics::smallestInfinite(x.dtype);
+  if (x.dtype == HostType::Float16 || x.dtype == HostType::Bfloat16) {
+    for (Interval &element : x.elements) {
+      if (!element.isOpen()) {
+        for (double *end : {&element.lo, &element.hi}) {
+          *end = std::fabs(*end) >= infinite ? std::copysign(kBeyondAll, *end) : *end;
+        }
+      }
+    }
+  }
+  return x;
+}
+
 Bounds pointwiseCall(const Call &call, const std::vector<Bounds> &operands) {
   constexpr double kLargest = 3.4e38;
   const std::string name = stemOf(call.target);
@@ -467,6 +494,9 @@ Bounds pointwiseCall(const Call &call, const std::vector<Bounds> &operands) {
     } else if (!isOther && next < operands.size()) {
       in.push_back(operands[next++]);
     }
+  }
+  if (isComparison(name)) {
+    std::transform(in.begin(), in.end(), in.begin(), readBack);
   }
   if (name == "clamp" || name == "clamp_min" || name == "clamp_max") {
     return applyPointwise("clip", in,

@@ -6,6 +6,7 @@
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
 #include "spyre/Dialect/Loop/IR/Conversions.h"
 #include "spyre/Dialect/Utils/Attributes.h"
+#include "spyre/Numerics/Ranges.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/DenseMap.h"
@@ -63,6 +64,16 @@ double inType(double number, mlir::Type type) {
   }
   value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return value.convertToDouble();
+}
+
+/// \p number, at most the largest of \p type that reads back finite where the type has it.
+double finiteIn(double number, mlir::Type type) {
+  Expected<numerics::HostType> host = dialect::hostTypeOf(type);
+  if (!host.ok() || !numerics::isFiniteIn(*host, number)) {
+    return number;
+  }
+  const double largest = numerics::largestFinite(*host);
+  return std::clamp(number, -largest, largest);
 }
 
 /// Removes calls that no result needs; calls have no side effects.
@@ -172,7 +183,9 @@ private:
   static LoopBuilder::Constants constantsOf(CallOp call, const graph::OpRow &row) {
     LoopBuilder::Constants constants;
     for (const graph::OpConstant &constant : row.constants) {
-      const double value = graph::numberAttribute(call, constant.attribute, constant.otherwise);
+      const double value =
+          finiteIn(graph::numberAttribute(call, constant.attribute, constant.otherwise),
+                   typeOf(call.getResult()));
       // Constants are finite in every format; what is beyond all numbers is beyond the largest.
       constants.emplace_back(constant.name, std::clamp(value, -graph::kLargest, graph::kLargest));
     }

@@ -77,6 +77,8 @@ bool isWideProduct(CallOp call);
 bool isSmallArithmetic(CallOp call);
 /// A conversion of 32 bits to fp8, which the device would round twice.
 bool isCastToFp8(CallOp call);
+/// Compares elements that read back as infinity, or computes with an infinite number in 16 bits.
+bool meetsInfinity(CallOp call);
 /// Rows that are made of others in any of these ways, or are composites.
 bool isMadeOfOthers(CallOp call);
 /// Replaces a call that is made of others by what it is made of. Errors: E1003 to E1005 of the
@@ -87,6 +89,7 @@ Expected<mlir::Value> wideProduct(CallOp call, Calls &calls);
 /// What takes the place of the calls above.
 Expected<mlir::Value> smallArithmetic(CallOp call, Calls &calls);
 Expected<mlir::Value> castToFp8(CallOp call, Calls &calls);
+Expected<mlir::Value> withInfinity(CallOp call, Calls &calls);
 /// Arithmetic and small operations; layers of networks; the largest elements and their places.
 std::vector<NamedDecomposition> mathDecompositions();
 std::vector<NamedDecomposition> networkDecompositions();

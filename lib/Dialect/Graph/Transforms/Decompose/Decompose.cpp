@@ -44,12 +44,16 @@ static bool isComposite(CallOp call) {
 }
 
 bool isMadeOfOthers(CallOp call) {
-  return isSmallArithmetic(call) || isComposite(call) || isWideProduct(call) || isCastToFp8(call);
+  return isSmallArithmetic(call) || meetsInfinity(call) || isComposite(call) ||
+         isWideProduct(call) || isCastToFp8(call);
 }
 
 static Expected<mlir::Value> madeOf(CallOp call, Calls &calls) {
   if (isSmallArithmetic(call)) {
     return smallArithmetic(call, calls);
+  }
+  if (meetsInfinity(call)) {
+    return withInfinity(call, calls);
   }
   if (isCastToFp8(call)) {
     return castToFp8(call, calls);
@@ -132,7 +136,8 @@ struct Decompose : impl::DecomposePassBase<Decompose> {
       return signalPassFailure();
     }
     // Composites may be made of products and of conversions.
-    for (auto isMeant : {isSmallArithmetic, isComposite, isWideProduct, isCastToFp8}) {
+    for (auto isMeant :
+         {isSmallArithmetic, meetsInfinity, isComposite, isWideProduct, isCastToFp8}) {
       if (!decomposeAll(main, isMeant)) {
         return signalPassFailure();
       }

@@ -28,13 +28,14 @@ static Expected<Value> softmax(CallOp call, Calls &calls) {
   return calls.div(powers, calls.reduce("aten.sum.dim_IntList", powers, dim));
 }
 
-/// Rows of which a mask leaves nothing: their largest element is -inf, which in 16 bits is
-/// saturated, far below every number of fp16.
+/// Rows of which a mask leaves nothing: their largest element is -inf. In fp16 that is far below
+/// every sum of a finite mask and a score, which may itself read back as -inf.
 static Value isAllMasked(Value largest, Calls &calls) {
   const double masked =
-      elementOf(largest).isF32() ? -std::numeric_limits<double>::infinity() : -0x1p32;
-  return calls.call("aten.le.Scalar", {largest}, shapeOf(largest), calls.builder.getI1Type(),
-                    {{"other", calls.builder.getF64FloatAttr(masked)}});
+      elementOf(largest).isF16() ? -0x1p32 : -std::numeric_limits<double>::infinity();
+  return calls.call("spyre.device.lesserequal", {largest}, shapeOf(largest),
+                    calls.builder.getI1Type(),
+                    {{"scalar1", calls.builder.getF64FloatAttr(masked)}});
 }
 
 /// Weights that are 0 in such rows.
