@@ -144,8 +144,10 @@ def _clamp(x, min=None, max=None):
     if x.dtype != functions.WIDE:
         return NotImplemented
     min, max = None if min == -math.inf else min, None if max == math.inf else max
+    if min is None and max is None:
+        return x.clone()
     bound = max if min is None else min
-    if (min is None) == (max is None):
+    if min is not None and max is not None:
         return NotImplemented
     bound = torch.full((), float(bound), dtype=x.dtype, device=x.device)
     return torch.maximum(x, bound) if max is None else torch.minimum(x, bound)
@@ -233,6 +235,10 @@ def _isnan(x):
 
 def _isinf(x):
     return torch.abs(x) == math.inf if _is_float(x) else NotImplemented
+
+
+def _isfinite(x):
+    return torch.abs(x) < math.inf if _is_float(x) else NotImplemented
 
 
 def _is_truth(*values):
@@ -431,6 +437,7 @@ def decompositions():
         aten.frexp.Tensor: exponents.frexp,
         aten.gather.default: index_writes.gather,
         aten.gelu.default: functions.gelu,
+        aten.isfinite.default: _isfinite,
         aten.isinf.default: _isinf,
         aten.isnan.default: _isnan,
         aten.ldexp.Tensor: functions.of_floats(lambda x, n: x * torch.pow(2.0, n), True),

@@ -87,6 +87,7 @@ def decompositions():
         **of_truths,
         aten.fmax.default: _extreme(torch.maximum),
         aten.fmin.default: _extreme(torch.minimum),
+        aten.isfinite.default: _of_whole(lambda x: torch.ones_like(x, dtype=torch.bool)),
         aten.isinf.default: _of_whole(_none),
         aten.isnan.default: _of_whole(_none),
         aten.logit.default: _of_whole(_logit),

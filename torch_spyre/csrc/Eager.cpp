@@ -26,6 +26,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 
 namespace spyre::plugin {
@@ -474,12 +475,6 @@ bool isStructured(const c10::OperatorHandle &op) {
          op.hasKernelForDispatchKey(c10::DispatchKey::CPU);
 }
 
-/// True for operations that torch composes of others, each of which would round: here each is one program.
-bool isRoundedBetween(const c10::OperatorName &name) {
-  return name.overload_name.empty() &&
-         (name.name == "aten::addr" || name.name == "aten::native_group_norm");
-}
-
 bool isAliasing(const c10::FunctionSchema &schema) {
   return std::any_of(schema.returns().begin(), schema.returns().end(), [](const auto &result) {
     return result.alias_info() != nullptr && !result.alias_info()->isWrite();
@@ -489,6 +484,14 @@ bool isAliasing(const c10::FunctionSchema &schema) {
 bool isKnownByName(const c10::OperatorName &name) {
   const std::vector<std::string> &table = computedOperations();
   return std::binary_search(table.begin(), table.end(), operationName(name));
+}
+
+/// True for operations that torch composes of others, each of which would round to 16 bits. Here each is
+/// one program, and none of them needs the gradients of its pieces.
+bool staysWhole(const c10::OperatorName &name) {
+  static const std::set<std::string> names = {"aten::addr", "aten::isfinite", "aten::isinf",
+                                              "aten::logsumexp", "aten::native_group_norm"};
+  return name.overload_name.empty() && names.count(name.name) != 0;
 }
 
 } // namespace
@@ -516,13 +519,15 @@ void registerEagerKernels() {
       continue;
     }
     auto op = dispatcher.findSchema(name);
+    const bool isWhole = staysWhole(name);
     // What torch composes of other operations it differentiates as such; it reaches us in pieces.
-    if (!op || op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+    if (!op ||
+        (op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !isWhole) ||
         op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || isAliasing(op->schema())) {
       continue;
     }
     const bool isMovement = name.name == "aten::clone" || name.name == "aten::_unsafe_view";
-    if (!isMovement && (isStructured(*op) || isKnownByName(name) || isRoundedBetween(name))) {
+    if (!isMovement && (isStructured(*op) || isKnownByName(name) || isWhole)) {
       const std::string base = name.name.substr(6);
       library->impl((name.overload_name.empty() ? base : base + "." + name.overload_name).c_str(),
                     torch::CppFunction::makeFromBoxedFunction<&eagerKernel>());

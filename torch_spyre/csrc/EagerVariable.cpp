@@ -1,6 +1,8 @@
 //===- EagerVariable.cpp - numbers as tensors -----------------------------------------------===//
 #include "EagerVariable.h"
 
+#include "spyre/Numerics/Ranges.h"
+
 #include "ATen/ops/add.h"
 #include "ATen/ops/div.h"
 #include "ATen/ops/mul.h"
@@ -8,7 +10,10 @@
 #include "ATen/ops/sub.h"
 #include "Copy.h"
 #include "Memory.h"
+#include "Types.h"
 
+#include <algorithm>
+#include <cmath>
 #include <mutex>
 
 namespace spyre::plugin {
@@ -103,6 +108,22 @@ void forgetNumbers() {
   histories().known.clear();
 }
 
+namespace {
+
+/// A tensor of 16 bits takes the number as it would take a constant: beyond the range of its type a
+/// constant has rules of its own (docs/adr/0083).
+bool isInRange(const c10::IValue &value, c10::ScalarType type) {
+  const bool isTensor = value.isTensor() && value.toTensor().defined();
+  if (!value.isScalar() && !(isTensor && isHostScalar(value.toTensor()))) {
+    return true;
+  }
+  const at::Scalar number = isTensor ? value.toTensor().item() : value.toScalar();
+  return !number.isComplex() &&
+         std::abs(number.toDouble()) <= numerics::largestFinite(requireHostType(type));
+}
+
+} // namespace
+
 at::Tensor runOnNumberTensors(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments) {
   const std::string &base = plan.form->op.operator_name().name;
   if (arguments.empty() || !arguments[0].isTensor() || !isSpyre(arguments[0].toTensor()) ||
@@ -110,6 +131,10 @@ at::Tensor runOnNumberTensors(const EagerPlan &plan, c10::ArrayRef<c10::IValue> 
     return {};
   }
   const at::Tensor &self = arguments[0].toTensor();
+  if (!std::all_of(arguments.begin(), arguments.end(),
+                   [&](auto &value) { return isInRange(value, self.scalar_type()); })) {
+    return {};
+  }
   const c10::Device device = self.device();
   const bool isBinary =
       base == "aten::mul" || base == "aten::div" || base == "aten::add" || base == "aten::sub";
