@@ -83,27 +83,6 @@ add(
     numbers(3),
     rule=lambda x, y, z: x.abs() + (y * z).abs(),
 )
-product(
-    "aten.addr.default",
-    torch.addr,
-    lambda d, s: [d.numbers((s[-2], s[-1])), d.numbers(s[-2:-1]), d.numbers(s[-1:])],
-    accepts=full_and(2, 1 << 14),
-)
-add(
-    "aten.linalg_cross.default",
-    lambda x, y: torch.linalg.cross(x, y),
-    lambda d, s: [d.numbers((*s[:-1], 3)), d.numbers((*s[:-1], 3))],
-    rule=lambda x, y: (x * y).abs().sum(-1, keepdim=True).expand(x.shape) + x.abs().amax(-1, True) * y.abs().amax(-1, True),
-    accepts=full_and(1, 1 << 10),
-)
-for _name in ("mse_loss", "huber_loss", "smooth_l1_loss"):
-    add(
-        f"aten.{_name}.default",
-        getattr(F, _name),
-        linear(-4, 4, 2),
-        rule=lambda x, y: 2 * (x.abs() + y.abs() + 1).square().mean(),
-        accepts=full,
-    )
 add(
     "aten.addcdiv.default",
     # Of a call of torch.addcdiv Dynamo captures the three operations it is made of.

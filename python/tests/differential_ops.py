@@ -524,8 +524,7 @@ def _vectors(draw, shape):
 
 product("aten.mm.default", torch.mm, _matrices, accepts=full_and(2, 1 << 14))
 product("aten.mv.default", torch.mv, _matrix_and_vector, accepts=full_and(2, 1 << 14), dtypes=(*FLOATS, I32))
-for _name in ("dot", "vdot"):
-    product(f"aten.{_name}.default", getattr(torch, _name), _vectors, accepts=lambda s: len(s) == 1, dtypes=(*FLOATS, I32))
+product("aten.dot.default", torch.dot, _vectors, accepts=lambda s: len(s) == 1, dtypes=(*FLOATS, I32))
 product(
     "aten.addmm.default",
     torch.addmm,

@@ -62,25 +62,31 @@ def allowed(entry, operands, reference, dtype):
     return LIMITS["ulps"] * differential.ulp(reference, dtype) + 2.0 ** LIMITS["termExponent"] * terms
 
 
-def on_device(call, how, operands):
+def run(entries, dtype, how):
+    """Runs the entries on the device, compiled ones in one graph. Returns the operands of each entry, and its result."""
+    operands = [operands_of(entry, dtype) for entry in entries]
+
+    def call(given):
+        return [entry.call(*own) for entry, own in zip(entries, given, strict=True)]
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         if how == "compiled":
             torch._dynamo.reset()
             call = torch.compile(call, backend="spyre", fullgraph=True, dynamic=False)
-        return call(*operands)
+        return operands, call([[t.to("spyre") for t in own] for own in operands])
 
 
-def check(entry, dtype, how):
-    """Lines that describe wrong results of an operation; none when all are right."""
-    operands = operands_of(entry, dtype)
-    wide = [t.double() for t in operands]
-    reference = entry.call(*wide)
-    got = on_device(entry.call, how, [t.to("spyre") for t in operands])
-    if got.dtype != dtype:
-        return [f"{dtype}: the result is {got.dtype}"]
-    text = differential.distance_text(got.cpu(), reference, allowed(entry, wide, reference, dtype))
-    return [f"{dtype}: {text}"] if text else []
+def check(entries, dtype, how):
+    """Lines that describe wrong results of the entries; none when all are right."""
+    wrong = []
+    for entry, operands, got in zip(entries, *run(entries, dtype, how), strict=True):
+        wide = [t.double() for t in operands]
+        reference = entry.call(*wide)
+        text = differential.distance_text(got.cpu(), reference, allowed(entry, wide, reference, dtype))
+        text = text or ("" if got.dtype == dtype else f"the result is {got.dtype}")
+        wrong += [f"{entry.name} {dtype} {how}: {text}"] if text else []
+    return wrong
 
 
 def _rms_norm(x):

@@ -87,7 +87,12 @@ ELSEWHERE.update(
     }
 )
 ELSEWHERE.update({name: "test_gradients.py" for name in OF_LAYERS})
-ELSEWHERE.update({f"aten.{name}.default": "test_sums_of_products.py" for name in (*BACKWARD, "_fused_rms_norm", "nll_loss_forward")})
+ELSEWHERE.update(
+    {
+        f"aten.{name}.default": "test_sums_of_products.py"
+        for name in (*BACKWARD, *"_fused_rms_norm addr huber_loss linalg_cross mse_loss nll_loss_forward smooth_l1_loss vdot".split())
+    }
+)
 ELSEWHERE.update(
     {
         f"aten.{name}.{overload}": "test_optimizers.py"

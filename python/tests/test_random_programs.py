@@ -11,7 +11,7 @@ import torch
 from random_programs import Program
 
 IS_LONG = os.environ.get("SPYRE_TEST_LONG") == "1"
-PROGRAMS, BLOCK = (10_000 if IS_LONG else 40), 10
+PROGRAMS, BLOCK = (10_000 if IS_LONG else 16), 8
 PART, PARTS = map(int, os.environ.get("SPYRE_TEST_PART", "1/1").split("/"))
 
 
