@@ -192,7 +192,7 @@ void CachingAllocator::join(MemoryBlock *left, MemoryBlock *right) {
 }
 
 MemoryBlock *CachingAllocator::takeCached(const MemoryRequest &request, MemoryPool pool) {
-  FreeSet &free = freeSets[size_t(request.kind)][size_t(pool) - 1];
+  FreeSet &free = freeSet(request.privatePool, request.kind, pool);
   MemoryBlock key;
   key.bytes = request.roundedBytes;
   const auto found = free.lower_bound(&key);
@@ -219,7 +219,8 @@ MemoryBlock *CachingAllocator::carve(const MemoryRequest &request, MemoryPool po
       if (!address) {
         continue;
       }
-      MemoryChunk *chunk = addChunk(*address, chunkBytes, request.kind, pool, uint32_t(region));
+      MemoryChunk *chunk = addChunk({*address, chunkBytes, request.kind, pool, uint32_t(region),
+                                     request.privatePool, nullptr});
       auto *block = new MemoryBlock;
       block->address = *address;
       block->bytes = chunkBytes;
@@ -292,15 +293,11 @@ void CachingAllocator::release(MemoryBlock *block) {
 
 //===- Chunks ---------------------------------------------------------------------------------===//
 
-MemoryChunk *CachingAllocator::addChunk(uint64_t address, uint64_t bytes, MemoryKind kind,
-                                        MemoryPool pool, uint32_t region) {
-  auto chunk = std::make_unique<MemoryChunk>();
-  *chunk = {address, bytes, kind, pool, region, nullptr};
-  MemoryChunk *added = chunk.get();
-  chunkAt.emplace(address, std::move(chunk));
-  increase(*added, &MemoryStats::segment, 1);
-  increase(*added, &MemoryStats::reservedBytes, bytes);
-  return added;
+MemoryChunk *CachingAllocator::addChunk(const MemoryChunk &chunk) {
+  const auto added = chunkAt.emplace(chunk.address, std::make_unique<MemoryChunk>(chunk)).first;
+  increase(chunk, &MemoryStats::segment, 1);
+  increase(chunk, &MemoryStats::reservedBytes, chunk.bytes);
+  return added->second.get();
 }
 
 void CachingAllocator::removeChunk(MemoryChunk *chunk) {
@@ -329,6 +326,24 @@ void CachingAllocator::reclaim() {
   for (MemoryChunk *chunk : all) {
     cutChunk(chunk);
   }
+}
+
+void CachingAllocator::dissolvePool(uint64_t privatePool) {
+  const auto found = freeSets.find(privatePool);
+  if (privatePool == 0 || found == freeSets.end()) {
+    return;
+  }
+  for (const auto &[address, chunk] : chunkAt) {
+    if (chunk->privatePool == privatePool) {
+      chunk->privatePool = 0;
+    }
+  }
+  for (size_t kind = 0; kind < found->second.size(); ++kind) {
+    for (size_t pool = 0; pool < found->second[kind].size(); ++pool) {
+      freeSets[0][kind][pool].merge(found->second[kind][pool]);
+    }
+  }
+  freeSets.erase(found);
 }
 
 /// Gives the free blocks of a chunk back; each run of live blocks becomes a chunk of its own.
@@ -366,8 +381,8 @@ void CachingAllocator::cutChunk(MemoryChunk *chunk) {
       for (size_t j = i; j < blocks.size() && isActive(*blocks[j]); ++j) {
         bytes += blocks[j]->bytes;
       }
-      run = addChunk(block->address, bytes, old.kind, old.pool, old.region);
-      run->first = block;
+      run =
+          addChunk({block->address, bytes, old.kind, old.pool, old.region, old.privatePool, block});
       last = nullptr;
     }
     block->chunk = run;
@@ -411,8 +426,10 @@ uint64_t CachingAllocator::largestFreeBytes(MemoryKind kind) const {
   for (size_t i : regionOrder(kind)) {
     largest = std::max(largest, regions[i].space.largestFreeBytes());
   }
-  for (const FreeSet &free : freeSets[size_t(kind)]) {
-    largest = std::max(largest, free.empty() ? 0 : (*free.rbegin())->bytes);
+  for (const auto &[privatePool, byKind] : freeSets) {
+    for (const FreeSet &free : byKind[size_t(kind)]) {
+      largest = std::max(largest, free.empty() ? 0 : (*free.rbegin())->bytes);
+    }
   }
   return largest;
 }
@@ -454,6 +471,7 @@ std::vector<ChunkInfo> CachingAllocator::chunks() const {
     info.kind = chunk->kind;
     info.region = chunk->region;
     info.isLarge = chunk->pool == kLargePool;
+    info.privatePool = chunk->privatePool;
     for (const MemoryBlock *block = chunk->first; block; block = block->next) {
       info.blocks.push_back({block->address, block->bytes, block->requestedBytes, block->state,
                              block->stream, block->tag});

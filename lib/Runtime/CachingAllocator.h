@@ -13,6 +13,7 @@
 
 #include "Allocator.h"
 
+#include <array>
 #include <deque>
 #include <map>
 #include <set>
@@ -27,6 +28,8 @@ struct MemoryChunk {
   MemoryKind kind = MemoryKind::Tensor;
   MemoryPool pool = kSmallPool;
   uint32_t region = 0;
+  /// Number of the private pool the chunk belongs to; 0: none.
+  uint64_t privatePool = 0;
   MemoryBlock *first = nullptr;
 };
 
@@ -45,6 +48,8 @@ struct MemoryRequest {
   MemoryKind kind = MemoryKind::Tensor;
   StreamId stream = kDefaultStream;
   std::shared_ptr<const void> tag;
+  /// Blocks come from chunks of the pool with this number only; 0 is everybody's.
+  uint64_t privatePool = 0;
 };
 
 class CachingAllocator {
@@ -64,6 +69,8 @@ public:
   void emptyCache();
   /// All free memory goes back to the regions.
   void reclaim();
+  /// The chunks of a private pool become everybody's.
+  void dissolvePool(uint64_t privatePool);
   /// Forgets every block; pointers to them are invalid. Peaks begin anew, sums go on.
   void reset();
 
@@ -106,16 +113,18 @@ private:
   MemoryPool poolOf(uint64_t bytes) const;
   MemoryBlock *takeCached(const MemoryRequest &request, MemoryPool pool);
   MemoryBlock *carve(const MemoryRequest &request, MemoryPool pool);
-  MemoryChunk *addChunk(uint64_t address, uint64_t bytes, MemoryKind kind, MemoryPool pool,
-                        uint32_t region);
+  MemoryChunk *addChunk(const MemoryChunk &chunk);
   void removeChunk(MemoryChunk *chunk);
   void cutChunk(MemoryChunk *chunk);
   void split(MemoryBlock *block, uint64_t bytes);
   void insertFree(MemoryBlock *block);
   void eraseFree(MemoryBlock *block);
   void join(MemoryBlock *left, MemoryBlock *right);
+  FreeSet &freeSet(uint64_t privatePool, MemoryKind kind, MemoryPool pool) {
+    return freeSets[privatePool][size_t(kind)][size_t(pool) - 1];
+  }
   FreeSet &freeSet(const MemoryChunk &chunk) {
-    return freeSets[size_t(chunk.kind)][size_t(chunk.pool) - 1];
+    return freeSet(chunk.privatePool, chunk.kind, chunk.pool);
   }
   template <typename Change>
   void change(MemoryKind kind, MemoryPool pool, MemoryStatArray MemoryStats::*field,
@@ -129,7 +138,8 @@ private:
   uint64_t possibleBytes[2] = {0, 0};
   std::vector<Region> regions;
   std::map<uint64_t, std::unique_ptr<MemoryChunk>> chunkAt;
-  FreeSet freeSets[2][2];
+  /// By private pool, kind and size.
+  std::map<uint64_t, std::array<std::array<FreeSet, 2>, 2>> freeSets;
   MemoryStats allStats, kindStats[2];
   size_t maxEvents = 0;
   std::deque<MemoryEvent> events;

@@ -136,7 +136,10 @@ bool Device::State::tryAllocate(const MemoryRequest &request, bool reclaims, All
   if (reclaims) {
     allocator.reclaim();
   }
-  MemoryBlock *block = allocator.allocate(request);
+  const auto activeBytes = uint64_t(allocator.stats().activeBytes[kAllPools].current);
+  const bool isWithinLimit =
+      activeBytes <= limitBytes && request.roundedBytes <= limitBytes - activeBytes;
+  MemoryBlock *block = isWithinLimit ? allocator.allocate(request) : nullptr;
   result = {block, block ? block->address : 0, generation};
   return block != nullptr;
 }
@@ -153,12 +156,18 @@ Status Device::State::outOfMemory(const MemoryRequest &request) {
                            ? "; the free memory is in pieces: allocate large tensors first, or "
                              "free tensors that lie between"
                            : "";
+    const std::string limit =
+        limitBytes >= report.info.totalBytes
+            ? hint
+            : fmt::format("; this process may use {} of {} bytes, which "
+                          "torch.spyre.set_per_process_memory_fraction() can raise",
+                          limitBytes, report.info.totalBytes);
     status = error<6102>(
         "out of device memory: {} bytes requested, {} free, largest free block {}, {} in use by {} "
         "buffers, {} reserved; free tensors or use a smaller batch{}{}",
         request.requestedBytes, report.info.freeBytes, allocator.largestFreeBytes(request.kind),
         stats.activeBytes[kAllPools].current, stats.active[kAllPools].current,
-        stats.reservedBytes[kAllPools].current, hint, allocator.regionTable());
+        stats.reservedBytes[kAllPools].current, limit, allocator.regionTable());
     allocator.count(request.kind, &MemoryStats::numOoms);
     allocator.note(MemoryAction::Oom, report.info.freeBytes, request.requestedBytes, request.stream,
                    request.tag);
@@ -217,7 +226,7 @@ bool Device::State::allocateUnderPressure(const MemoryRequest &request, Allocate
 }
 
 Expected<BufferRef> Device::allocate(uint64_t bytes, MemoryKind kind, StreamId stream,
-                                     std::shared_ptr<const void> tag) {
+                                     std::shared_ptr<const void> tag, uint64_t privatePool) {
   // Compared before rounding: rounding the largest numbers up would wrap.
   if (bytes > uint64_t(desc().segmentBytes)) {
     std::lock_guard lock(state->memoryMutex);
@@ -226,7 +235,7 @@ Expected<BufferRef> Device::allocate(uint64_t bytes, MemoryKind kind, StreamId s
                        "never succeed; split the tensor",
                        bytes, desc().segmentBytes);
   }
-  const MemoryRequest request{bytes, roundUp(bytes), kind, stream, std::move(tag)};
+  const MemoryRequest request{bytes, roundUp(bytes), kind, stream, std::move(tag), privatePool};
   State::Allocated result;
   const bool isPossible =
       request.roundedBytes <= state->allocator.largestPossibleBytes(request.kind);
@@ -347,6 +356,16 @@ void Device::emptyCache() {
   discardFreed();
   std::lock_guard lock(state->memoryMutex);
   state->allocator.emptyCache();
+}
+
+void Device::dissolvePool(uint64_t privatePool) {
+  std::lock_guard lock(state->memoryMutex);
+  state->allocator.dissolvePool(privatePool);
+}
+
+void Device::setMemoryLimit(uint64_t bytes) {
+  std::lock_guard lock(state->memoryMutex);
+  state->limitBytes = bytes;
 }
 
 uint64_t Device::addPressureHandler(std::function<void()> handler) {

@@ -50,6 +50,8 @@ struct Device::State {
 
   mutable std::mutex memoryMutex;
   CachingAllocator allocator;
+  /// Bytes that live buffers may have together.
+  uint64_t limitBytes = UINT64_MAX;
   /// Address -> bytes, joined where they touch.
   std::map<uint64_t, uint64_t> pendingDiscards;
   /// Of those, what the driver refused the last time.

@@ -144,6 +144,37 @@ TEST(CachingAllocator, ReclaimCutsChunks) {
   EXPECT_NE(allocator.allocate(request(3 * kMiB)), nullptr);
 }
 
+TEST(CachingAllocator, APrivatePoolSharesNoChunks) {
+  CardAllocator allocator;
+  MemoryRequest own = request(1000);
+  own.privatePool = 7;
+  MemoryBlock *everybodys = allocator.allocate(request(1000));
+  MemoryBlock *first = allocator.allocate(own);
+  MemoryBlock *second = allocator.allocate(own);
+  EXPECT_NE(first->chunk, everybodys->chunk);
+  EXPECT_EQ(first->chunk, second->chunk);
+  EXPECT_EQ(first->chunk->privatePool, 7u);
+  const uint64_t address = first->address;
+  allocator.release(first);
+  EXPECT_NE(allocator.allocate(request(1000))->chunk, second->chunk);
+  EXPECT_EQ(allocator.allocate(own)->address, address) << "free memory of the pool is used first";
+}
+
+TEST(CachingAllocator, MemoryOfAPrivatePoolIsReclaimedAndDissolved) {
+  CachingAllocator allocator(4 * kMiB, 4 * kMiB);
+  MemoryRequest own = request(1000);
+  own.privatePool = 7;
+  MemoryBlock *kept = allocator.allocate(own);
+  MemoryBlock *freed = allocator.allocate(own);
+  allocator.release(freed);
+  const MemoryStatArray before = allocator.stats().inactiveSplitBytes;
+  allocator.dissolvePool(7);
+  EXPECT_EQ(kept->chunk->privatePool, 0u);
+  EXPECT_EQ(allocator.stats().inactiveSplitBytes, before);
+  EXPECT_EQ(allocator.allocate(request(1000))->chunk, kept->chunk) << "it is everybody's now";
+  allocator.release(kept);
+}
+
 TEST(CachingAllocator, HistoryIsARing) {
   CardAllocator allocator;
   allocator.release(allocator.allocate(request(1000)));

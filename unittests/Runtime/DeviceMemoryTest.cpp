@@ -253,6 +253,23 @@ TEST(DeviceMemory, OutOfMemoryIsReportedOnceAndLeavesTheDeviceUsable) {
   EXPECT_NE(summary.find("region 0 (all)"), std::string::npos) << summary;
 }
 
+TEST(DeviceMemory, ALimitIsAnOutOfMemoryErrorWithAdvice) {
+  FakeState state;
+  auto device = makeDevice(state);
+  device->setMemoryLimit(1024);
+  BufferRef first = *device->allocate(512);
+  const Expected<BufferRef> refused = device->allocate(640);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), 6102);
+  EXPECT_NE(refused.status().message().find("may use 1024 of"), std::string::npos)
+      << refused.status().message();
+  EXPECT_TRUE(device->allocate(512).ok());
+  first.reset();
+  EXPECT_TRUE(device->allocate(1024).ok());
+  device->setMemoryLimit(UINT64_MAX);
+  EXPECT_TRUE(device->allocate(kHalf).ok());
+}
+
 TEST(DeviceMemory, ManyThreadsMayRunOutOfMemoryTogether) {
   FakeState state;
   auto device = makeDevice(state);

@@ -151,11 +151,16 @@ public:
 
   /// At least one byte, rounded up to sticks. Fresh memory reads as zero and counts as never
   /// written. When there is no room: gives cached chunks back, waits for buffers that queued work
-  /// still holds, calls the pressure handlers. \p stream and \p tag are for snapshots. Errors:
-  /// E6102 (out of device memory) with sizes in use, E6111 (larger than a segment).
+  /// still holds, calls the pressure handlers. \p stream and \p tag are for snapshots. Memory of a
+  /// \p privatePool other than 0 lies in chunks of that pool only. Errors: E6102 (out of device
+  /// memory) with sizes in use, E6111 (larger than a segment).
   Expected<BufferRef> allocate(uint64_t bytes, MemoryKind kind = MemoryKind::Tensor,
                                StreamId stream = kDefaultStream,
-                               std::shared_ptr<const void> tag = nullptr);
+                               std::shared_ptr<const void> tag = nullptr, uint64_t privatePool = 0);
+  /// Chunks of the pool become everybody's: nobody will allocate in it any more.
+  void dissolvePool(uint64_t privatePool);
+  /// Buffers may use so many bytes together from now on; those there are stay. E6102 beyond.
+  void setMemoryLimit(uint64_t bytes);
   /// Keeps the buffer until what was submitted to the stream so far has retired.
   Status recordStream(const BufferRef &buffer, StreamId stream);
   /// Raw bytes at an offset of the buffer. Errors: E6103 (outside the buffer).

@@ -71,6 +71,8 @@ struct ChunkInfo {
   MemoryKind kind = MemoryKind::Tensor;
   uint32_t region = 0;
   bool isLarge = false;
+  /// Number of the private pool the chunk belongs to; 0: none.
+  uint64_t privatePool = 0;
   std::vector<BlockInfo> blocks;
 };
 
