@@ -52,12 +52,12 @@ Expected<int> parseWorldSize(const std::string &text) {
     return kMaxCards;
   }
   const std::optional<int> value = parseCount(text);
-  if (!value || *value < 1) {
+  if (!value || *value < 1 || *value > kMaxCards) {
     return error<6141>("AIU_WORLD_SIZE is '{}'; give a number of cards from 1 to {}, or leave it "
                        "unset for {}",
                        text, kMaxCards, kMaxCards);
   }
-  return std::min(*value, kMaxCards);
+  return *value;
 }
 
 /// Order is kept; what does not exist and what was named before is left out.

@@ -9,9 +9,7 @@ using detail::Entry;
 using detail::EventRecord;
 using detail::RecordRef;
 
-namespace {
-
-Status checkId(StreamId stream) {
+Status checkStreamId(StreamId stream) {
   if (stream >= kStreamCount) {
     return error<6116>("there is no stream {}; streams are 0 (default), 1-32 (low priority) and "
                        "33-64 (high priority)",
@@ -19,8 +17,6 @@ Status checkId(StreamId stream) {
   }
   return Status::success();
 }
-
-} // namespace
 
 const char *engineName(Engine engine) {
   switch (engine) {
@@ -130,41 +126,41 @@ StreamId Streams::fromPool(bool isHigh) {
 }
 
 Status Streams::submit(StreamId stream, Operation operation) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   Entry entry;
   entry.operation = std::move(operation);
   return scheduler->submit(stream, std::move(entry));
 }
 
 Status Streams::run(StreamId stream, Operation operation) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   // The operation may hold the last handle of the device, and with it of this object.
   const std::shared_ptr<detail::Scheduler> kept = scheduler;
   return kept->run(stream, std::move(operation));
 }
 
 Expected<bool> Streams::query(StreamId stream) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   std::lock_guard lock(scheduler->mutex);
   SPYRE_RETURN_IF_ERROR(scheduler->streams[stream].error);
   return scheduler->isIdle(stream);
 }
 
 Status Streams::synchronize(StreamId stream) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   return scheduler->synchronize(stream, stream + 1);
 }
 
 Status Streams::synchronizeAll() { return scheduler->synchronize(0, kStreamCount); }
 
 Status Streams::error(StreamId stream) const {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   std::lock_guard lock(scheduler->mutex);
   return scheduler->streams[stream].error;
 }
 
 Status Streams::recordEvent(const EventRef &event, StreamId stream) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   if (!event) {
     return spyre::error<6114>("there is no event to record; make one first");
   }
@@ -183,13 +179,13 @@ Expected<EventRef> Streams::recordEvent(StreamId stream, bool timing) {
 }
 
 Status Streams::waitEvent(StreamId stream, const EventRef &event) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   const RecordRef record = event ? event->current() : nullptr;
   return record ? scheduler->waitRecord(stream, record) : error(stream);
 }
 
 Status Streams::keepAlive(StreamId stream, std::shared_ptr<const void> reference) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   {
     std::lock_guard lock(scheduler->mutex);
     if (scheduler->isIdle(stream)) {

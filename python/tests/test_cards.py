@@ -78,7 +78,7 @@ def seen():
 def available():
     return [torch.spyre.is_available(), torch.accelerator.is_available(), torch.ones(2).sum().item()]
 print(json.dumps([
-    child(seen), child(seen, AIU_WORLD_SIZE="1"), child(seen, AIU_WORLD_SIZE="9"),
+    child(seen), child(seen, AIU_WORLD_SIZE="1"), child(seen, AIU_WORLD_SIZE="12"),
     child(seen, SPYRE_DEVICES="1,0,1,99"), child(seen, AIU_WORLD_SIZE="2", SPYRE_DEVICES="0, 1"),
     child(seen, FLEX_DEVICE="MOCK", AIU_WORLD_SIZE="3"), child(seen, SPYRE_DEVICES="99"),
     child(seen, FLEX_DEVICE="GPU"), child(seen, AIU_WORLD_SIZE="0"), child(seen, SPYRE_DEVICES="0,-1"),
@@ -91,7 +91,7 @@ print(json.dumps([
     everything = list(range(8))
     assert results[0] == [8, everything, 8, True, False]
     assert results[1] == [1, [0], 1, True, False]
-    assert results[2][0] == 8
+    assert results[2].startswith("RuntimeError: SPYRE-E6141: AIU_WORLD_SIZE is '12'; give a number of cards from 1 to 8")
     assert results[3] == [2, [1, 0], 2, True, False]
     assert results[4][:2] == [2, [0, 1]]
     assert results[5][:2] == [3, [0, 1, 2]]

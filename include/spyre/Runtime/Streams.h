@@ -35,6 +35,8 @@ constexpr StreamId kPoolStreams = 32;
 constexpr StreamId kFirstLowStream = 1;
 constexpr StreamId kFirstHighStream = kFirstLowStream + kPoolStreams;
 constexpr StreamId kStreamCount = kFirstHighStream + kPoolStreams;
+/// E6116 unless there is such a stream.
+Status checkStreamId(StreamId stream);
 constexpr bool isHighPriority(StreamId stream) { return stream >= kFirstHighStream; }
 
 /// What an operation occupies on the simulated clock; operations on different engines overlap.
