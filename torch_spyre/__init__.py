@@ -6,6 +6,8 @@
 
 import atexit
 import contextvars
+import importlib
+import importlib.util
 import os
 import threading
 import warnings
@@ -27,16 +29,14 @@ def _autoload():
     import torch
 
     torch.utils.rename_privateuse1_backend(DEVICE_NAME)
-    from torch_spyre import _C, amp, device_module, environment, logging, model_utils
+    from torch_spyre import _C, amp, backends, device_module, environment, logging, model_utils
     from torch_spyre import random, serialization, streams, tensor_patches
     from torch_spyre._inductor import customops, hooks  # noqa: F401
     from torch_spyre.ops import ctc, factories, factors, fallbacks, layers, optimizers, out_forms  # noqa: F401
     from torch_spyre.ops import recurrent, tracing  # noqa: F401
 
     torch._register_device_module(DEVICE_NAME, device_module)
-    torch.utils.generate_methods_for_privateuse1_backend(
-        unsupported_dtype=[torch.float64, torch.complex64, torch.complex128, torch.uint8]
-    )
+    torch.utils.generate_methods_for_privateuse1_backend()
     environment.warn_unknown()
     downcast = environment.get_at_import("TORCH_SPYRE_DOWNCAST_WARN")
     _C.set_downcast_warning(downcast is True)
@@ -53,7 +53,7 @@ def _autoload():
     _C._set_trace_hook(_unseen_by_dynamo(_trace_eager))
     for name in tracing.PREFERRED:
         _C.prefer_decomposition(name)
-    _C._set_eager_enabled(os.environ.get("EAGER_MODE", "1") != "0")
+    _C._set_eager_enabled(environment.get_at_import("EAGER_MODE"))
     ctc.install()
     factors.install()
     recurrent.install()
@@ -65,6 +65,7 @@ def _autoload():
     random.install()
     streams.install(_C)
     amp.install()
+    backends.install()
     model_utils.patch_module_to_for_spyre()
     hooks.install()
     atexit.register(_C._shut_down)  # before the interpreter goes: workers must not outlive it
@@ -165,3 +166,20 @@ def save_artifacts(directory):
         )
     record.save(os.fspath(directory))
     return directory
+
+
+def submodule(package, name):
+    """Imports ``name`` of ``package``, for packages whose submodules are attributes without an import."""
+    path = f"{package}.{name}"
+    if name.startswith("__") or importlib.util.find_spec(path) is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return importlib.import_module(path)
+
+
+def __getattr__(name):
+    return submodule(__name__, name)
+
+
+# Last, because torch calls _autoload at the end of its own import. Every submodule can be imported
+# before torch, too: Python runs this file first.
+import torch  # noqa: E402, F401

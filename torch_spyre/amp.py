@@ -1,10 +1,29 @@
-"""torch.amp on the device. What autocast casts is in Autocast.cpp."""
+"""torch.amp on the device, also as ``torch.spyre.amp``. What autocast casts is in Autocast.cpp."""
 
 import functools
 
 import torch
 
 from torch_spyre.constants import DEVICE_NAME
+
+custom_fwd = functools.partial(torch.amp.custom_fwd, device_type=DEVICE_NAME)
+custom_fwd.__doc__ = """``torch.amp.custom_fwd`` for this device."""
+custom_bwd = functools.partial(torch.amp.custom_bwd, device_type=DEVICE_NAME)
+custom_bwd.__doc__ = """``torch.amp.custom_bwd`` for this device."""
+
+
+class autocast(torch.amp.autocast_mode.autocast):
+    """``torch.autocast("spyre")``."""
+
+    def __init__(self, enabled=True, dtype=torch.float16, cache_enabled=True):
+        super().__init__(DEVICE_NAME, enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
+
+
+class GradScaler(torch.amp.GradScaler):
+    """``torch.amp.GradScaler("spyre")``."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(DEVICE_NAME, *args, **kwargs)
 
 
 def install():

@@ -4,6 +4,9 @@ Names of the submodules below are resolved when they are first asked for; lookin
 that does not exist, never starts anything.
 """
 
+import sys
+import threading
+
 import torch
 
 from torch_spyre import _C
@@ -28,15 +31,42 @@ OutOfMemoryError = torch.OutOfMemoryError
 AcceleratorError = torch.AcceleratorError
 has_half = True
 
-_SUBMODULES = ("memory", "streams", "random", "profiler", "logging")
+_SUBMODULES = ("amp", "graphs", "logging", "memory", "nvtx", "profiler", "random", "streams")
 _LAZY = {
     **dict.fromkeys(
-        ("Stream", "Event", "stream", "set_stream", "current_stream", "default_stream"), "streams"
+        (
+            "Event",
+            "ExternalStream",
+            "Stream",
+            "StreamContext",
+            "current_stream",
+            "default_stream",
+            "set_stream",
+            "stream",
+        ),
+        "streams",
     ),
     **dict.fromkeys(
         (
+            "SpyreGraph",
+            "graph",
+            "graph_pool_handle",
+            "make_graphed_callables",
+        ),
+        "graphs",
+    ),
+    **dict.fromkeys(("range", "range_pop", "range_push"), "nvtx"),
+    **dict.fromkeys(("get_sync_debug_mode", "set_sync_debug_mode"), "sync_debug"),
+    **dict.fromkeys(("clock_rate", "list_gpu_processes", "memory_usage", "utilization"), "usage"),
+    **dict.fromkeys(
+        (
+            "MemPool",
+            "caching_allocator_alloc",
+            "caching_allocator_delete",
             "empty_cache",
+            "get_per_process_memory_fraction",
             "host_memory_stats",
+            "host_memory_stats_as_nested_dict",
             "max_memory_allocated",
             "max_memory_cached",
             "max_memory_reserved",
@@ -48,16 +78,24 @@ _LAZY = {
             "memory_stats",
             "memory_stats_as_nested_dict",
             "memory_summary",
+            "reset_accumulated_host_memory_stats",
             "reset_accumulated_memory_stats",
             "reset_max_memory_allocated",
             "reset_max_memory_cached",
+            "reset_peak_host_memory_stats",
             "reset_peak_memory_stats",
+            "set_per_process_memory_fraction",
+            "use_mem_pool",
         ),
         "memory",
     ),
     "get_diagnostic_report": "ffdc",
 }
 _deferred = []
+_deferred_lock = threading.RLock()
+
+# Software for the existing plug-in finds the functions in this object, too.
+_impl = sys.modules[__name__]
 
 
 def _index(device):
@@ -79,6 +117,21 @@ def _check_device(device):
             f"SPYRE-E6509: Device index {index} out of range [0, {_C.device_count()})"
         )
     return index
+
+
+def _spyre_get_allocator_stats(device=None):
+    """Dict of the allocator's figures with the names of ``memory_stats``."""
+    return _C._memory_stats(_check_device(device))
+
+
+def _spyre_reset_accumulated_stats(device=None):
+    """The sums of the allocator's figures begin anew at 0."""
+    _C._spyre_reset_accumulated_stats(_check_device(device))
+
+
+def _spyre_reset_peak_stats(device=None):
+    """The peaks of the allocator's figures begin anew at the current ones."""
+    _C._spyre_reset_peak_stats(_check_device(device))
 
 
 def is_available():
@@ -103,37 +156,63 @@ def _is_in_bad_fork():
 def _lazy_init():
     """Called before the first use of a device; each card is opened when it is used itself."""
     _C.start_runtime()
-    while _deferred:
-        _deferred.pop(0)()
+    _call_deferred()
+
+
+def _call_deferred():
+    """In the order they were given; other threads wait until all are done."""
+    with _deferred_lock:
+        while _deferred:
+            _deferred.pop(0)()
 
 
 def _lazy_call(function, **_options):
     """Calls the function now if the device runs, else when it starts: seeding must not start it."""
-    if _C.is_started():
-        function()
-    else:
+    with _deferred_lock:
         _deferred.append(function)
+        if _C.is_started():
+            _call_deferred()
 
 
 init = _lazy_init
 
 
 def device_count():
+    """Number of devices; does not start any."""
     return _C.device_count()
 
 
 def current_device():
+    """Index of the device of this thread."""
     return _C.current_device()
 
 
 def set_device(device):
+    """Makes a device current for this thread."""
     _C.set_device(_index(device))
+
+
+def _exchange_device(device):
+    """Makes a device current and returns the index of the one that was; below 0 changes nothing."""
+    previous = _C.current_device()
+    if device >= 0:
+        _C.set_device(device)
+    return previous
+
+
+_maybe_exchange_device = _exchange_device
 
 
 def synchronize(device=None):
     """Waits for all work: of all devices that run, or of one."""
+    if torch.compiler.is_compiling():  # Dynamo knows torch's own function
+        return torch.accelerator.synchronize(*(() if device is None else (device,)))
     index = None if device is None else _check_device(device)
-    if _C.is_started():
+    if not _C.is_started():
+        return
+    if sys._getframe(1).f_globals.get("__name__") == "torch.autograd.profiler":
+        _C._finish()  # a profile ends: its wait is not an event of the profile
+    else:
         _C.synchronize(index)
 
 
@@ -175,14 +254,17 @@ class DeviceProperties:
 
 
 def get_device_properties(device=None):
+    """The machine behind a device."""
     return DeviceProperties(_C.device_properties(_check_device(device)))
 
 
 def get_device_name(device=None):
+    """Name of the machine behind a device."""
     return get_device_properties(device).name
 
 
 def get_device_capability(device=None):
+    """(1, 0): the only version of the device."""
     _check_device(device)
     return (1, 0)
 
@@ -193,6 +275,7 @@ def counters():
 
 
 def reset_counters():
+    """Sets all counters to 0."""
     _C.reset_counters()
 
 
@@ -202,6 +285,7 @@ def fallback_counts():
 
 
 def get_amp_supported_dtype():
+    """Types that autocast may compute in."""
     return [torch.float16, torch.bfloat16]
 
 
@@ -211,7 +295,7 @@ def is_bf16_supported(including_emulation=True):
 
 
 def is_current_stream_capturing():
-    """Work is never captured: compiled graphs are made ahead of their first run."""
+    """False: work of a stream is never captured. docs/adr/0089-device-graphs.md says why."""
     return False
 
 

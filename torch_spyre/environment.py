@@ -25,7 +25,7 @@ class Variable:
 
 _DEVICE = [
     Variable("FLEX_DEVICE", "", "PF, VF or MOCK: how cards are opened", ("PF", "VF", "MOCK", "")),
-    Variable("AIU_WORLD_SIZE", "", "number of simulated cards"),
+    Variable("AIU_WORLD_SIZE", 8, "number of simulated cards", "number", 1, 8),
     Variable("SPYRE_DEVICES", "", "cards to show, in this order"),
     Variable("LOCAL_RANK", "", "card a process of torchrun begins with"),
     Variable("IS_INDUCTOR_SPAWNED_SUBPROCESS", False, "this process never opens a card", "flag"),
@@ -139,10 +139,12 @@ def number(name, default, low, high, environment=os.environ):
 
 
 def word(name, default, allowed, environment=os.environ):
+    """One of the words ``allowed``. Those in lower case may be written in any case."""
     text = environment.get(name) or default
-    if text not in allowed:
-        raise _bad(name, text, "one of " + ", ".join(filter(None, allowed)))
-    return text
+    for written in (text, text.lower()):
+        if written in allowed:
+            return written
+    raise _bad(name, text, "one of " + ", ".join(filter(None, allowed)))
 
 
 def get(name, environment=os.environ):

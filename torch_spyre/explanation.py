@@ -7,7 +7,6 @@ import torch
 
 from torch_spyre import _C
 from torch_spyre._inductor import compile as compiler
-from torch_spyre._inductor import settings
 
 
 class Explanation:
@@ -149,10 +148,6 @@ def explain(function, *args, **kwargs):
         return compiler.compile_graph_module(gm, example_inputs)
 
     compiled = torch.compile(original, backend=backend)
-    _C.keep_compiles()
-    try:
-        with settings.explaining():
-            result = compiled(*args, **kwargs)
-    finally:
-        records = _C.take_compiles()
-    return Explanation([r for r in records if not r.name.startswith("aten.")], result)
+    with _C.CompileLog() as log:
+        result = compiled(*args, **kwargs)
+    return Explanation([record for record in log.records if not record.is_eager], result)

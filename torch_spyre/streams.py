@@ -7,6 +7,7 @@ import torch
 from torch_spyre.constants import DEVICE_NAME
 
 _LOW_STREAMS = 32  # ids 1 to 32 have priority 0, those above -1
+_STREAMS = 64  # the last id
 
 
 def _device(device):
@@ -29,6 +30,8 @@ class Stream(torch.Stream):
     def __new__(cls, device=None, priority=0, **ids):
         if ids:  # stream_id=, device_index=, device_type=: an existing stream
             return super().__new__(cls, priority=priority, **ids)
+        if torch.compiler.is_compiling():  # Dynamo knows how to make torch's own class
+            return torch.Stream(DEVICE_NAME if device is None else device, priority=priority)
         return super().__new__(cls, device=_device(device), priority=priority)
 
     @classmethod
@@ -94,6 +97,40 @@ class Event(metaclass=_EventType):
         )
 
 
+class StreamContext:
+    """Context manager that makes a stream current, and its device; None leaves both as they are."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __enter__(self):
+        if self.stream is not None:
+            self.stream.__enter__()
+        return self.stream
+
+    def __exit__(self, *exception):
+        if self.stream is not None:
+            self.stream.__exit__(*exception)
+        return False
+
+
+class ExternalStream(Stream):
+    """The stream that other software knows by its number, ``Stream.spyre_stream``: 0 to 64."""
+
+    def __new__(cls, stream_ptr, device=None, **ids):
+        if ids:
+            return super().__new__(cls, **ids)
+        if isinstance(stream_ptr, bool) or not isinstance(stream_ptr, int) or not 0 <= stream_ptr <= _STREAMS:
+            raise ValueError(
+                f"SPYRE-E6560: ExternalStream was given {stream_ptr!r}; give the number of a stream, 0 to {_STREAMS}"
+            )
+        where = _device(device)
+        default = default_stream(where)
+        return super().__new__(
+            cls, stream_id=stream_ptr, device_index=where.index, device_type=default.device_type
+        )
+
+
 def stream(s):
     """The stream itself, ``with torch.spyre.stream(s):``; None leaves the current one."""
     return contextlib.nullcontext() if s is None else s
@@ -106,10 +143,14 @@ def set_stream(s):
 
 
 def current_stream(device=None):
+    """The stream of this thread on the device, 0 unless another was made current."""
+    if torch.compiler.is_compiling():  # Dynamo has its own object for it
+        return torch.accelerator.current_stream(*(() if device is None else (device,)))
     return Stream._of(torch.accelerator.current_stream(_device(device)))
 
 
 def default_stream(device=None):
+    """Stream 0 of the device."""
     current = current_stream(device)
     return Stream(
         stream_id=0, device_index=current.device_index, device_type=current.device_type

@@ -1,6 +1,5 @@
-"""What torch's own Python objects learn: ``device_layout=``, readable printing, flex_attention.
-
-Each patch passes other devices straight through. All of them are in this file.
+"""What torch's own tensors learn: ``device_layout=``, readable printing, flex_attention. Each patch passes
+other devices straight through.
 """
 
 import functools
@@ -37,9 +36,16 @@ def _without_layout(kwargs):
     return {k: v for k, v in kwargs.items() if k in ("device", "dtype", "tensor", "non_blocking")}
 
 
+def _asked_device(args, kwargs):
+    """The device that the arguments of ``Tensor.to`` name; None without one."""
+    return torch._C._nn._parse_to(*args, **kwargs)[0] if args or kwargs else None
+
+
 def _to_with_layout(tensor, layout, args, kwargs):
     dtype = _target_dtype(tensor, args, kwargs)
-    device = torch._C._nn._parse_to(*args, **_without_layout(kwargs))[0] or tensor.device
+    device = _asked_device(args, _without_layout(kwargs))
+    if device is None:  # the layout says that the device is meant
+        device = tensor.device if _is_spyre(tensor) else torch.device(DEVICE_NAME)
     if device.type != DEVICE_NAME:
         raise ValueError(f"device_layout is for {DEVICE_NAME} tensors, not for {device}")
     if device.index is None:
@@ -66,8 +72,28 @@ class _CopyWithLayout(torch.autograd.Function):
         return grad.to(*context.source), None, None, None
 
 
+def _documented(original, text):
+    """Decorator: name and text of ``original`` with the keyword that was added. Without
+    ``__wrapped__``, because functions written in C have no signature to show."""
+
+    def dress(function):
+        functools.update_wrapper(function, original)
+        del function.__wrapped__
+        function.__doc__ = f"{original.__doc__ or ''}\n\n{text}\n"
+        return function
+
+    return dress
+
+
+_TO_TEXT = (
+    f"``device_layout=`` gives the result that layout on the {DEVICE_NAME} device; a tensor of another device "
+    "moves there."
+)
+_EMPTY_TEXT = f"``device_layout=`` makes a tensor on the {DEVICE_NAME} device that lies as the layout says."
+
+
 def _wrap_to(original):
-    @functools.wraps(original)
+    @_documented(original, _TO_TEXT)
     def to(self, *args, device_layout=None, **kwargs):
         if device_layout is None:
             return original(self, *args, **kwargs)
@@ -77,7 +103,7 @@ def _wrap_to(original):
 
 
 def _wrap_empty(original):
-    @functools.wraps(original)
+    @_documented(original, _EMPTY_TEXT)
     def empty(*args, device_layout=None, **kwargs):
         if device_layout is None:
             return original(*args, **kwargs)

@@ -228,3 +228,68 @@ def test_views_as_operands_give_the_values_of_the_view(on_device):
         assert relative_error(result.float().cpu().numpy(), reference.numpy()) <= tolerance(
             "exp", a.dtype
         )
+
+
+def _registered(schema, function):
+    """An operation of a test with the schema, whose calls on the device run the function on the CPU."""
+    from torch_spyre.ops.fallbacks import register_fallback
+
+    name = schema.partition("(")[0]
+    torch.library.define(f"spyre_test::{name}", schema[len(name) :])
+    torch.library.impl(f"spyre_test::{name}", "cpu", function)
+    op = getattr(torch.ops.spyre_test, name).default
+    register_fallback(op)(function)
+    return op
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_arguments_that_share_memory_share_it_on_the_cpu():
+    """The operation writes one view and reads the other, which overlaps it."""
+
+    def shift(target, source):
+        for place in range(target.numel()):
+            target[place] = source[place] + 1
+
+    op = _registered("shift(Tensor(a!) target, Tensor source) -> ()", shift)
+    host = torch.zeros(3, 8)
+    device = host.to("spyre")
+    for tensor in (host, device):
+        op(tensor[1, 1:], tensor[1, :-1])
+    assert torch.equal(host[1], torch.arange(8.0)) and torch.equal(device.cpu(), host)
+
+
+@pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
+def test_lists_of_tensors_that_share_memory_are_written(x):
+    def raise_first(tensors):
+        tensors[0].add_(1)
+
+    first = _registered("first(Tensor(a!)[] tensors) -> ()", raise_first)
+    y = x.to("spyre")
+    first([y[0], y[1]])
+    expected = x.clone()
+    expected[0] += 1
+    assert torch.equal(y.cpu(), expected)
+
+
+def test_a_formula_with_a_fault_is_told(monkeypatch, caplog):
+    from torch_spyre._inductor import extensions
+
+    import torch_spyre._C as extension
+
+    def broken(tensor):
+        raise KeyError("nothing has this name")
+
+    torch.library.define("spyre_test::broken", "(Tensor x) -> Tensor")
+    torch.library.impl("spyre_test::broken", "cpu", lambda x: x + 1)
+    torch.library.register_fake("spyre_test::broken", torch.empty_like)
+    table = extensions.Extensions.decompositions
+    monkeypatch.setattr(
+        extensions.Extensions,
+        "decompositions",
+        lambda self: {**table(self), torch.ops.spyre_test.broken.default: broken},
+    )
+    extension.clear_eager_cache()
+    with pytest.warns(FallbackWarning, match="formula of spyre_test.broken.default failed with KeyError"):
+        result = torch.ops.spyre_test.broken(torch.ones(3, device="spyre"))
+    assert torch.equal(result.cpu(), torch.full((3,), 2.0))
+    assert any(record.exc_info and record.exc_info[0] is KeyError for record in caplog.records)

@@ -139,7 +139,7 @@ def test_fresh_memory_is_filled_when_torch_asks_for_it():
     try:
         made = [
             torch.empty(3, 70, device="spyre", dtype=dtype)
-            for dtype in (torch.float16, torch.float32, torch.int8, torch.int32, torch.bool)
+            for dtype in (torch.float16, torch.float32, torch.int8, torch.int32, torch.bool, torch.uint8)
         ]
         strided = torch.empty_strided((4, 5), (1, 4), device="spyre")
     finally:
@@ -147,4 +147,4 @@ def test_fresh_memory_is_filled_when_torch_asks_for_it():
     assert made[0].cpu().isnan().all() and made[1].cpu().isnan().all()
     assert strided.cpu().isnan().all()
     assert (made[2].cpu() == 127).all() and (made[3].cpu() == 2**31 - 1).all()
-    assert made[4].cpu().all()
+    assert made[4].cpu().all() and (made[5].cpu() == 255).all()

@@ -83,3 +83,25 @@ def test_a_layout_that_fits_is_not_copied(on_device):
     assert "dim_order=[1, 0]" in plain.layouts[0]["detail"]
     assert fitting.total["moved_bytes"] == 0 and fitting.layouts == []
     assert torch.equal(plain.result.cpu(), fitting.result.cpu())
+
+
+def test_a_layout_says_that_the_device_is_meant(on_device):
+    x = whole_numbers((4, 128))
+    layout = torch_spyre._C.SpyreTensorLayout([4, 128], [128, 1], torch.float16, [1, 0])
+    for moved in (x.to(device_layout=layout), x.to(torch.float16, device_layout=layout), x.to("spyre", device_layout=layout)):
+        assert moved.device == torch.device("spyre:0") and moved.device_tensor_layout() == layout
+    with on_device():
+        assert torch.equal((moved + moved).cpu(), x + x)
+    assert moved.to(device_layout=layout) is moved
+    with pytest.raises(ValueError, match="device_layout is for spyre"):
+        x.to("cpu", device_layout=layout)
+
+
+def test_signatures_show_the_keyword_of_layouts():
+    import inspect
+
+    for function in (torch.Tensor.to, torch.empty):
+        parameter = inspect.signature(function).parameters["device_layout"]
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.default is None
+        assert "device_layout" in function.__doc__ and len(function.__doc__) > 500
+    assert torch.empty.__name__ == "empty" and torch.Tensor.to.__name__ == "to"

@@ -222,6 +222,13 @@ def test_configuration_is_one_table(capsys):
         ("FLEX_DEVICE", "XF"),
         ("TORCH_SPYRE_CPU_FALLBACK", "loud"),
         ("DXP_LX_FRAC_AVAIL", "nan"),
+        ("DXP_LX_FRAC_AVAIL", "1.5"),
+        ("AIU_WORLD_SIZE", "12"),
+        ("AIU_WORLD_SIZE", "0"),
+        ("SPYRE_SIM_THREADS", "257"),
+        ("MAX_BUCKETS", "0"),
+        ("MIN_DEFAULT_GRANULARITY", "-4"),
+        ("SPYRE_CACHE_LIMIT_MB", "99999999999"),
     ],
 )
 def test_values_are_read_strictly(name, text):
@@ -229,6 +236,30 @@ def test_values_are_read_strictly(name, text):
         environment.get(name, {name: text})
     if name != "SENCORES":
         assert environment.get(name, {name: ""}) == environment.VARIABLES[name].default
+
+
+@pytest.mark.parametrize("text, is_on", [("0", False), ("false", False), ("OFF", False), ("yes", True)])
+def test_a_flag_means_the_same_to_its_reader_and_in_the_table(python, text, is_on):
+    code = """
+import contextlib, io, torch
+with contextlib.redirect_stdout(io.StringIO()) as shown:
+    torch.spyre.show_config()
+(line,) = [line for line in shown.getvalue().splitlines() if line.startswith("EAGER_MODE")]
+x = torch.ones(2, device="spyre")
+try:
+    x + x
+    ran = True
+except RuntimeError:
+    ran = False
+print(line.split()[1] == str(ran), ran)
+"""
+    assert python(code, env={"EAGER_MODE": text}) == f"True {is_on}\n"
+
+
+def test_words_may_be_written_in_capitals(python):
+    code = "import torch; torch.spyre.show_config(); torch.linalg.eigvalsh(torch.eye(2, device='spyre'))"
+    stdout = python(code, env={"TORCH_SPYRE_CPU_FALLBACK": "SILENT", "SPYRE_PLANNER": "Best"})
+    assert "silent" in stdout
 
 
 def test_every_variable_the_code_reads_is_in_the_table():

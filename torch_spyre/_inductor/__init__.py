@@ -1,5 +1,7 @@
 """Capture of spyre graphs for ``torch.compile``; a thin layer over the C++ compiler."""
 
+import torch_spyre
+
 
 def __getattr__(name):
     # Late: torch's compiler modules are slow to import, and importing the package must not do it.
@@ -7,4 +9,4 @@ def __getattr__(name):
         from torch_spyre._inductor import hints
 
         return getattr(hints, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return torch_spyre.submodule(__name__, name)

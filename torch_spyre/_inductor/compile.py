@@ -8,18 +8,20 @@ What the compiler cannot put on the device comes back here, node by node, and ru
 between the compiled pieces.
 """
 
+import collections
 import contextlib
 import dataclasses
 import functools
 import itertools
 import operator
+import threading
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
 from torch_spyre._inductor import branches, errors, expansion, extensions, folding, hints, lowering
-from torch_spyre._inductor import memory, mixed, passes, places, settings, sizes
+from torch_spyre._inductor import memory, mixed, passes, places, settings, sizes, streams
 from torch_spyre._inductor import propagate_named_dims as named
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks, margins, resampling
@@ -27,6 +29,8 @@ from torch_spyre.ops import fallbacks, margins, resampling
 _names = itertools.count()
 # More places are read or written by one operation on the CPU.
 _MAX_RUNS = 16
+# Sets of sizes for which a graph with symbolic sizes keeps its programs.
+_KEPT_SIZES = 256
 _LAYER_NORM = torch.ops.aten.native_layer_norm.default
 
 
@@ -111,7 +115,9 @@ def _compile_aten(gm, example_inputs, active, bounded, shares=_NOTHING, names=()
     if len(_spyre_devices(gm)) > 1:
         # Every program runs on one card; between cards the operations run one by one.
         return make_boxed_func(gm.forward)
-    return make_boxed_func(make_callable(gm, active, shares))
+    order = streams.separate(gm)
+    compiled = make_callable(gm, active, shares)
+    return make_boxed_func(order.around(compiled) if order else compiled)
 
 
 def _spyre_devices(gm):
@@ -158,13 +164,15 @@ def _refuse_data_dependent(gm):
 
 
 class _SpecialisedGraph:
-    """A graph with symbolic sizes: one static graph per set of sizes, made when it is called."""
+    """A graph with symbolic sizes: one static graph per set of sizes, made when it is called. Those
+    called last are kept; a set of sizes that was dropped is compiled again."""
 
     def __init__(self, gm, active, shares):
         self._gm = gm
         self._active = active
         self._shares = shares
-        self._graphs = {}
+        self._graphs = collections.OrderedDict()
+        self._lock = threading.Lock()
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
         self._sizes = [node.meta.get("spyre_sizes", "") for node in inputs]
         self._is_used = [bool(node.users) for node in inputs]
@@ -177,15 +185,23 @@ class _SpecialisedGraph:
 
     def _graph_for(self, args):
         key = tuple(sizes.key_of(a) if used else None for a, used in zip(args, self._is_used))
-        graph = self._graphs.get(key)
-        if graph is None:
-            gm = self._specialise(args)
-            inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
-            for node, text in zip(inputs, self._sizes, strict=True):
-                node.meta["spyre_sizes"] = text
-            graph = _StaticGraph(gm, self._active, self._shares)
-            self._graphs[key] = graph
+        with self._lock:
+            if key in self._graphs:
+                self._graphs.move_to_end(key)
+                return self._graphs[key]
+        graph = self._made_for(args)
+        with self._lock:
+            graph = self._graphs.setdefault(key, graph)
+            while len(self._graphs) > _KEPT_SIZES:
+                self._graphs.popitem(last=False)
         return graph
+
+    def _made_for(self, args):
+        gm = self._specialise(args)
+        inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        for node, text in zip(inputs, self._sizes, strict=True):
+            node.meta["spyre_sizes"] = text
+        return _StaticGraph(gm, self._active, self._shares)
 
     def _specialise(self, args):
         from torch._subclasses.fake_tensor import FakeTensorMode
@@ -237,7 +253,7 @@ class _StaticGraph:
             results = self._compiled(self._tensors(args))
             if self._hinted:
                 self._hinted = False
-                hints.warn_idle(self._graph, _C.last_compile().decisions)
+                hints.warn_idle(self._graph, self._compiled.record.decisions)
                 self._graph = None
         for argument, result in self._copies:
             args[argument].copy_(results[result])

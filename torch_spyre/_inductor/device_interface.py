@@ -21,38 +21,43 @@ def register(module):
         class device(torch.spyre.device):
             pass
 
-        class Worker:
-            @staticmethod
-            def set_device(device):
-                torch.spyre.set_device(device)
+        Event = torch.spyre.Event
+        Stream = torch.spyre.Stream
 
-            @staticmethod
-            def current_device():
-                return torch.spyre.current_device()
+        class Worker:
+            set_device = staticmethod(torch.spyre.set_device)
+            current_device = staticmethod(torch.spyre.current_device)
 
             @staticmethod
             def get_device_properties(device=None):
                 return SpyreInterface.get_device_properties(device)
 
-        @staticmethod
-        def is_available():
-            return torch.spyre.is_available()
+        is_available = staticmethod(torch.spyre.is_available)
+        device_count = staticmethod(torch.spyre.device_count)
+        current_device = staticmethod(torch.spyre.current_device)
+        set_device = staticmethod(torch.spyre.set_device)
+        exchange_device = staticmethod(torch.spyre._exchange_device)
+        maybe_exchange_device = staticmethod(torch.spyre._maybe_exchange_device)
+        synchronize = staticmethod(torch.spyre.synchronize)
+        # Dynamo knows these by identity: they are the functions users call.
+        stream = staticmethod(torch.spyre.stream)
+        current_stream = staticmethod(torch.spyre.current_stream)
+        set_stream = staticmethod(torch.spyre.set_stream)
+        memory_allocated = staticmethod(torch.spyre.memory_allocated)
+        is_bf16_supported = staticmethod(torch.spyre.is_bf16_supported)
 
         @staticmethod
-        def device_count():
-            return torch.spyre.device_count()
+        def _set_stream_by_id(stream_id, device_index, device_type):
+            torch.spyre.set_stream(
+                torch.spyre.Stream(
+                    stream_id=stream_id, device_index=device_index, device_type=device_type
+                )
+            )
 
         @staticmethod
-        def current_device():
-            return torch.spyre.current_device()
-
-        @staticmethod
-        def set_device(device):
-            torch.spyre.set_device(device)
-
-        @staticmethod
-        def synchronize(device=None):
-            torch.spyre.synchronize(device)
+        def get_raw_stream(device_idx):
+            """The number of the stream: there is no native pointer."""
+            return torch.spyre.current_stream(device_idx).stream_id
 
         @staticmethod
         def get_device_properties(device=None):
@@ -64,10 +69,6 @@ def register(module):
         @staticmethod
         def get_compute_capability(device=None):
             return ""
-
-        @staticmethod
-        def is_bf16_supported(including_emulation=False):
-            return True
 
     module.register_interface_for_device(DEVICE_NAME, SpyreInterface)
     for index in range(torch.spyre.device_count() if torch.spyre.is_available() else 0):

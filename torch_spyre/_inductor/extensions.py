@@ -7,12 +7,14 @@ torch is changed by being in the context, only while one of our graphs is captur
 
 import contextlib
 import contextvars
+import sys
 import threading
 
 from torch_spyre._inductor import hints
 from torch_spyre.constants import DEVICE_NAME
 
 _stack = contextvars.ContextVar("spyre_extensions", default=())
+_options = contextvars.ContextVar("spyre_options", default={})
 _capture_lock = threading.RLock()
 
 
@@ -32,19 +34,21 @@ class _Layer:
 class Extensions:
     """Everything that holds for one compilation, fixed when it begins."""
 
-    def __init__(self, layers=(), table=None):
+    def __init__(self, layers=(), table=None, options=None):
         self._layers = tuple(layers)
         self._table = table
+        self._inductor_passes = _inductor_passes()
+        self.options = dict(options or {})  # fields of the configuration, for this compilation alone
         self.refusals = []  # of formulas, while it was captured: limits of sizes
 
     @classmethod
     def current(cls, table=None):
-        return cls(_stack.get(), table)
+        return cls(_stack.get(), table, _options.get())
 
     def passes_at(self, point):
         """Torch's own setting first, then the contexts from the outside in."""
         given = [p for layer in self._layers for p in layer.passes if p.point == point]
-        own = _inductor_pass(point)
+        own = self._inductor_passes.get(point)
         return [*([own] if own is not None else []), *(p for p in given if p.has_fx())]
 
     def lowerings(self):
@@ -101,16 +105,30 @@ class Extensions:
         return _with_types(_checked(gm)) if passes else gm
 
 
-def _inductor_pass(point):
-    """The pass a user has set for Inductor at this point: it means our graphs, too."""
-    from torch._inductor import config
+_INDUCTOR_FIELDS = {
+    "pre-grad": "pre_grad_custom_pass",
+    "pre": "post_grad_custom_pre_pass",
+    "post": "post_grad_custom_post_pass",
+}
 
-    name = {
-        "pre-grad": "pre_grad_custom_pass",
-        "pre": "post_grad_custom_pre_pass",
-        "post": "post_grad_custom_post_pass",
-    }.get(point)
-    return getattr(config, name, None) if name else None
+
+def _inductor_passes():
+    """The pass at each point that a user has set for Inductor: spyre graphs run it, too."""
+    config = sys.modules.get("torch._inductor.config")
+    if config is None:  # nobody has set anything
+        return {}
+    return {point: getattr(config, field, None) for point, field in _INDUCTOR_FIELDS.items()}
+
+
+@contextlib.contextmanager
+def options(fields):
+    """Fields of the configuration for what begins to compile inside, also where it ends later: a
+    graph with symbolic sizes is compiled at its calls."""
+    token = _options.set({**_options.get(), **fields})
+    try:
+        yield
+    finally:
+        _options.reset(token)
 
 
 def _checked(gm):

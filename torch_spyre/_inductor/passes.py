@@ -107,25 +107,30 @@ class CustomPostFusionPasses(SpyrePasses):
     point = "post-fusion"
 
 
+class _Listed:
+    """A compiled graph that lists its operations in the log after its first call."""
+
+    def __init__(self, compiled):
+        self._compiled = compiled
+        self._is_listed = False
+
+    def __call__(self, tensors):
+        results = self._compiled(tensors)
+        if not self._is_listed:
+            self._is_listed = True
+            log.info("%s", _format_operations(self._compiled.record))
+        return results
+
+    def __getattr__(self, name):
+        return getattr(self._compiled, name)
+
+
 def logged(make):
     """``make`` itself, or, when ``spyre.inductor.passes`` logs at INFO, one whose graphs list their
     operations after their first call."""
     if not log.isEnabledFor(logging.INFO):
         return make
-
-    def made(*arguments):
-        compiled, listed = make(*arguments), []
-
-        def call(tensors):
-            results = compiled(tensors)
-            if not listed:
-                listed.append(True)
-                log.info("%s", _format_operations())
-            return results
-
-        return call
-
-    return made
+    return lambda *arguments: _Listed(make(*arguments))
 
 
 def _format_operations(operations=None):

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from unittest import mock
+import threading
 
 from torch_spyre._inductor.extensions import enable_spyre_context  # noqa: F401
 
@@ -48,17 +48,32 @@ def either(first, second):
     return decomposed
 
 
+class _TypesOfComputation(dict):
+    """torch's table of the types that halves are computed in. It reads as empty in threads that
+    capture: there half stays half, because the device rounds once per operation anyway."""
+
+    capturing = threading.local()
+
+    def get(self, dtype, default=None):
+        if getattr(self.capturing, "depth", 0):
+            return default
+        return super().get(dtype, default)
+
+
+@functools.cache
+def _table_per_thread():
+    import torch._prims_common as prims
+
+    prims._computation_dtype_map = _TypesOfComputation(prims._computation_dtype_map)
+
+
 @contextlib.contextmanager
 def capture_scope():
-    """Half stays half: torch's decompositions compute fp16 in fp32 unless told otherwise, and the
-    device rounds once per operation anyway. Nesting is harmless."""
-    import torch._prims_common as prims
-    from torch.backends import cuda
-
-    halves = cuda.fp16_bf16_reduction_math_sdp_allowed()
-    cuda.allow_fp16_bf16_reduction_math_sdp(True)  # attention, too; not only of cuda
+    """Decompositions of torch keep halves as they are, in this thread alone. Nesting is harmless."""
+    _table_per_thread()
+    state = _TypesOfComputation.capturing
+    state.depth = getattr(state, "depth", 0) + 1
     try:
-        with mock.patch.dict(prims._computation_dtype_map, clear=True):
-            yield
+        yield
     finally:
-        cuda.allow_fp16_bf16_reduction_math_sdp(halves)
+        state.depth -= 1

@@ -1,6 +1,5 @@
 """What the configuration says to the compiler, in the compiler's own type."""
 
-import contextlib
 import os
 import warnings
 
@@ -34,18 +33,6 @@ _CHOICES = {
     "planner": ("best", "compat", "compat-s1"),
 }
 _warned = set()
-_explains = False
-
-
-@contextlib.contextmanager
-def explaining():
-    """Compilations inside say which divisions of each operation there were, and their prices."""
-    global _explains
-    before, _explains = _explains, True
-    try:
-        yield
-    finally:
-        _explains = before
 
 
 def _check():
@@ -66,7 +53,7 @@ def _check():
 
 
 def _check_wishes():
-    """Of what-if questions about the scratchpads."""
+    """Checks ``lx_budget_bytes``, ``lx_pins`` and ``lx_forbidden``."""
 
     def is_number(value):
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 46
@@ -110,7 +97,6 @@ def eager():
     settings.lx_all_ops = config.allow_all_ops_in_lx_planning
     settings.lx_budget_bytes = config.lx_budget_bytes
     settings.planner = config.planner
-    settings.explain_division = _explains
     settings.cache_directory = cache_directory()
     settings.cache_limit_bytes = config.cache_limit_mb << 20
     return settings
@@ -118,6 +104,13 @@ def eager():
 
 def current(extensions=None):
     """The settings of a graph as they are now; a compilation keeps those it began with."""
+    if extensions is not None and extensions.options:
+        with config.patch(extensions.options):
+            return _of_graph(extensions)
+    return _of_graph(extensions)
+
+
+def _of_graph(extensions):
     settings = eager()
     # Wishes name buffers of a graph; single operations have others of the same names.
     settings.lx_pins = dict(config.lx_pins)

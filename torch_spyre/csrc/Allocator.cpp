@@ -10,7 +10,10 @@
 #include "c10/core/Allocator.h"
 #include "torch/csrc/profiler/combined_traceback.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <utility>
 
 namespace spyre::plugin {
 
@@ -25,6 +28,28 @@ constexpr uintptr_t kFirstToken = uintptr_t(1) << 56;
 constexpr size_t kTokenAlignment = 128;
 
 std::atomic<size_t> historyLimit{0};
+/// By device: the part of its memory that the process may use.
+std::array<std::atomic<double>, runtime::kMaxCards> &memoryFractions() {
+  static auto *fractions = [] {
+    auto *made = new std::array<std::atomic<double>, runtime::kMaxCards>();
+    std::fill(made->begin(), made->end(), 1.0);
+    return made;
+  }();
+  return *fractions;
+}
+/// By device; 0: none.
+thread_local std::array<uint64_t, runtime::kMaxCards> privatePools = {};
+
+struct RawAllocations {
+  std::mutex mutex;
+  std::map<uintptr_t, c10::DataPtr> held;
+};
+
+/// Never released: memory may be freed while the interpreter ends.
+RawAllocations &rawAllocations() {
+  static auto *instance = new RawAllocations();
+  return *instance;
+}
 
 /// Null when history is off. Needs the interpreter, so no lock may be held.
 std::shared_ptr<const void> currentFrames() {
@@ -83,19 +108,25 @@ SpyreAllocator::SpyreAllocator() : nextToken(kFirstToken) {}
 c10::DataPtr SpyreAllocator::allocate(size_t bytes) { return allocateOn(currentDevice(), bytes); }
 
 c10::DataPtr SpyreAllocator::allocateOn(c10::DeviceIndex index, size_t bytes) {
+  return allocateOn(index, bytes, currentStream(index));
+}
+
+c10::DataPtr SpyreAllocator::allocateOn(c10::DeviceIndex index, size_t bytes,
+                                        runtime::StreamId stream) {
   auto allocation = std::make_unique<Allocation>();
   allocation->bytes = bytes;
   allocation->deviceIndex = index;
   if (bytes > 0) {
-    obtain(*allocation);
+    obtain(*allocation, stream);
   }
   return dataPtrOf(std::move(allocation));
 }
 
-void SpyreAllocator::obtain(Allocation &allocation) {
+void SpyreAllocator::obtain(Allocation &allocation, runtime::StreamId stream) {
   const c10::DeviceIndex index = allocation.deviceIndex;
-  allocation.buffer = check(device(index)->allocate(allocation.bytes, runtime::MemoryKind::Tensor,
-                                                    currentStream(index), currentFrames()));
+  allocation.buffer =
+      check(device(index)->allocate(allocation.bytes, runtime::MemoryKind::Tensor, stream,
+                                    currentFrames(), privatePools[size_t(index)]));
   {
     std::lock_guard<std::mutex> lock(mutex);
     giveToken(allocation, allocation.bytes);
@@ -229,9 +260,62 @@ void deleteAllocation(void *context) {
 
 void recordMemoryHistory(size_t count) {
   historyLimit = count;
-  forEachStarted([](runtime::Device &each) { applyMemoryHistory(each); });
+  forEachStarted([](runtime::Device &each) { each.setMemoryHistory(historyLimit); });
 }
 
-void applyMemoryHistory(runtime::Device &device) { device.setMemoryHistory(historyLimit); }
+static void applyMemoryFraction(c10::DeviceIndex index, runtime::Device &device) {
+  const double fraction = memoryFraction(index);
+  device.setMemoryLimit(uint64_t(fraction * double(device.memoryInfo().totalBytes)));
+}
+
+void setMemoryFraction(c10::DeviceIndex index, double fraction) {
+  checkDeviceIndex(index);
+  memoryFractions()[size_t(index)] = fraction;
+  if (deviceStarted(index)) {
+    applyMemoryFraction(index, *device(index));
+  }
+}
+
+double memoryFraction(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  return memoryFractions()[size_t(index)];
+}
+
+void applyMemorySettings(c10::DeviceIndex index, runtime::Device &device) {
+  device.setMemoryHistory(historyLimit);
+  applyMemoryFraction(index, device);
+}
+
+uint64_t exchangePrivatePool(c10::DeviceIndex index, uint64_t privatePool) {
+  checkDeviceIndex(index);
+  return std::exchange(privatePools[size_t(index)], privatePool);
+}
+
+uintptr_t allocateRaw(c10::DeviceIndex index, size_t bytes, runtime::StreamId stream) {
+  checkDeviceIndex(index);
+  // Nobody asks for no memory in order to get nothing that can be freed.
+  c10::DataPtr data = spyreAllocator().allocateOn(index, std::max<size_t>(bytes, 1), stream);
+  const auto token = reinterpret_cast<uintptr_t>(data.get());
+  std::lock_guard<std::mutex> lock(rawAllocations().mutex);
+  rawAllocations().held.emplace(token, std::move(data));
+  return token;
+}
+
+void freeRaw(uintptr_t token) {
+  c10::DataPtr freed;
+  {
+    std::lock_guard<std::mutex> lock(rawAllocations().mutex);
+    const auto found = rawAllocations().held.find(token);
+    if (found != rawAllocations().held.end()) {
+      freed = std::move(found->second);
+      rawAllocations().held.erase(found);
+    }
+  }
+  if (!freed) {
+    raise(error<6560>("no memory has the number {:#x}; give what caching_allocator_alloc() "
+                      "returned, once",
+                      token));
+  }
+}
 
 } // namespace spyre::plugin

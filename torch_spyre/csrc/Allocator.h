@@ -6,6 +6,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "Guard.h"
 #include "Memory.h"
 
 #include <map>
@@ -18,8 +19,10 @@ class SpyreAllocator final : public c10::DeviceAllocator {
 public:
   c10::DataPtr allocate(size_t bytes) override;
   c10::DataPtr allocateOn(c10::DeviceIndex index, size_t bytes);
+  c10::DataPtr allocateOn(c10::DeviceIndex index, size_t bytes, runtime::StreamId stream);
   /// Memory of allocation.bytes, and a token unless it has one.
-  void obtain(Allocation &allocation);
+  void obtain(Allocation &allocation) { obtain(allocation, currentStream(allocation.deviceIndex)); }
+  void obtain(Allocation &allocation, runtime::StreamId stream);
   /// A token and no memory yet; \p mostBytes is what it may grow to.
   c10::DataPtr reserve(std::unique_ptr<Allocation> allocation, size_t mostBytes);
   void release(Allocation *allocation);
@@ -55,7 +58,19 @@ void deleteAllocation(void *context);
 /// Keeps the last \p count events of every device from now on, with the Python lines that led to
 /// them; 0 stops and forgets.
 void recordMemoryHistory(size_t count);
-/// For a device that was just opened.
-void applyMemoryHistory(runtime::Device &device);
+/// Part of the device's memory that this process may use, 0 to 1; opens nothing.
+void setMemoryFraction(c10::DeviceIndex index, double fraction);
+double memoryFraction(c10::DeviceIndex index);
+/// Settings of the two kinds above, for a device that was just opened.
+void applyMemorySettings(c10::DeviceIndex index, runtime::Device &device);
+
+/// Makes a private pool current for this thread: memory it allocates on the device lies there. 0 is
+/// no pool. Returns the pool that was current.
+uint64_t exchangePrivatePool(c10::DeviceIndex index, uint64_t privatePool);
+
+/// Device memory without a tensor, known by the number that is returned until it is freed.
+uintptr_t allocateRaw(c10::DeviceIndex index, size_t bytes, runtime::StreamId stream);
+/// Error: E6560 for any other number.
+void freeRaw(uintptr_t token);
 
 } // namespace spyre::plugin

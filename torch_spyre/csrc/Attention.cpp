@@ -17,7 +17,10 @@
 #include "ATen/ops/full.h"
 #include "ATen/ops/logical_not.h"
 #include "ATen/ops/matmul.h"
+#include "ATen/ops/ones.h"
+#include "ATen/ops/scalar_tensor.h"
 #include "ATen/ops/triu.h"
+#include "ATen/ops/where.h"
 #include "Copy.h"
 #include "Eager.h"
 #include "Memory.h"
@@ -89,6 +92,50 @@ at::Tensor repeatHeads(const at::Tensor &x, int64_t heads) {
   return x.unsqueeze(int64_t(dim) + 1).expand(grouped).reshape(joined);
 }
 
+/// 0 where the mask is true, -inf elsewhere.
+at::Tensor addedMask(const at::Tensor &mask, const at::TensorOptions &options) {
+  const at::Tensor hidden = at::scalar_tensor(-std::numeric_limits<double>::infinity(), options);
+  return at::where(mask, at::scalar_tensor(0.0, options), hidden);
+}
+
+/// torch's own composition for captured halves, whose sizes may be symbols, without its detour over
+/// fp32. torch has a setting that leaves the detour out, but for all threads.
+std::tuple<at::Tensor, at::Tensor> capturedHalves(const at::Tensor &query, const at::Tensor &key,
+                                                  const at::Tensor &value,
+                                                  std::optional<at::Tensor> mask, double dropout,
+                                                  bool isCausal, std::optional<double> scale,
+                                                  bool enableGqa) {
+  TORCH_CHECK(!(isCausal && mask && mask->defined()),
+              "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+              "is_causal=True");
+  const bool isNegative = scale && *scale < 0;
+  const c10::SymFloat root = (scale ? c10::SymFloat(std::abs(*scale))
+                                    : c10::SymFloat(1.0) / c10::SymFloat(query.sym_size(-1)).sqrt())
+                                 .sqrt();
+  const at::Tensor scaled = query.mul(at::Scalar(isNegative ? c10::SymFloat(0.0) - root : root));
+  if (isCausal) {
+    const at::Tensor ones = at::ones_symint({query.sym_size(-2), key.sym_size(-2)},
+                                            query.options().dtype(c10::ScalarType::Bool));
+    mask = addedMask(ones.tril(), query.options());
+  } else if (mask && mask->defined() && mask->scalar_type() == c10::ScalarType::Bool) {
+    mask = addedMask(*mask, query.options());
+  }
+  at::Tensor keys = key, values = value;
+  if (enableGqa) {
+    keys = key.repeat_interleave_symint(query.sym_size(-3) / key.sym_size(-3), -3);
+    values = value.repeat_interleave_symint(query.sym_size(-3) / value.sym_size(-3), -3);
+  }
+  at::Tensor scores = at::matmul(scaled, keys.transpose(-2, -1).mul(at::Scalar(root)));
+  if (mask && mask->defined()) {
+    scores = scores.add(*mask);
+  }
+  at::Tensor weights = at::_safe_softmax(scores, -1);
+  if (dropout > 0) {
+    weights = at::dropout(weights, dropout, /*train=*/true);
+  }
+  return {at::matmul(weights, values), weights};
+}
+
 /// softmax(q kT * scale + mask) v, of operations that can be differentiated.
 std::tuple<at::Tensor, at::Tensor> composedAttention(const at::Tensor &query, const at::Tensor &key,
                                                      const at::Tensor &value,
@@ -96,15 +143,23 @@ std::tuple<at::Tensor, at::Tensor> composedAttention(const at::Tensor &query, co
                                                      double dropout, bool isCausal,
                                                      const std::optional<at::Tensor> &dropoutMask,
                                                      std::optional<double> scale, bool enableGqa) {
-  if (isCaptured(query) || (dropoutMask && dropoutMask->defined())) {
+  const bool hasDropoutMask = dropoutMask && dropoutMask->defined();
+  const bool isHalf = query.scalar_type() == c10::ScalarType::Half ||
+                      query.scalar_type() == c10::ScalarType::BFloat16;
+  if (isCaptured(query) && isHalf && !hasDropoutMask) {
+    return capturedHalves(query, key, value, mask, dropout, isCausal, scale, enableGqa);
+  }
+  if (isCaptured(query) || hasDropoutMask) {
     return at::native::_scaled_dot_product_attention_math(query, key, value, mask, dropout,
                                                           isCausal, dropoutMask, scale, enableGqa);
   }
-  const double factor = std::sqrt(scale.value_or(1.0 / std::sqrt(double(query.size(-1)))));
+  const double wanted = scale.value_or(1.0 / std::sqrt(double(query.size(-1))));
+  const double factor = std::sqrt(std::abs(wanted));
   const int64_t heads = query.dim() > 2 ? query.size(-3) : 1;
   const at::Tensor keys = enableGqa ? repeatHeads(key, heads) : key;
   const at::Tensor values = enableGqa ? repeatHeads(value, heads) : value;
-  at::Tensor scores = at::matmul(query.mul(factor), keys.mul(factor).transpose(-2, -1));
+  at::Tensor scores =
+      at::matmul(query.mul(std::copysign(factor, wanted)), keys.mul(factor).transpose(-2, -1));
   const bool hasMask = mask && mask->defined();
   TORCH_CHECK(!(isCausal && hasMask), "_scaled_dot_product_attention: Explicit attn_mask should "
                                       "not be set when is_causal=True");

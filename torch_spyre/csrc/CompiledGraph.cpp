@@ -89,6 +89,11 @@ CompiledGraph::CompiledGraph(CapturedGraph captured, std::string name, CompileSe
   for (const CapturedGraph::Call &call : graph.calls) {
     firstArgumentNode = std::max(firstArgumentNode, call.node + 1);
   }
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (deviceHolds(graph.inputs[i].type)) {
+      held.push_back(int64_t(i));
+    }
+  }
 }
 
 void CompiledGraph::checkArgument(size_t index, const at::Tensor &argument) const {
@@ -119,7 +124,7 @@ at::Tensor CompiledGraph::prepareInput(size_t index, const at::Tensor &argument)
   return moved;
 }
 
-Program CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
+CompiledProgram CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
   capi::GraphBuilder builder;
   std::vector<capi::ValueId> ids(graph.inputs.size());
   size_t next = 0;
@@ -150,11 +155,11 @@ Program CompiledGraph::compile(const std::vector<at::Tensor> &inputs) const {
   for (const CapturedGraph::Mutation &mutation : graph.mutations) {
     builder.addMutation(ids[size_t(mutation.input.id)], ids[size_t(mutation.value.id)]);
   }
-  Expected<Program> program = compileProgram(builder, name, settings);
-  if (!program.ok() && isUnsupported(program.status())) {
-    throw UnsupportedError(program.status().message());
+  Expected<CompiledProgram> compiled = compileProgram(builder, name, settings, CompiledFor::Graph);
+  if (!compiled.ok() && isUnsupported(compiled.status())) {
+    throw UnsupportedError(compiled.status().message());
   }
-  return check(std::move(program));
+  return check(std::move(compiled));
 }
 
 Program CompiledGraph::programFor(const std::vector<at::Tensor> &inputs) {
@@ -167,7 +172,14 @@ Program CompiledGraph::programFor(const std::vector<at::Tensor> &inputs) {
     hostCounters().compileCacheHits += 1;
     return found->second;
   }
-  return programs.emplace(key, compile(inputs)).first->second;
+  CompiledProgram compiled = compile(inputs);
+  last = std::move(compiled.record);
+  return programs.emplace(key, std::move(compiled.program)).first->second;
+}
+
+std::shared_ptr<const CompileRecord> CompiledGraph::record() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return last;
 }
 
 void CompiledGraph::reportOnce(const Program &program) {
@@ -188,28 +200,17 @@ void CompiledGraph::reportOnce(const Program &program) {
 void CompiledGraph::storeMutations(const std::vector<at::Tensor> &arguments,
                                    const std::vector<at::Tensor> &inputs) const {
   for (const CapturedGraph::Mutation &mutation : graph.mutations) {
-    const auto index = size_t(mutation.input.id);
-    const auto held =
-        std::count_if(graph.inputs.begin(), graph.inputs.begin() + int64_t(index),
-                      [](const CapturedGraph::Input &input) { return deviceHolds(input.type); });
-    if (!inputs[size_t(held)].is_same(arguments[index])) {
-      copyTensor(inputs[size_t(held)], arguments[index]);
+    const auto index = int64_t(mutation.input.id);
+    const auto place = std::lower_bound(held.begin(), held.end(), index) - held.begin();
+    const at::Tensor &input = inputs[size_t(place)], &argument = arguments[size_t(index)];
+    if (!input.is_same(argument)) {
+      copyTensor(input, argument);
     }
   }
 }
 
 c10::Device CompiledGraph::placement(const std::vector<at::Tensor> &arguments) const {
   return placementOf(arguments, device);
-}
-
-std::vector<int64_t> CompiledGraph::heldInputs() const {
-  std::vector<int64_t> numbers;
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    if (deviceHolds(graph.inputs[i].type)) {
-      numbers.push_back(int64_t(i));
-    }
-  }
-  return numbers;
 }
 
 std::vector<at::Tensor>
@@ -231,8 +232,7 @@ CompiledGraph::prepareInputs(const std::vector<at::Tensor> &arguments) const {
 std::shared_ptr<const CompileRecord>
 CompiledGraph::compileFor(const std::vector<at::Tensor> &arguments) {
   const c10::DeviceGuard guard(placement(arguments));
-  (void)compile(prepareInputs(arguments));
-  return lastCompile();
+  return compile(prepareInputs(arguments)).record;
 }
 
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor> &arguments) {

@@ -86,8 +86,10 @@ public:
 
   /// Compiles for these arguments without running.
   std::shared_ptr<const CompileRecord> compileFor(const std::vector<at::Tensor> &arguments);
+  /// Record of the compilation of this graph that ended last; null before the first.
+  std::shared_ptr<const CompileRecord> record();
   /// Numbers of the inputs that are inputs of the model: those the device holds.
-  std::vector<int64_t> heldInputs() const;
+  const std::vector<int64_t> &heldInputs() const { return held; }
 
 private:
   /// Where all the arguments are.
@@ -100,7 +102,7 @@ private:
   void storeMutations(const std::vector<at::Tensor> &arguments,
                       const std::vector<at::Tensor> &inputs) const;
   Program programFor(const std::vector<at::Tensor> &inputs);
-  Program compile(const std::vector<at::Tensor> &inputs) const;
+  CompiledProgram compile(const std::vector<at::Tensor> &inputs) const;
   void reportOnce(const Program &program);
 
   const CapturedGraph graph;
@@ -110,9 +112,11 @@ private:
   const c10::Device device;
   /// Node number of input 0; those of calls come before.
   int64_t firstArgumentNode = 0;
+  std::vector<int64_t> held;
   bool reported = false;
   std::mutex mutex;
   std::map<std::string, Program> programs;
+  std::shared_ptr<const CompileRecord> last;
 };
 
 } // namespace spyre::plugin

@@ -18,6 +18,7 @@
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
+#include "Waits.h"
 #include "c10/util/Exception.h"
 #include "fmt/ranges.h"
 
@@ -57,6 +58,10 @@ enum class Wait { No, Yes };
 
 void enqueue(const at::Tensor &tensor, runtime::Operation operation, Wait wait) {
   const c10::DeviceIndex index = tensor.device().index();
+  if (wait == Wait::Yes) {
+    noteWait(operation.engine == runtime::Engine::HostToDevice ? "copy to the device"
+                                                               : "copy to the host");
+  }
   // Who waits is told at once; the stream need not remember it.
   operation.isErrorLocal = wait == Wait::Yes;
   runtime::Streams &streams = device(index)->streams();

@@ -232,7 +232,10 @@ Expected<Program> compileTraced(const TracedCall &traced, const std::string &nam
   for (GraphValue output : traced.graph.outputs) {
     builder.addOutput(ids[size_t(output.id)], graphType(traced.graph.typeOf(output)));
   }
-  return compileProgram(builder, name, eagerSettings(bytesMoved(traced)));
+  SPYRE_ASSIGN_OR_RETURN(CompiledProgram compiled,
+                         compileProgram(builder, name, eagerSettings(bytesMoved(traced)),
+                                        CompiledFor::EagerOperation));
+  return std::move(compiled.program);
 }
 
 /// What the compiler may refuse for good; all else (no memory, a broken back end) is the user's to
@@ -346,7 +349,8 @@ std::vector<at::Tensor> inferResults(const c10::OperatorHandle &op,
   }
   try {
     op.callBoxed(&stack);
-  } catch (const std::exception &) { // c10::Error, or Python's where the meta kernel is Python
+  } catch (const std::exception &error) { // c10::Error, or Python's where the meta kernel is Python
+    log(LogLevel::Debug, "eager", "no results of op={} why={}", op.schema().name(), error.what());
     return {};
   }
   std::vector<at::Tensor> results;

@@ -9,9 +9,11 @@
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
+#include "Waits.h"
 #include "c10/core/impl/DeviceGuardImplInterface.h"
 #include "c10/util/Exception.h"
 
+#include <algorithm>
 #include <array>
 
 namespace spyre::plugin {
@@ -96,6 +98,9 @@ struct GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   }
   c10::Stream exchangeStream(c10::Stream stream) const override {
     c10::Stream previous = getStream(stream.device());
+    // Numbers that a stream cannot have stay out of range when they become shorter.
+    const auto number = std::min<uint64_t>(uint64_t(stream.id()), UINT32_MAX);
+    check(runtime::checkStreamId(runtime::StreamId(number)));
     currentStreamIds[size_t(previous.device_index())] = stream.id();
     return previous;
   }
@@ -104,10 +109,12 @@ struct GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeStream(const c10::Stream &stream) const override {
     if (deviceStarted(stream.device_index())) {
+      noteWait("Stream.synchronize()");
       check(streamsOf(stream).synchronize(idOf(stream)));
     }
   }
   void synchronizeDevice(const c10::DeviceIndex index) const override {
+    noteWait("synchronize()");
     plugin::synchronizeDevice(checkedIndex(index));
   }
   void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override {
@@ -135,6 +142,7 @@ struct GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeEvent(void *event) const override {
     if (event != nullptr) {
+      noteWait("Event.synchronize()");
       check(eventOf(event)->synchronize());
     }
   }

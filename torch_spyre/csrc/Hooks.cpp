@@ -60,6 +60,8 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
 void registerHooks() {
   static Hooks *hooks = new Hooks();
   at::RegisterPrivateUse1HooksInterface(hooks);
+  // torch.accelerator.empty_host_cache() takes the host allocator from torch's own table.
+  pinnedAllocator();
 }
 
 } // namespace spyre::plugin

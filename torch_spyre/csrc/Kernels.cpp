@@ -63,10 +63,11 @@ void checkSizes(c10::IntArrayRef size) {
   }
 }
 
-/// Of an integer type on the device, where 64 bits are 32.
+/// Largest value of an integer tensor on the device, where 64 bits are 32.
 int64_t largest(const at::Tensor &tensor) {
   constexpr int64_t kMostBytes = 4;
-  return (int64_t(1) << (8 * std::min<int64_t>(tensor.element_size(), kMostBytes) - 1)) - 1;
+  const int64_t bits = 8 * std::min<int64_t>(tensor.element_size(), kMostBytes);
+  return (int64_t(1) << (tensor.scalar_type() == c10::ScalarType::Byte ? bits : bits - 1)) - 1;
 }
 
 /// With torch.use_deterministic_algorithms(True) nobody shall depend on what memory held.

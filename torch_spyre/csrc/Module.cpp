@@ -14,6 +14,7 @@
 #include "Programs.h"
 #include "RuntimeState.h"
 #include "Serialization.h"
+#include "Waits.h"
 #include "torch/csrc/Exceptions.h"
 #include "torch/csrc/utils/pybind.h"
 
@@ -62,6 +63,16 @@ void installFailureHook(const std::optional<py::function> &callable) {
       ignored.discard_as_unraisable("torch_spyre.ffdc");
     }
   });
+}
+
+/// Null: waits are not told.
+void installWaitHook(const std::optional<py::function> &callable) {
+  if (!callable) {
+    setWaitHook(nullptr);
+    return;
+  }
+  auto *kept = new py::function(*callable);
+  setWaitHook([kept](const std::string &call) { withPython([&] { (*kept)(call); }); });
 }
 
 void installSettingsHook(const py::function &callable) {
@@ -149,6 +160,7 @@ PYBIND11_MODULE(_C, module) {
   bindCards(module);
   bindEager(module);
   bindLayout(module);
+  bindCompileLog(module);
   bindGraph(module);
   bindJobPlan(module);
   bindViews(module);
@@ -177,6 +189,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("_set_fallback_hook", &installFallbackHook);
   module.def("_set_settings_hook", &installSettingsHook);
   module.def("_set_failure_hook", &installFailureHook);
+  module.def("_set_wait_hook", &installWaitHook);
   module.def("_copy_programs", &copyProgramCount);
   module.def("_limit_copy_programs", &limitCopyPrograms);
 }

@@ -12,6 +12,7 @@ void bindCards(pybind11::module_ &module);
 void bindEager(pybind11::module_ &module);
 void bindCompat(pybind11::module_ &module);
 void bindScratchpad(pybind11::module_ &module);
+void bindCompileLog(pybind11::module_ &module);
 void bindGraph(pybind11::module_ &module);
 void bindJobPlan(pybind11::module_ &module);
 void bindViews(pybind11::module_ &module);

@@ -5,6 +5,8 @@
 #include "RuntimeState.h"
 #include "torch/csrc/utils/pybind.h"
 
+#include <algorithm>
+
 namespace spyre::plugin {
 
 namespace {
@@ -23,6 +25,27 @@ py::dict propertiesDict(c10::DeviceIndex index) {
   result["card"] = cards().cards[size_t(index)];
   result["mode"] = runtime::cardModeName(cards().mode);
   return result;
+}
+
+/// Parts of the wall time are 0 to 1.
+py::list processList(int64_t index) {
+  checkDeviceIndex(index);
+  const arch::Timing &timing = deviceDesc().timing;
+  const double bytesPerNs = timing.ddrPeakBytesPerCycle * timing.clockGhz;
+  py::list processes;
+  for (const runtime::CardState &state : cardStates(c10::DeviceIndex(index))) {
+    const double movedBytes = double(state.ddrReadBytes) + double(state.ddrWriteBytes);
+    py::dict one;
+    one["process"] = state.process;
+    one["name"] = state.processName;
+    one["reserved_bytes"] = state.reservedBytes;
+    one["active_bytes"] = state.activeBytes;
+    one["busy_part"] = std::min(1.0, state.busyShare());
+    one["memory_busy_part"] =
+        state.wallNs > 0 ? std::min(1.0, movedBytes / bytesPerNs / double(state.wallNs)) : 0.0;
+    processes.append(one);
+  }
+  return processes;
 }
 
 void injectNamedFault(c10::DeviceIndex index, const std::string &kind, uint64_t after,
@@ -59,6 +82,7 @@ void bindCards(py::module_ &module) {
         return propertiesDict(c10::DeviceIndex(index));
       },
       py::arg("device") = -1);
+  module.def("_card_processes", &processList, py::arg("device"));
   module.def("_publish_use", [] { publishUse(); });
   module.def(
       "_inject_fault",

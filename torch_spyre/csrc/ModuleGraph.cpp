@@ -271,6 +271,10 @@ void bindGraph(py::module_ &module) {
            py::arg("report"), py::arg("device"))
       .def("__call__", &CompiledGraph::run, py::call_guard<py::gil_scoped_release>())
       .def("held_inputs", &CompiledGraph::heldInputs)
+      .def_property_readonly("record",
+                             [](CompiledGraph &graph) {
+                               return std::const_pointer_cast<CompileRecord>(graph.record());
+                             })
       .def("compile", [](CompiledGraph &graph, const std::vector<at::Tensor> &arguments) {
         py::gil_scoped_release release;
         return std::const_pointer_cast<CompileRecord>(graph.compileFor(arguments));
@@ -282,7 +286,6 @@ void bindGraph(py::module_ &module) {
       .def_readwrite("whole_graph_layouts", &CompileSettings::wholeGraphLayouts)
       .def_readwrite("share_pool", &CompileSettings::sharePool)
       .def_readwrite("planner", &CompileSettings::planner)
-      .def_readwrite("explain_division", &CompileSettings::explainDivision)
       .def_readwrite("symbolic_arguments", &CompileSettings::symbolicArguments)
       .def_readwrite("unroll_loops", &CompileSettings::unrollLoops)
       .def_readwrite("k_fast_cores", &CompileSettings::kFastCores)
@@ -304,6 +307,7 @@ void bindGraph(py::module_ &module) {
       .def_readwrite("user_passes", &CompileSettings::userPasses);
   py::class_<CompileRecord, std::shared_ptr<CompileRecord>>(module, "CompileRecord")
       .def_readonly("name", &CompileRecord::name)
+      .def_readonly("is_eager", &CompileRecord::isEager)
       .def_readonly("graph", &CompileRecord::graphText)
       .def_property_readonly("from_cache",
                              [](const CompileRecord &record) { return record.result.fromCache; })
@@ -320,15 +324,7 @@ void bindGraph(py::module_ &module) {
       .def("save", [](const CompileRecord &record, const std::string &path) {
         check(writeToDirectory(record.result.artifacts, path));
       });
-  module.def("keep_compiles", &keepCompiles);
   module.def("operation_times", &operationTimesOf, py::arg("program"));
-  module.def("take_compiles", []() {
-    std::vector<std::shared_ptr<CompileRecord>> records;
-    for (const auto &record : takeCompiles()) {
-      records.push_back(std::const_pointer_cast<CompileRecord>(record));
-    }
-    return records;
-  });
   module.def("last_compile", []() -> py::object {
     std::shared_ptr<const CompileRecord> record = lastCompile();
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();

@@ -6,6 +6,7 @@
 #include "Memory.h"
 #include "Module.h"
 #include "RuntimeState.h"
+#include "Waits.h"
 #include "torch/csrc/utils/pybind.h"
 
 #include <algorithm>
@@ -35,10 +36,12 @@ void bindStreams(py::module_ &module) {
       [](std::optional<int64_t> index) {
         const c10::DeviceIndex device = index ? checkedIndex(*index) : c10::DeviceIndex(-1);
         py::gil_scoped_release release;
+        noteWait("synchronize()");
         RECORD_FUNCTION("host::synchronize", c10::ArrayRef<const c10::IValue>{});
         synchronizeDevice(device);
       },
       py::arg("device") = py::none());
+  module.def("_finish", [] { synchronizeDevice(-1); }, py::call_guard<py::gil_scoped_release>());
   module.def(
       "reset_device",
       [](int64_t index) {

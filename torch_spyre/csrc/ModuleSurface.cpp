@@ -191,9 +191,10 @@ void addSegments(py::list &segments, int device, const runtime::MemorySnapshot &
     segment["requested_size"] = chunk.requestedBytes;
     segment["stream"] = chunk.blocks.empty() ? 0 : chunk.blocks.front().stream;
     segment["segment_type"] = chunk.isLarge ? "large" : "small";
-    // Programs are a pool of their own in the viewer.
+    // Programs are a pool of their own in the viewer; users' pools have numbers from 2 on.
+    const bool isProgram = chunk.kind == runtime::MemoryKind::Program;
     segment["segment_pool_id"] =
-        py::make_tuple(0, chunk.kind == runtime::MemoryKind::Program ? 1 : 0);
+        py::make_tuple(0, isProgram ? uint64_t(1) : uint64_t(chunk.privatePool));
     segment["is_expandable"] = false;
     segment["frames"] = py::list();
     segment["blocks"] = blockList(chunk);
@@ -244,8 +245,10 @@ py::dict memorySnapshot() {
   return result;
 }
 
+at::HostAllocator &hostAllocator() { return static_cast<at::HostAllocator &>(pinnedAllocator()); }
+
 py::dict hostMemoryStats() {
-  const at::HostStats stats = static_cast<at::HostAllocator &>(pinnedAllocator()).get_stats();
+  const at::HostStats stats = hostAllocator().get_stats();
   py::dict result;
   addStat(result, "active_requests", stats.active_requests);
   addStat(result, "active_bytes", stats.active_bytes);
@@ -265,8 +268,26 @@ void bindMemory(py::module_ &module) {
   module.def("_memory_snapshot", &memorySnapshot);
   module.def("_record_memory_history", &recordMemoryHistory, py::arg("max_entries"));
   module.def("_host_memory_stats", &hostMemoryStats);
-  module.def("_empty_host_cache",
-             [] { static_cast<at::HostAllocator &>(pinnedAllocator()).empty_cache(); });
+  module.def("_reset_peak_host_memory_stats", [] { hostAllocator().reset_peak_stats(); });
+  module.def("_reset_accumulated_host_memory_stats",
+             [] { hostAllocator().reset_accumulated_stats(); });
+  module.def("_set_memory_fraction", &setMemoryFraction, py::arg("device"), py::arg("fraction"));
+  module.def("_memory_fraction", &memoryFraction, py::arg("device"));
+  module.def("_exchange_private_pool", &exchangePrivatePool, py::arg("device"), py::arg("pool"));
+  module.def(
+      "_dissolve_private_pool",
+      [](uint64_t pool) {
+        for (int i = 0; i < deviceCount(); ++i) {
+          if (const auto index = c10::DeviceIndex(i); deviceStarted(index)) {
+            device(index)->dissolvePool(pool);
+          }
+        }
+      },
+      py::arg("pool"), py::call_guard<py::gil_scoped_release>());
+  module.def("_allocate_raw", &allocateRaw, py::arg("device"), py::arg("bytes"), py::arg("stream"),
+             py::call_guard<py::gil_scoped_release>());
+  module.def("_free_raw", &freeRaw, py::arg("token"), py::call_guard<py::gil_scoped_release>());
+  module.def("_empty_host_cache", [] { hostAllocator().empty_cache(); });
 }
 
 void bindLog(py::module_ &module) {

@@ -2,6 +2,7 @@
 #include "Programs.h"
 
 #include "ATen/record_function.h"
+#include "CompileLog.h"
 #include "Copy.h"
 #include "Errors.h"
 #include "Evaluated.h"
@@ -9,6 +10,7 @@
 #include "Memory.h"
 #include "RuntimeState.h"
 #include "Types.h"
+#include "Waits.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -22,9 +24,6 @@ namespace {
 struct Shared {
   std::mutex mutex;
   std::shared_ptr<const CompileRecord> last;
-  /// Compilations since somebody asked to keep them.
-  bool keeps = false;
-  std::vector<std::shared_ptr<const CompileRecord>> kept;
   std::function<CompileSettings()> settingsHook;
   std::function<void()> collect;
   /// Everything that was loaded; those that are gone are dropped now and then.
@@ -114,7 +113,6 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.wholeGraphLayouts = settings.wholeGraphLayouts;
   options.sharePool = settings.sharePool;
   options.planner = settings.planner;
-  options.explainDivision = settings.explainDivision;
   options.symbolicArguments = settings.symbolicArguments;
   options.unrollLoops = settings.unrollLoops;
   options.kFastCores = settings.kFastCores;
@@ -154,37 +152,28 @@ static std::string nameInErrors(const std::string &name) {
              : fmt::format("{} ({})", name.substr(0, bar), name.substr(bar + 1));
 }
 
-Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
-                                 const CompileSettings &settings) {
+Expected<CompiledProgram> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
+                                         const CompileSettings &settings, CompiledFor purpose) {
+  const std::shared_ptr<CompileLog> log = currentCompileLog();
   auto record = std::make_shared<CompileRecord>();
   record->name = name.substr(0, name.find('|'));
+  record->isEager = purpose == CompiledFor::EagerOperation;
   record->graphText = graph.text();
-  Expected<capi::CompileResult> result =
-      capi::compileGraph(record->graphText, compileOptions(settings));
+  capi::CompileOptions options = compileOptions(settings);
+  options.explainDivision = log != nullptr;
+  Expected<capi::CompileResult> result = capi::compileGraph(record->graphText, options);
   const bool kept = result.ok() && result->fromCache;
   (kept ? hostCounters().compileCacheHits : hostCounters().compileCacheMisses) += 1;
   SPYRE_ASSIGN_OR_RETURN(record->result, std::move(result));
   SPYRE_ASSIGN_OR_RETURN(Program program,
                          loadProgram(record->result.artifacts, nameInErrors(name)));
   hostCounters().programsCompiled += kept ? 0 : 1;
-  std::lock_guard<std::mutex> lock(shared().mutex);
-  shared().last = std::move(record);
-  if (shared().keeps) {
-    shared().kept.push_back(shared().last);
+  if (log) {
+    log->add(record);
   }
-  return program;
-}
-
-void keepCompiles() {
   std::lock_guard<std::mutex> lock(shared().mutex);
-  shared().keeps = true;
-  shared().kept.clear();
-}
-
-std::vector<std::shared_ptr<const CompileRecord>> takeCompiles() {
-  std::lock_guard<std::mutex> lock(shared().mutex);
-  shared().keeps = false;
-  return std::exchange(shared().kept, {});
+  shared().last = record;
+  return CompiledProgram{std::move(program), std::move(record)};
 }
 
 std::shared_ptr<const CompileRecord> lastCompile() {
@@ -228,6 +217,13 @@ void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> 
                   const std::vector<runtime::BufferRef> &outputs,
                   const runtime::HostStepRunner &host) {
   RECORD_FUNCTION("launch::Compute", c10::ArrayRef<const c10::IValue>{});
+  const auto isOnHost = [](const spec::ModelStep &step) {
+    return std::holds_alternative<spec::CpuStep>(step);
+  };
+  const auto &steps = program->model().steps;
+  if (host && std::any_of(steps.begin(), steps.end(), isOnHost)) {
+    noteWait("CPU step of a compiled graph");
+  }
   runEvaluated(program, inputs, outputs, [&] {
     check(program->submit(currentStream(deviceIndexOf(*program->device())), inputs, outputs, host));
   });

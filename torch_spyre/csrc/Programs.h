@@ -20,9 +20,11 @@ namespace spyre::plugin {
 /// A compiled graph on the device.
 using Program = std::shared_ptr<runtime::Executable>;
 
-/// What the last successful compilation of the process gave.
+/// Result of a compilation.
 struct CompileRecord {
   std::string name;
+  /// It was for a single eager operation, not for a captured graph.
+  bool isEager = false;
   std::string graphText;
   capi::CompileResult result;
 };
@@ -33,7 +35,6 @@ struct CompileSettings {
   int64_t cores = 0;
   /// Who divides work over them, as in capi::CompileOptions.
   std::string planner = "best";
-  bool explainDivision = false;
   /// As in capi::CompileOptions.
   bool wholeGraphLayouts = true, sharePool = true;
   bool symbolicArguments = true, unrollLoops = true, kFastCores = true, chunkLargeTensors = false;
@@ -68,15 +69,21 @@ const std::vector<std::string> &supportedOperations();
 /// Those that compute: what eager calls are compiled for.
 const std::vector<std::string> &computedOperations();
 
+/// A program and the record of its compilation.
+struct CompiledProgram {
+  Program program;
+  std::shared_ptr<const CompileRecord> record;
+};
+
+enum class CompiledFor { Graph, EagerOperation };
+
 /// Compiles, or takes from the cache, and loads on the current device; counts which of the two it
-/// was and remembers the record under \p name. What stands behind a bar in the name is said in
-/// errors of the device only.
-Expected<Program> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
-                                 const CompileSettings &settings);
+/// was. The record is called \p name. What stands behind a bar in the name is said in errors of the
+/// device only. With a log open in this thread (CompileLog.h) the record says how work was divided.
+Expected<CompiledProgram> compileProgram(const capi::GraphBuilder &graph, const std::string &name,
+                                         const CompileSettings &settings, CompiledFor purpose);
+/// Record of the compilation that ended last in this process, on whichever thread; null before.
 std::shared_ptr<const CompileRecord> lastCompile();
-/// Remembers every compilation from now on, and gives them back in order.
-void keepCompiles();
-std::vector<std::shared_ptr<const CompileRecord>> takeCompiles();
 
 /// A tensor a program can read in place: the tensor itself when it is all of its storage, else a
 /// contiguous copy with the canonical layout.

@@ -2,7 +2,6 @@
 #include "RuntimeState.h"
 
 #include "spyre/Base/Log.h"
-#include "spyre/Runtime/CardState.h"
 #include "spyre/Runtime/OperationTimes.h"
 
 #include "Allocator.h"
@@ -101,8 +100,16 @@ const Expected<runtime::CardList> &enumeration() {
   return *list;
 }
 
+/// True for the words of torch_spyre.environment that turn a flag on; it tells of any other.
+bool isFlagOn(const char *name) {
+  std::string text = environment(name, "0");
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  return text == "1" || text == "true" || text == "on" || text == "yes";
+}
+
 bool isCompileWorker() {
-  static const bool worker = environment("IS_INDUCTOR_SPAWNED_SUBPROCESS", "0") == "1";
+  static const bool worker = isFlagOn("IS_INDUCTOR_SPAWNED_SUBPROCESS");
   return worker;
 }
 
@@ -128,7 +135,7 @@ Status openSlot(Slot &slot, c10::DeviceIndex index) {
   driver = runtime::createFaultDriver(std::move(driver), slot.faults);
   slot.device = runtime::Device::create(
       runtime::recordControlBlocks(std::move(driver), slot.blocks), options.threads);
-  applyMemoryHistory(*slot.device);
+  applyMemorySettings(index, *slot.device);
   slot.device->addPressureHandler([] { collectGarbage(); });
   slot.device->addPressureHandler([index] { evictPrograms(index); });
   slot.opened = std::chrono::steady_clock::now();
@@ -198,12 +205,7 @@ runtime::StallCycles summedStalls() {
 std::string backEndCommand() { return environment("SPYRE_BACKEND_CMD", ""); }
 
 void configureLog() {
-  std::string flag = environment("TORCH_SPYRE_DEBUG", "0");
-  std::transform(flag.begin(), flag.end(), flag.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  // Words of torch_spyre.environment, which tells of any other.
-  const bool isOn = flag == "1" || flag == "true" || flag == "on" || flag == "yes";
-  setLogLevel(isOn ? LogLevel::Debug : LogLevel::Off);
+  setLogLevel(isFlagOn("TORCH_SPYRE_DEBUG") ? LogLevel::Debug : LogLevel::Off);
 }
 
 const arch::DeviceDesc &deviceDesc() {
@@ -362,7 +364,7 @@ void withdrawAll() {
   });
 }
 
-void publishSlot(size_t index, Slot &slot) {
+runtime::CardState stateOf(size_t index, Slot &slot) {
   runtime::CardState now;
   runtime::describeThisProcess(now);
   now.card = cards().cards[index];
@@ -384,10 +386,29 @@ void publishSlot(size_t index, Slot &slot) {
   now.simulatedNs = int64_t(counters.nanoseconds);
   now.wallNs = std::chrono::nanoseconds(Clock::now() - slot.opened).count();
   now.ptMacsPerCycle = deviceDesc().timing.ptMacsPerCycle * double(deviceDesc().cores);
-  runtime::publishState(publisher().folder, now);
+  return now;
+}
+
+void publishSlot(size_t index, Slot &slot) {
+  runtime::publishState(publisher().folder, stateOf(index, slot));
 }
 
 } // namespace
+
+std::vector<runtime::CardState> cardStates(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  const int card = cards().cards[size_t(index)];
+  std::vector<runtime::CardState> states;
+  if (deviceStarted(index)) {
+    states.push_back(stateOf(size_t(index), state().slots[size_t(index)]));
+  }
+  for (runtime::CardState &other : runtime::readStates(publisher().folder)) {
+    if (other.card == card && other.process != getpid()) {
+      states.push_back(std::move(other));
+    }
+  }
+  return states;
+}
 
 void publishUse(bool isIdle) {
   static Publisher &mine = publisher();

@@ -15,6 +15,7 @@
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "spyre/Runtime/CardState.h"
 #include "spyre/Runtime/Cards.h"
 #include "spyre/Runtime/ControlBlocks.h"
 #include "spyre/Runtime/Device.h"
@@ -71,6 +72,10 @@ bool deviceStarted(c10::DeviceIndex index);
 bool inBadFork();
 /// Throws E6509 when \p index is not a device.
 void checkDeviceIndex(int64_t index);
+
+/// States of the processes that use a card: this one, and those that tell spyre-smi. Opens
+/// nothing.
+std::vector<runtime::CardState> cardStates(c10::DeviceIndex index);
 
 /// Tells spyre-smi, if somebody wants to know: at most once a second, and when the device has just
 /// finished all its work. Cheap otherwise.

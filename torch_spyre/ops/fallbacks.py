@@ -14,6 +14,8 @@ import warnings
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from torch_spyre import environment
+from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import limits
 
 
@@ -35,12 +37,7 @@ def _user_frame():
 
 @functools.cache
 def _policy():
-    value = os.environ.get("TORCH_SPYRE_CPU_FALLBACK", "warn").lower() or "warn"
-    if value not in ("warn", "silent", "error"):
-        raise RuntimeError(
-            f"SPYRE-E6508: TORCH_SPYRE_CPU_FALLBACK is '{value}'; give warn, silent or error"
-        )
-    return value
+    return environment.get("TORCH_SPYRE_CPU_FALLBACK")
 
 
 #: How the reason of a refusal ends.
@@ -74,16 +71,17 @@ def warn_host_nodes(refusals, text):
     warn_graph(text + "".join(f"\n  beyond a limit{_told(why)}" for why in refusals))
 
 
-def warn_graph(text):
-    """Called once per compiled graph with everything that runs on the CPU."""
+def warn_graph(text, category=FallbackWarning):
+    """Warns at the line that the user wrote. Called once per compiled graph with everything that runs
+    on the CPU."""
     frame = _user_frame()
     if frame is None:  # a thread of the autograd engine
-        warnings.warn(text, FallbackWarning, stacklevel=1)
+        warnings.warn(text, category, stacklevel=1)
         return
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
         text,
-        FallbackWarning,
+        category,
         frame.f_code.co_filename,
         frame.f_lineno,
         module=frame.f_globals.get("__name__"),
@@ -119,15 +117,34 @@ def _target_device(leaves, given):
 
 
 class _Move:
-    """Tensors to the fallback's device and back; each object once, so aliases stay aliases."""
+    """Tensors to the fallback's device and back. Arguments that share memory share it there, too."""
 
-    def __init__(self, device):
+    def __init__(self, device, leaves=()):
         self._device = torch.device(device)
         self._moved = {}
+        self._memory = {}  # of the storages that several of the tensors have parts of
         self.bytes = 0
+        tensors = {id(leaf): leaf for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        for parts in _by_memory(tensors.values()):
+            if len(parts) > 1:
+                self._memory[_memory_of(parts[0])] = self._copy_of_memory(parts)
 
     def _count(self, tensor):
         self.bytes += tensor.numel() * tensor.element_size()
+
+    def _copy_of_memory(self, parts):
+        """All elements that the tensors reach, as one row on the fallback's device."""
+        extent = max(_end_of(part) for part in parts)
+        row = parts[0].detach().as_strided((extent,), (1,), 0)
+        self._count(row)
+        return row.to(self._device, copy=True)
+
+    def _copy_of(self, tensor):
+        memory = self._memory.get(_memory_of(tensor)) if self._memory else None
+        if memory is not None:
+            return memory.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+        self._count(tensor)
+        return tensor.detach().to(self._device, copy=True)
 
     def there(self, leaf):
         if isinstance(leaf, torch.device):
@@ -135,12 +152,11 @@ class _Move:
         if not isinstance(leaf, torch.Tensor):
             return leaf
         if id(leaf) not in self._moved:
-            self._count(leaf)
-            self._moved[id(leaf)] = (leaf, leaf.detach().to(self._device, copy=True))
+            self._moved[id(leaf)] = (leaf, self._copy_of(leaf))
         return self._moved[id(leaf)][1]
 
     def back(self, leaf, target):
-        """A result: the argument it is, or a tensor on \"target\"."""
+        """The argument that a result is, or the result on ``target``."""
         if not isinstance(leaf, torch.Tensor):
             return leaf
         for original, moved in self._moved.values():
@@ -157,6 +173,28 @@ class _Move:
         self._count(moved)
         with torch.no_grad():
             original.copy_(moved)
+
+
+def _memory_of(tensor):
+    """Key of the memory behind a spyre tensor; None elsewhere and for tensors without elements."""
+    if tensor.device.type != DEVICE_NAME or not tensor.numel():
+        return None
+    return tensor.untyped_storage()._cdata, tensor.dtype
+
+
+def _by_memory(tensors):
+    groups = {}
+    for tensor in tensors:
+        key = _memory_of(tensor)
+        if key is not None:
+            groups.setdefault(key, []).append(tensor)
+    return groups.values()
+
+
+def _end_of(tensor):
+    """Number of the first element of the memory behind those of the tensor."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    return tensor.storage_offset() + 1 + sum((size - 1) * stride for size, stride in steps)
 
 
 def _map(function, tree):
@@ -178,9 +216,10 @@ def kernel_for(op, function, device="cpu", said=None):
     def kernel(*args, why="", **kwargs):
         if "out" in kwargs and not isinstance(kwargs["out"], torch.Tensor):
             raise TypeError(f"out= of {op} must be a Tensor, not {type(kwargs['out']).__name__}")
-        target = _target_device(tree_flatten((args, kwargs))[0], kwargs.get("device"))
+        leaves = tree_flatten((args, kwargs))[0]
+        target = _target_device(leaves, kwargs.get("device"))
         warn_fallback(said, why)
-        move = _Move(device)
+        move = _Move(device, leaves)
         given, named = _map(move.there, (args, kwargs))
         with torch.no_grad():
             result = function(*given, **named)
@@ -215,7 +254,7 @@ def _like(value, device="meta"):
 
 
 def _of_nothing(op, args, named, results):
-    """Of tensors without elements, or to such: nothing is moved. What torch makes of nothing is the CPU's."""
+    """Handles empty tensors without a transfer. Results that need values are computed on the CPU."""
     given = [leaf for leaf in tree_flatten((args, named))[0] if isinstance(leaf, torch.Tensor)]
     made = [leaf for leaf in tree_flatten(results)[0] if isinstance(leaf, torch.Tensor)]
     device = given[0].device
@@ -230,7 +269,8 @@ def _of_nothing(op, args, named, results):
 def _computed(op, function, args, named):
     try:
         results = check(op, *args, **named)
-    except Exception:  # whatever torch has to say, the CPU says it
+    except Exception as error:  # what torch refuses, the CPU refuses in torch's words
+        limits.note_failure(op, error)
         return NotImplemented
     result = _of_nothing(op, args, named, results)
     return function(*args, **named) if result is NotImplemented else result

@@ -3,6 +3,7 @@ operations; and what is compared in blocks, so that there are few of them (docs/
 
 import contextlib
 import dataclasses
+import logging
 import threading
 
 import torch
@@ -10,6 +11,10 @@ import torch
 #: Numbers that are compared at once: larger tables of comparisons are made block by block.
 COMPARED_AT_ONCE = 1 << 24
 
+#: Exceptions by which torch refuses a call. Any other is a fault of a formula.
+REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AssertionError)
+
+_log = logging.getLogger("spyre.inductor.lowering")
 _noted = threading.local()
 
 
@@ -36,6 +41,16 @@ def note(text):
     collected = getattr(_noted, "collected", None)
     if collected is not None and text not in collected:
         collected.append(text)
+
+
+def note_failure(operation, error):
+    """Logs the exception that a formula of ``operation`` ended in. One that torch does not refuse
+    calls with is logged as an error and told as the reason of the fallback."""
+    if isinstance(error, REFUSALS):
+        _log.debug("the formula of %s refused: %s: %s", operation, type(error).__name__, error)
+        return
+    _log.error("the formula of %s failed", operation, exc_info=error)
+    note(f"the formula of {operation} failed with {type(error).__name__}: {error} [gate 1: compatibility]")
 
 
 @contextlib.contextmanager

@@ -170,7 +170,7 @@ def _is_refused(op, args, kwargs, inputs):
             fake.UnsupportedOperatorException,
         ):
             return False
-        except Exception:  # whatever torch has to say
+        except limits.REFUSALS:
             return True
     return False
 
@@ -218,7 +218,8 @@ def _trace(name, overload, args, kwargs, inputs):
                 if _is_refused(op, args, kwargs, inputs):
                     return None
                 gm = _graph_of(op, args, kwargs, inputs, table)
-        except Exception:  # torch refuses: the CPU says it in torch's own words
+        except Exception as error:  # what torch refuses, the CPU refuses in torch's words
+            limits.note_failure(op, error)
             return None
         calls = _calls(gm)
         lowered = active.lowerings()
