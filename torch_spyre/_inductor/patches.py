@@ -77,3 +77,14 @@ def capture_scope():
         yield
     finally:
         state.depth -= 1
+
+
+@contextlib.contextmanager
+def widened_halves():
+    """Decompositions of torch compute halves in fp32, as torch defines them, also inside a capture_scope() of this thread."""
+    state = _TypesOfComputation.capturing
+    depth, state.depth = getattr(state, "depth", 0), 0
+    try:
+        yield
+    finally:
+        state.depth = depth

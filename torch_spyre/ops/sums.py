@@ -4,7 +4,6 @@ A product of a matrix and a vector is a product of matrices with a side of 1. Ot
 """
 
 import functools
-from unittest import mock
 
 import torch
 
@@ -56,19 +55,15 @@ def trilinear(first, second, third, expand1, expand2, expand3, sumdim, unroll_di
     return torch.einsum(f"{','.join(names)}->{kept}", *factors).to(first.dtype)
 
 
-@functools.cache
-def _types_of_computation():
-    return dict.fromkeys(HALVES, torch.float32)
-
-
 def in_fp32(formula):
     """Returns a formula of torch that computes in fp32 where the operands have 16 bits, as torch defines it.
 
     Other formulas compute in 16 bits during capture."""
-    import torch._prims_common as prims
 
     def decomposed(*args, **kwargs):
-        with mock.patch.dict(prims._computation_dtype_map, _types_of_computation()):
+        from torch_spyre._inductor.patches import widened_halves
+
+        with widened_halves():
             return formula(*args, **kwargs)
 
     return functools.wraps(formula)(decomposed)
