@@ -54,11 +54,14 @@ std::string lineOf(const FreeStep &step) { return "free " + step.buffer; }
 
 } // namespace
 
+std::string describeStep(const ModelStep &step) {
+  return std::visit([](const auto &one) { return lineOf(one); }, step);
+}
+
 std::string describeSteps(const Model &model) {
   std::string text;
   for (size_t i = 0; i < model.steps.size(); ++i) {
-    text += fmt::format("{:3} {}\n", i,
-                        std::visit([](const auto &step) { return lineOf(step); }, model.steps[i]));
+    text += fmt::format("{:3} {}\n", i, describeStep(model.steps[i]));
   }
   return text;
 }

@@ -124,6 +124,35 @@ def test_a_saved_program_runs_without_python(tmp_path):
         inputs += ["--input", tmp_path / entry.get("file", "x.npy")]
     tool("spyre-run", tmp_path / "model", *inputs, "--output", tmp_path / "y.npy")
     assert np.array_equal(np.load(tmp_path / "y.npy"), result.numpy())
+    # The folder itself brings the weights; the user's inputs have names.
+    for given in (f"x={tmp_path / 'x.npy'}", tmp_path / "x.npy"):
+        (tmp_path / "y.npy").unlink()
+        tool("spyre-run", tmp_path, "--input", given, "--output", tmp_path / "y.npy", "--dtype", "x=float16")
+        assert np.array_equal(np.load(tmp_path / "y.npy"), result.numpy())
+    _check_refusals(tmp_path)
+
+
+def _check_refusals(saved):
+    def refused(*arguments):
+        return tool("spyre-run", saved, *arguments, code=1).stderr
+
+    x = saved / "x.npy"
+    assert "SPYRE-E6302: the model has 1 inputs to give (x) but 0" in refused()
+    assert "SPYRE-E6302: --input z=z.npy: the model has no input 'z'; the inputs to give are x" in refused("--input", "z=z.npy")
+    assert "the saved model brings the contents of 'qkv'" in refused("--input", f"qkv={x}")
+    assert "SPYRE-E6302: --input x=" in refused("--input", f"x={x}", "--input", f"x={x}")
+    assert "SPYRE-E9001" in refused("--input", "x=none.npy")
+    weight = next((saved / "inputs").iterdir())
+    weight.rename(saved / "elsewhere")
+    assert "SPYRE-E6305" in refused("--input", f"x={x}") and weight.name in refused("--input", f"x={x}")
+    (saved / "elsewhere").rename(weight)
+    signature = (saved / "signature.json").read_text()
+    (saved / "signature.json").write_text(signature[:-30])
+    assert "SPYRE-E9101" in refused("--input", f"x={x}")
+    (saved / "signature.json").write_text('{"inputs": [{"kind": "user_input", "name": "x"}]}')
+    assert "SPYRE-E6305" in refused("--input", f"x={x}")
+    (saved / "signature.json").write_text('{"inputs": [{"kind": "parameter"}]}')
+    assert "SPYRE-E9102" in refused("--input", f"x={x}")
 
 
 def test_saving_again_gives_the_same_files(tmp_path):

@@ -29,7 +29,11 @@ static constexpr const char *kUsage =
     "  --device NAME  spyre, openspyre (default), tiny, or a JSON file that describes a machine\n"
     "  --help         this text\n"
     "\n"
-    "Exit code: 0 done, 1 the input or the options are at fault, 2 the back end is at fault.\n";
+    "Exit code: 0 done, 1 the input or the options are at fault, 2 the back end is at fault.\n"
+    "\n"
+    "Examples:\n"
+    "  spyre-backend --bundle -d model/bundle_0\n"
+    "  spyre-backend --bundle -d model/bundle_0 --device machine.json\n";
 
 struct Options {
   bool help = false, bundle = false;

@@ -2,12 +2,14 @@
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Program/Program.h"
+#include "spyre/Spec/Model.h"
 
 #include "Origins.h"
 
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,9 @@ Prints the text of a device program, or makes a program of such text.
 
   FILE             a program binary ("SPYP..."); with --assemble, program text ("spyre-program ...")
   DIR              a spyreCodeDir, or a directory that holds one: its init.bin. If op_spec.txt is
-                   there too, a comment before each phase shows the operation it came from
+                   there too, a comment before each phase shows the operation it came from.
+                   A model directory (with model.json, as spyre-compile writes it), or a directory
+                   whose folder model is one: its steps in order, with the program of each bundle
   -                read standard input
 
 options:
@@ -28,9 +32,14 @@ options:
   -o FILE          write here instead of standard output
   -h, --help       print this text
 
-The text is described in docs/program-format.md; what is printed can be assembled again.
+The text is described in docs/program-format.md; a printed program can be assembled again.
 
 exit codes: 0 ok, 1 error in the input or the command line, 2 internal error
+
+Examples:
+  spyre-dis model
+  spyre-dis model/bundle_0 --device openspyre
+  spyre-dis --assemble program.spyasm -o program.bin
 )";
 
 /// The machine --assemble verifies for when none is named.
@@ -91,20 +100,81 @@ static std::filesystem::path programPath(const std::string &input) {
   return (std::filesystem::is_directory(nested, ignored) ? nested : path) / "init.bin";
 }
 
-static spyre::Status printProgram(const Options &options, const std::filesystem::path &path,
-                                  const std::string &bytes, const spyre::arch::DeviceDesc *device) {
-  SPYRE_ASSIGN_OR_RETURN(spyre::program::Program program, spyre::program::readProgram(bytes));
-  std::string text = spyre::program::disassemble(program);
+/// The directory with model.json that \p input names: itself, or its folder "model"; empty when
+/// \p input is not a model.
+static std::filesystem::path modelDirectory(const std::string &input) {
+  const std::filesystem::path path = input;
+  std::error_code ignored;
+  for (const std::filesystem::path &place : {path, path / "model"}) {
+    if (input != "-" && std::filesystem::is_regular_file(place / "model.json", ignored)) {
+      return place;
+    }
+  }
+  return {};
+}
+
+/// Text of one program, and whether it is one for the machine.
+struct ProgramText {
+  std::string text;
+  spyre::Status verdict = spyre::Status::success();
+};
+
+static spyre::Expected<ProgramText> programText(const Options &options,
+                                                const std::filesystem::path &path,
+                                                const spyre::arch::DeviceDesc &device) {
+  SPYRE_ASSIGN_OR_RETURN(std::string bytes, spyre::readFile(path));
+  spyre::Expected<spyre::program::Program> program = spyre::program::readProgram(bytes);
+  if (!program.ok()) {
+    return program.status().withContext(path.string() + ": ");
+  }
+  ProgramText result{spyre::program::disassemble(*program)};
   // Only of a directory it is known that what lies beside the program belongs to it.
   std::filesystem::path opSpecs = path == options.input ? "" : spyre::tools::findOpSpecs(path);
   if (!opSpecs.empty()) {
     SPYRE_ASSIGN_OR_RETURN(std::string specs, spyre::readFile(opSpecs));
-    text = spyre::tools::withOrigins(text, specs);
+    result.text = spyre::tools::withOrigins(result.text, specs);
   }
+  if (!options.device.empty()) {
+    result.verdict =
+        spyre::program::verifyProgram(*program, device).withContext(path.string() + ": ");
+  }
+  return result;
+}
+
+/// The programs of a model in the order of its steps, each under the line of its step.
+static spyre::Expected<ProgramText> modelText(const Options &options,
+                                              const std::filesystem::path &directory,
+                                              const spyre::arch::DeviceDesc &device) {
+  SPYRE_ASSIGN_OR_RETURN(std::string json, spyre::readFile(directory / "model.json"));
+  spyre::Expected<spyre::spec::Model> model = spyre::spec::readModel(json);
+  spyre::Status sound = model.ok() ? spyre::spec::verifyModel(*model) : model.status();
+  if (!sound.ok()) {
+    return sound.withContext((directory / "model.json").string() + ": ");
+  }
+  ProgramText result;
+  std::set<std::string> printed;
+  for (size_t i = 0; i < model->steps.size(); ++i) {
+    const spyre::spec::ModelStep &step = model->steps[i];
+    result.text += fmt::format("// step {}: {}\n", i, spyre::spec::describeStep(step));
+    const auto *bundle = std::get_if<spyre::spec::BundleStep>(&step);
+    if (bundle && printed.insert(bundle->directory).second) {
+      const auto path = programPath((directory / bundle->directory).string());
+      SPYRE_ASSIGN_OR_RETURN(ProgramText one, programText(options, path, device));
+      result.text += one.text;
+      result.verdict = result.verdict.ok() ? one.verdict : result.verdict;
+    }
+  }
+  return result;
+}
+
+static spyre::Status print(const Options &options, const spyre::arch::DeviceDesc &device) {
+  const std::filesystem::path model = modelDirectory(options.input);
+  SPYRE_ASSIGN_OR_RETURN(const ProgramText printed,
+                         model.empty() ? programText(options, programPath(options.input), device)
+                                       : modelText(options, model, device));
   // Printed first: a program that fails is the one to look at.
-  SPYRE_RETURN_IF_ERROR(spyre::writeFile(options.output, text));
-  return device == nullptr ? spyre::Status::success()
-                           : spyre::program::verifyProgram(program, *device);
+  SPYRE_RETURN_IF_ERROR(spyre::writeFile(options.output, printed.text));
+  return printed.verdict;
 }
 
 static spyre::Status assembleProgram(const Options &options, const std::string &text,
@@ -118,16 +188,11 @@ static spyre::Status run(const Options &options) {
   SPYRE_ASSIGN_OR_RETURN(
       spyre::arch::DeviceDesc device,
       spyre::arch::DeviceDesc::load(options.device.empty() ? kDefaultDevice : options.device));
-  std::filesystem::path path = options.input;
   if (!options.assemble) {
-    path = programPath(options.input);
+    return print(options, device);
   }
-  SPYRE_ASSIGN_OR_RETURN(std::string contents, spyre::readFile(path));
-  spyre::Status status =
-      options.assemble
-          ? assembleProgram(options, contents, device)
-          : printProgram(options, path, contents, options.device.empty() ? nullptr : &device);
-  return status.withContext(path.string() + ": ");
+  SPYRE_ASSIGN_OR_RETURN(std::string text, spyre::readFile(options.input));
+  return assembleProgram(options, text, device).withContext(options.input + ": ");
 }
 
 int main(int argc, char **argv) {

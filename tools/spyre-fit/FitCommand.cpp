@@ -36,7 +36,11 @@ static constexpr const char *kUsage =
     "  --out FILE         writes the device file with the fitted parameters\n"
     "  --help             this text\n"
     "\n"
-    "Exit code: 0 done, 1 the input or the options are at fault, 2 the tool is at fault.\n";
+    "Exit code: 0 done, 1 the input or the options are at fault, 2 the tool is at fault.\n"
+    "\n"
+    "Examples:\n"
+    "  spyre-fit --rows rows.csv\n"
+    "  spyre-fit --rows rows.csv --fit --out machine.json\n";
 
 /// What the rows can tell; the others are documented figures or have no row.
 static constexpr const char *kFreeParameters =

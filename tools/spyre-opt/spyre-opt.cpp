@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Pipelines/Pipelines.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -13,7 +15,27 @@
 
 #include <iostream>
 
+/// Options that exist before MLIR's are registered are those of LLVM's targets and passes, which the
+/// library brings; none of them changes what is done here. --help-hidden still lists them.
+static void hideOptionsOfLlvm() {
+  for (auto &[name, option] : llvm::cl::getRegisteredOptions()) {
+    const bool isGeneric = llvm::is_contained(option->Categories, &llvm::cl::getGeneralCategory());
+    if (isGeneric) {
+      option->setHiddenFlag(llvm::cl::Hidden);
+    }
+  }
+}
+
+static constexpr const char *kExamples = R"(
+Examples:
+  spyre-opt --spyre-graph-to-division-pipeline graph.mlir
+  spyre-opt --spyre-loop-work-distribution="cores=8" phases/2-layout.mlir
+  spyre-opt --load-pass-plugin=mine.so --pass-pipeline='builtin.module(my-pass)' phases/1-loop.mlir
+)";
+
 int main(int argc, char **argv) {
+  hideOptionsOfLlvm();
+  const llvm::cl::extrahelp examples(kExamples);
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   spyre::pipelines::registerDialects(registry);

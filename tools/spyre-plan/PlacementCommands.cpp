@@ -44,8 +44,12 @@ Expected<placement::Buffer *> find(Problem &problem, const std::string &name) {
   return error<3050>("no buffer is named '{}'", name.substr(0, 60));
 }
 
+/// The question asked of \p problem.
+Variant variantOf(const Problem &problem) { return problem.variant.value_or(Variant::Fit); }
+
 /// One line: result, height or value, bound, gap, nodes, seconds.
-std::string summary(const Problem &problem, const Plan &plan, Variant variant, double seconds) {
+std::string summary(const Problem &problem, const Plan &plan, double seconds) {
+  const Variant variant = variantOf(problem);
   const auto placed = std::count_if(plan.offsets.begin(), plan.offsets.end(),
                                     [](const auto &offset) { return offset.has_value(); });
   const char *result = plan.impossible            ? "impossible"
@@ -90,8 +94,7 @@ void PlacementCommands::declareSolver(CLI::App &command) {
   command
       .add_option("--variant", options.variant,
                   "fit (all buffers below the capacity), min (the least height for all) or pick "
-                  "(the most valuable ones)")
-      ->capture_default_str()
+                  "(the most valuable ones); default: the one that the file names, else fit")
       ->type_name("NAME");
   command
       .add_option("--solver", options.solver,
@@ -131,18 +134,6 @@ bool PlacementCommands::chosen() const {
                      [](const CLI::App *command) { return command && command->parsed(); });
 }
 
-Expected<Variant> PlacementCommands::variant() const {
-  if (options.variant == "fit") {
-    return Variant::Fit;
-  }
-  if (options.variant == "min") {
-    return Variant::Min;
-  }
-  if (options.variant == "pick") {
-    return Variant::Pick;
-  }
-  return error<3050>("--variant is '{}', not fit, min or pick", options.variant.substr(0, 60));
-}
 
 Status PlacementCommands::applyWhatIf(Problem &problem) const {
   for (const std::string &pin : options.pins) {
@@ -175,10 +166,13 @@ Expected<Problem> PlacementCommands::load() const {
   if (!problem.ok()) {
     return problem.status().withContext(options.input + ": ");
   }
+  if (!options.variant.empty()) {
+    SPYRE_ASSIGN_OR_RETURN(problem->variant, placement::parseVariant(options.variant));
+  }
   if (options.capacity != 0) {
     problem->capacityBytes = options.capacity;
   } else if (!json) {
-    if (options.variant != "min" || (verify && verify->parsed())) {
+    if (problem->variant != Variant::Min || (verify && verify->parsed())) {
       return error<3050>("a CSV file says nothing about the capacity; give --capacity");
     }
     problem->capacityBytes = placement::kMaxBytes;
@@ -206,7 +200,7 @@ Expected<Plan> PlacementCommands::makePlan(const Problem &problem, double &secon
     solverOptions.limits.totalNodes = options.nodes;
     solverOptions.limits.packNodes = std::min(solverOptions.limits.packNodes, options.nodes);
   }
-  SPYRE_ASSIGN_OR_RETURN(Variant asked, variant());
+  const Variant asked = variantOf(problem);
   SPYRE_ASSIGN_OR_RETURN(auto solver, placement::createSolver(options.solver, solverOptions));
   const auto start = std::chrono::steady_clock::now();
   SPYRE_ASSIGN_OR_RETURN(Plan plan, solver->plan(problem, asked));
@@ -225,7 +219,6 @@ Status PlacementCommands::runSolve(std::ostream &out, bool &good) const {
   }
   double seconds = 0;
   SPYRE_ASSIGN_OR_RETURN(Plan plan, makePlan(problem, seconds));
-  SPYRE_ASSIGN_OR_RETURN(Variant asked, variant());
   if (!options.output.empty()) {
     SPYRE_RETURN_IF_ERROR(
         writeOutput(options.output, placement::writeCsv(problem, plan.offsets), out));
@@ -235,7 +228,7 @@ Status PlacementCommands::runSolve(std::ostream &out, bool &good) const {
   }
   // The summary is for people where the table goes to standard output.
   (options.output == "-" || options.json == "-" ? std::cerr : out)
-      << summary(problem, plan, asked, seconds);
+      << summary(problem, plan, seconds);
   if (plan.impossible && !plan.conflict.empty()) {
     out << placement::explainConflict(problem, plan.conflict) << "\n";
   }
@@ -263,8 +256,7 @@ Status PlacementCommands::runExplain(std::ostream &out, bool &good) const {
   SPYRE_ASSIGN_OR_RETURN(Problem problem, load());
   double seconds = 0;
   SPYRE_ASSIGN_OR_RETURN(Plan plan, makePlan(problem, seconds));
-  SPYRE_ASSIGN_OR_RETURN(Variant asked, variant());
-  std::string text = summary(problem, plan, asked, seconds);
+  std::string text = summary(problem, plan, seconds);
   if (plan.impossible) {
     text += placement::explainConflict(problem, plan.conflict) + "\n";
   } else {

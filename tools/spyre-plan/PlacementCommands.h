@@ -24,8 +24,7 @@ public:
 
 private:
   struct Options {
-    std::string input, variant = "fit", solver = "exact", order = "score", output, json,
-                       writeProblem;
+    std::string input, variant, solver = "exact", order = "score", output, json, writeProblem;
     int64_t capacity = 0, alignment = 0, nodes = 0;
     uint64_t seed = 0;
     std::vector<std::string> pins, forbidden;
@@ -35,7 +34,6 @@ private:
   void declareSolver(CLI::App &command);
   Expected<solver::placement::Problem> load() const;
   Status applyWhatIf(solver::placement::Problem &problem) const;
-  Expected<solver::placement::Variant> variant() const;
   Expected<solver::placement::Plan> makePlan(const solver::placement::Problem &problem,
                                              double &seconds) const;
   Status runSolve(std::ostream &out, bool &good) const;

@@ -17,7 +17,13 @@ int planCommand(int argc, const char *const *argv, const PlanEnvironment &enviro
   divide.declare(app);
   placement.declare(app);
   app.footer("Exit codes: 0 there is a plan, 1 there is none or the input is at fault, 2 internal "
-             "error.");
+             "error.\n\nExamples:\n"
+             "  spyre-compile graph.mlir -o model --dump-lx-problem p.json\n"
+             "  spyre-plan solve p.json\n"
+             "  spyre-plan explain p.json --forbid t0\n"
+             "  spyre-plan draw p.json -o map.html\n"
+             "  spyre-plan solve --variant fit --capacity 1280 buffers.csv -o plan.csv\n"
+             "  spyre-plan divide operations.json --cores 16");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -13,6 +13,7 @@
 #include "spyre/Runtime/OperationTimes.h"
 
 #include "CLI/CLI.hpp"
+#include "SavedModel.h"
 #include "Support/Text.h"
 #include "fmt/ranges.h"
 
@@ -88,17 +89,7 @@ std::string adviceFor(HostType type) {
   }
 }
 
-Status checkCounts(const RunOptions &options, const spec::Model &model) {
-  if (options.inputs.size() != model.inputs.size()) {
-    std::vector<std::string> names;
-    for (const spec::TensorDesc &input : model.inputs) {
-      names.push_back(input.name);
-    }
-    return error<6302>(
-        "the model has {} inputs ({}) but {} --input were given; give one per input, "
-        "in this order",
-        names.size(), fmt::join(names, ", "), options.inputs.size());
-  }
+Status checkOutputs(const RunOptions &options, const spec::Model &model) {
   if (!options.outputs.empty() && options.outputs.size() != model.outputs.size()) {
     return error<6304>("the model has {} outputs but {} --output were given; give one per output, "
                        "in order, or none to discard them",
@@ -118,17 +109,20 @@ Status checkCounts(const RunOptions &options, const spec::Model &model) {
 }
 
 /// A --dtype is "TYPE" (for the input of the same position) or "NAME=TYPE".
-Status checkDtypes(const RunOptions &options, const spec::Model &model) {
+Status checkDtypes(const RunOptions &options, const spec::Model &model,
+                   const std::vector<InputSource> &sources) {
   for (size_t i = 0; i < options.dtypes.size(); ++i) {
     const std::string &text = options.dtypes[i];
     const size_t equals = text.rfind('=');
-    const spec::TensorDesc *input = i < model.inputs.size() ? &model.inputs[i] : nullptr;
+    size_t position = i;
     if (equals != std::string::npos) {
-      auto named = std::find_if(model.inputs.begin(), model.inputs.end(), [&](const auto &desc) {
-        return desc.name == text.substr(0, equals);
-      });
-      input = named == model.inputs.end() ? nullptr : &*named;
+      position = 0;
+      while (position < sources.size() && sources[position].name != text.substr(0, equals)) {
+        ++position;
+      }
     }
+    const spec::TensorDesc *input =
+        position < model.inputs.size() ? &model.inputs[position] : nullptr;
     if (!input) {
       return error<6303>("--dtype {} belongs to no input of the model; write NAME=TYPE with an "
                          "input's name, or one TYPE per input",
@@ -140,18 +134,19 @@ Status checkDtypes(const RunOptions &options, const spec::Model &model) {
     if (type != input->dtype) {
       return error<6303>("--dtype {} but the model's input '{}' is {}; compile the model for {} or "
                          "pass the right array",
-                         text, input->name, numerics::hostTypeName(input->dtype),
+                         text, sources[position].name, numerics::hostTypeName(input->dtype),
                          numerics::hostTypeName(type));
     }
   }
   return Status::success();
 }
 
-Expected<std::vector<NpyArray>> readInputs(const RunOptions &options, const spec::Model &model) {
+Expected<std::vector<NpyArray>> readInputs(const std::vector<InputSource> &sources,
+                                           const spec::Model &model) {
   std::vector<NpyArray> arrays;
   for (size_t i = 0; i < model.inputs.size(); ++i) {
     const spec::TensorDesc &desc = model.inputs[i];
-    const std::string &path = options.inputs[i];
+    const std::string path = sources[i].file.string();
     SPYRE_ASSIGN_OR_RETURN(std::string bytes, readFile(path));
     Expected<NpyArray> array = runtime::parseNpy(bytes);
     if (!array.ok()) {
@@ -160,7 +155,7 @@ Expected<std::vector<NpyArray>> readInputs(const RunOptions &options, const spec
     const std::string wanted = npyTypeOf(desc.dtype);
     if (array->type != wanted || array->shape != desc.size) {
       return error<6302>("input {} ('{}') is {} and needs an npy file of {}, but {} holds {}; {}",
-                         i, desc.name, numerics::hostTypeName(desc.dtype),
+                         i, sources[i].name, numerics::hostTypeName(desc.dtype),
                          describe(wanted, desc.size), path, describe(array->type, array->shape),
                          adviceFor(desc.dtype));
     }
@@ -286,14 +281,16 @@ void printCounters(std::ostream &out, const runtime::Device &device,
 }
 
 Status execute(const RunOptions &options, std::ostream &summary) {
-  SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, readDirectory(options.directory));
+  SPYRE_ASSIGN_OR_RETURN(Artifacts artifacts, readDirectory(modelDirectory(options.directory)));
   SPYRE_ASSIGN_OR_RETURN(std::string modelText, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(modelText));
   SPYRE_RETURN_IF_ERROR(spec::verifyModel(model));
   SPYRE_RETURN_IF_ERROR(spec::refuseCpuSteps(model));
-  SPYRE_RETURN_IF_ERROR(checkCounts(options, model));
-  SPYRE_RETURN_IF_ERROR(checkDtypes(options, model));
-  SPYRE_ASSIGN_OR_RETURN(std::vector<NpyArray> arrays, readInputs(options, model));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<InputSource> sources, readSources(options.directory, model));
+  SPYRE_RETURN_IF_ERROR(bindInputs(options.inputs, sources));
+  SPYRE_RETURN_IF_ERROR(checkOutputs(options, model));
+  SPYRE_RETURN_IF_ERROR(checkDtypes(options, model, sources));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<NpyArray> arrays, readInputs(sources, model));
   SPYRE_ASSIGN_OR_RETURN(arch::DeviceDesc desc, findDevice(options, model));
 
   runtime::DriverOptions driverOptions;
@@ -326,12 +323,15 @@ Status execute(const RunOptions &options, std::ostream &summary) {
 }
 
 void declareOptions(CLI::App &app, RunOptions &options) {
-  app.add_option("DIR", options.directory, "Directory of a compiled model (with model.json)")
+  app.add_option("DIR", options.directory,
+                 "Directory of a compiled model (with model.json), or one that compiled.save() "
+                 "wrote (with signature.json), which brings the weights")
       ->required();
   // One value per flag: "--input a.npy DIR" must not swallow DIR.
-  app.add_option("-i,--input", options.inputs, "npy file of the next input, in the model's order")
+  app.add_option("-i,--input", options.inputs,
+                 "npy file of an input, by name or of the next one in the model's order")
       ->allow_extra_args(false)
-      ->type_name("FILE");
+      ->type_name("[NAME=]FILE");
   app.add_option("-o,--output", options.outputs,
                  "npy file for the next output; none at all discards the outputs")
       ->allow_extra_args(false)
@@ -366,8 +366,8 @@ int runCommand(int argc, const char *const *argv, std::ostream &out, std::ostrea
   declareOptions(app, options);
   app.footer("bfloat16 tensors travel as uint16 npy files, float8 tensors as uint8: the bits, not "
              "the values.\n\"-\" is standard input or output. Exit code: 0 done, 1 wrong input, 2 "
-             "internal fault.\n\nExample:\n  spyre-run build/model --input x.npy --input y.npy "
-             "--output z.npy --counters");
+             "internal fault.\n\nExamples:\n  spyre-run model --input x.npy --input y.npy --output z.npy "
+             "--counters\n  spyre-run saved --input x=x.npy --output y.npy");
   try {
     app.parse(argc, argv);
     // A summary must not end up inside an npy file.

@@ -27,6 +27,7 @@
 #include <map>
 #include <new>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,24 @@ Status setSymbol(LoadedProgram &loaded, const SymbolSpec &spec) {
   return Status::success();
 }
 
+/// Names all symbols of buffers that have no value in one error: E7103.
+Status refuseOpenSymbols(const program::Program &program, const std::set<std::string> &given) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < program.symbols.size(); ++i) {
+    const program::Symbol &symbol = program.symbols[i];
+    const bool isUsed =
+        std::any_of(program.buffers.begin(), program.buffers.end(),
+                    [&](const program::Buffer &buffer) { return buffer.symbol == int32_t(i); });
+    if (isUsed && symbol.value == program::kUnsetSymbol && !given.contains(symbol.name)) {
+      names.push_back(symbol.name);
+    }
+  }
+  return names.empty() ? Status::success()
+                       : error<7103>("the program's symbols {} have no value; give each with "
+                                     "--symbol NAME=VALUE, as in --symbol {}=0:0x0",
+                                     fmt::join(names, ", "), names.front());
+}
+
 Expected<LoadedProgram> loadProgram(const SimOptions &options, const arch::DeviceDesc &device) {
   std::vector<SymbolSpec> symbols;
   SPYRE_RETURN_IF_ERROR(parseAll(options.symbols, parseSymbol, symbols));
@@ -152,9 +171,12 @@ Expected<LoadedProgram> loadProgram(const SimOptions &options, const arch::Devic
                          std::filesystem::is_directory(options.program, ignored)
                              ? compileBundleDirectory(options.program, device)
                              : readProgramFile(options.program));
+  std::set<std::string> given;
   for (const SymbolSpec &symbol : symbols) {
     SPYRE_RETURN_IF_ERROR(setSymbol(loaded, symbol));
+    given.insert(symbol.name);
   }
+  SPYRE_RETURN_IF_ERROR(refuseOpenSymbols(loaded.program, given));
   return loaded;
 }
 
@@ -363,7 +385,8 @@ ADDR is a virtual DDR address: a number (4096, 0x1000) or segment:offset (1:0x80
 mapped to an equal part of DDR; the program itself is at the start of the last one.
 Exit code: 0 done, 1 wrong input or a fault of the program, 2 internal fault.
 
-Example:
+Examples:
+  spyre-sim model/bundle_0 --symbol pool=0:0 --symbol arg_0=1:0 --symbol arg_1=2:0 --counters
   spyre-sim examples/programs/add.spyasm --init-mem x.bin@0:0 --init-mem y.bin@1:0 \
       --dump-mem ddr:2:0:512 --dump-as dl16 --counters)";
 

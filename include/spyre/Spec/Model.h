@@ -108,6 +108,7 @@ std::vector<CpuStep> cpuSteps(const Model &model);
 /// For those who cannot run CPU steps. Error: E6206, naming all of them.
 Status refuseCpuSteps(const Model &model);
 /// One line per step, for people.
+std::string describeStep(const ModelStep &step);
 std::string describeSteps(const Model &model);
 
 } // namespace spyre::spec

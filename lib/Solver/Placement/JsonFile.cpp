@@ -121,6 +121,13 @@ Json bufferJson(const Problem &problem, const Buffer &buffer) {
   return json;
 }
 
+Expected<Variant> readVariant(const JsonReader &root) {
+  SPYRE_ASSIGN_OR_RETURN(JsonReader field, root.field("variant"));
+  SPYRE_ASSIGN_OR_RETURN(std::string name, field.asString());
+  Expected<Variant> variant = parseVariant(name);
+  return variant.ok() ? variant : error<3048>("{}: {}", field.path(), variant.status().text());
+}
+
 /// One line per buffer: large files stay readable.
 std::string linesOf(const Json &head, const char *list, const std::vector<Json> &entries) {
   std::string text = head.dump(1, ' ', false, Json::error_handler_t::replace);
@@ -161,8 +168,8 @@ Status linkParents(const std::vector<JsonReader> &entries, Problem &problem) {
 Expected<Problem> parseProblemJson(const std::string &text) {
   SPYRE_ASSIGN_OR_RETURN(JsonDocument document, JsonDocument::parse(text));
   const JsonReader root(document);
-  SPYRE_RETURN_IF_ERROR(
-      root.onlyFields({"format", "version", "capacity", "alignment", "transients", "buffers"}));
+  SPYRE_RETURN_IF_ERROR(root.onlyFields(
+      {"format", "version", "capacity", "alignment", "variant", "transients", "buffers"}));
   SPYRE_ASSIGN_OR_RETURN(JsonReader format, root.field("format"));
   SPYRE_ASSIGN_OR_RETURN(std::string kind, format.asString());
   SPYRE_ASSIGN_OR_RETURN(int64_t version, intField(root, "version"));
@@ -175,6 +182,9 @@ Expected<Problem> parseProblemJson(const std::string &text) {
   std::optional<int64_t> alignment;
   SPYRE_RETURN_IF_ERROR(optionalInt(root, "alignment", alignment));
   problem.alignment = alignment.value_or(1);
+  if (root.has("variant")) {
+    SPYRE_ASSIGN_OR_RETURN(problem.variant, readVariant(root));
+  }
   SPYRE_ASSIGN_OR_RETURN(std::vector<JsonReader> needs, optionalList(root, "transients"));
   for (const JsonReader &need : needs) {
     SPYRE_RETURN_IF_ERROR(need.onlyFields({"tick", "bytes"}));
@@ -200,6 +210,9 @@ std::string writeProblemJson(const Problem &problem) {
   head["version"] = 1;
   head["capacity"] = problem.capacityBytes;
   head["alignment"] = problem.alignment;
+  if (problem.variant) {
+    head["variant"] = nameOf(*problem.variant);
+  }
   for (const Transient &need : problem.transients) {
     Json entry;
     entry["tick"] = need.tick;

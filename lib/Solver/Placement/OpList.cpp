@@ -255,6 +255,7 @@ Expected<OpListProblem> makeProblem(const OpList &list, const PlacementRules &ru
   OpListProblem made;
   made.problem.capacityBytes = capacityBytes;
   made.problem.alignment = alignment;
+  made.problem.variant = Variant::Pick;
   made.webs = websOf(list, rules.splitWebs);
   std::vector<int> lives(list.tensors.size(), 0);
   const std::vector<int64_t> opaque = nextOpaque(list);

@@ -1,12 +1,17 @@
 //===- Problem.cpp - what a sound problem is -------------------------------------------------===//
 #include "spyre/Solver/Placement/Problem.h"
 
+#include "fmt/ranges.h"
+
 #include <algorithm>
+#include <array>
 #include <set>
 #include <unordered_set>
 
 namespace spyre::solver::placement {
 namespace {
+
+constexpr std::array<std::string_view, 3> kVariantNames = {"fit", "min", "pick"};
 
 /// A name of a megabyte does not belong in a message.
 std::string shown(const Buffer &buffer) { return buffer.name.substr(0, 60); }
@@ -107,6 +112,18 @@ Status checkParents(const Problem &problem, size_t index) {
 }
 
 } // namespace
+
+std::string_view nameOf(Variant variant) { return kVariantNames[size_t(variant)]; }
+
+Expected<Variant> parseVariant(std::string_view name) {
+  for (size_t i = 0; i < kVariantNames.size(); ++i) {
+    if (name == kVariantNames[i]) {
+      return Variant(i);
+    }
+  }
+  return error<3050>("the variant is '{}', not {}", name.substr(0, 60),
+                     fmt::join(kVariantNames, ", "));
+}
 
 Status validate(const Problem &problem) {
   if (problem.capacityBytes < 1 || problem.capacityBytes > kMaxBytes) {

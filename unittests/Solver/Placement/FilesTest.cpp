@@ -129,10 +129,14 @@ TEST(PlacementFiles, RandomProblemsSurviveBothForms) {
     problem.transients = {{2, 1}, {4, 3}};
     problem.buffers[0].forbidden = true;
     problem.buffers[0].forbiddenReason = "a \"reason\"";
+    problem.variant = Variant::Pick;
     auto fromJson = parseProblemJson(writeProblemJson(problem));
     ASSERT_TRUE(fromJson.ok()) << fromJson.status().message();
     ASSERT_EQ(*fromJson, problem);
   }
+  const char *best =
+      R"({"format":"openspyre-placement","version":1,"capacity":1,"variant":"best","buffers":[]})";
+  EXPECT_EQ(parseProblemJson(best).status().code(), 3048);
 }
 
 TEST(PlacementJson, FaultsAreNumbered) {

@@ -12,7 +12,7 @@
 // that window of its bytes. Ours are value (default: the size), parents (ids, separated by spaces)
 // and forbidden (0 or 1). What is written has an offset column, empty for what has no place.
 //
-// JSON holds everything a Problem has, the capacity, uses and transients included.
+// JSON holds everything a Problem has, the capacity, uses, transients and the variant included.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -26,7 +26,7 @@ Expected<Problem> parseCsv(const std::string &text, int64_t capacityBytes);
 /// \p offsets may be empty: then the offset column has the pins.
 std::string writeCsv(const Problem &problem, const Offsets &offsets);
 
-/// Errors: E9101-E9103 (JSON), E3048 (a name that is no buffer), and those of validate().
+/// Errors: E9101-E9103 (JSON), E3048 (an unknown buffer or variant), and those of validate().
 Expected<Problem> parseProblemJson(const std::string &text);
 std::string writeProblemJson(const Problem &problem);
 /// The plan with its certificate and one entry per buffer.

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spyre::solver::placement {
@@ -76,19 +77,26 @@ struct Transient {
   bool operator==(const Transient &) const = default;
 };
 
+enum class Variant { Fit, Min, Pick };
+
+/// "fit", "min" or "pick".
+std::string_view nameOf(Variant variant);
+/// Error: E3050, which lists the names.
+Expected<Variant> parseVariant(std::string_view name);
+
 struct Problem {
   int64_t capacityBytes = 0;
   int64_t alignment = 1;
   std::vector<Buffer> buffers;
   std::vector<Transient> transients;
+  /// The question the problem was made for; unset: the solver's caller chooses.
+  std::optional<Variant> variant = std::nullopt;
 
   int64_t alignmentOf(const Buffer &buffer) const {
     return buffer.alignment > 0 ? buffer.alignment : alignment;
   }
   bool operator==(const Problem &) const = default;
 };
-
-enum class Variant { Fit, Min, Pick };
 
 /// Limits that keep sums of sizes and values inside 64 bits.
 constexpr int64_t kMaxBytes = int64_t(1) << 46;
