@@ -1,7 +1,12 @@
 """The documented solvers under their documented names: addresses of the documented examples, refusals in words."""
 
 import pytest
-from torch_spyre._inductor.scratchpad.firstfit_bestfit_solver import BestFitLayoutSolver, FirstFitLayoutSolver
+from torch_spyre._inductor.scratchpad.firstfit_bestfit_solver import (
+    BestFitLayoutSolver,
+    FirstFitLayoutSolver,
+    _assert_in_place_relationships,
+    _topological_sort,
+)
 from torch_spyre._inductor.scratchpad.plan_solver import GreedyLayoutSolver, LifetimeBoundBuffer, MemoryPlanSolver
 
 FITTING = (FirstFitLayoutSolver, BestFitLayoutSolver)
@@ -55,6 +60,85 @@ def test_a_first_use_that_writes_wins():
         reader.address = writer.address = None
         solver(10, 1).plan_layout([reader, writer])
         assert (reader.address, writer.address) == (None, 0)
+
+
+@pytest.mark.parametrize("solver", ALL)
+def test_both_forms_of_a_buffer_are_placed_alike(solver):
+    documented = [
+        LifetimeBoundBuffer("a", 128, 0, 2),
+        LifetimeBoundBuffer("b", 128, start_time=1, end_time=4, in_place_parents=["a"]),
+        LifetimeBoundBuffer("c", 128, 1, 2, []),
+        LifetimeBoundBuffer(name="d", size=128, start_time=2, end_time=4),
+    ]
+    listed = [
+        LifetimeBoundBuffer("a", 128, [0, 1]),
+        LifetimeBoundBuffer("b", 128, [1, 3], False, None, ["a"]),
+        LifetimeBoundBuffer("c", 128, uses=[1]),
+        LifetimeBoundBuffer("d", 128, (2, 3), in_place_parents=()),
+    ]
+    assert documented == listed and (listed[1].start_time, listed[1].end_time) == (1, 4)
+    placed = [[b.address for b in solver(1024).plan_layout(buffers)] for buffers in (documented, listed)]
+    assert placed[0] == placed[1] and None not in placed[0]
+    assert repr(documented[0]).startswith("LifetimeBoundBuffer(name='a', size=128, uses=[0, 1],")
+
+
+@pytest.mark.parametrize(
+    "arguments, fields, error",
+    [
+        ((0,), {}, TypeError),
+        ((0, 2, 3), {}, TypeError),
+        ((0, 2, []), {"in_place_parents": []}, TypeError),
+        ((), {}, TypeError),
+        ((), {"start_time": 1}, TypeError),
+        ((), {"uses": [1], "end_time": 2}, TypeError),
+        (([0, 1],), {"start_time": 0}, TypeError),
+        (([0, "x"],), {}, TypeError),
+        ((0, 2.5), {}, TypeError),
+        ((0, 2, "a"), {}, TypeError),
+        (([0], False, None, [], 7), {}, TypeError),
+        (([0],), {"life": 3}, TypeError),
+        ((2, 2), {}, ValueError),
+        ((True, 2), {}, TypeError),
+    ],
+)
+def test_other_forms_are_refused_with_the_name(arguments, fields, error):
+    with pytest.raises(error, match="'big'"):
+        LifetimeBoundBuffer("big", 128, *arguments, **fields)
+
+
+def test_orders_of_the_fitting_solvers():
+    rows = [(10, [0, 3]), (10, [0, 1, 2, 3, 4])]
+    for solver in FITTING:
+        for order, expected in [("score", [None, 0]), ("lifetime", [0, None])]:
+            assert [b.address for b in solver(10, 1, order=order).plan_layout(buffers_of(rows))] == expected
+        assert solver(10, 1).order == "score"
+        with pytest.raises(ValueError, match="order is 'size'"):
+            solver(10, 1, "size")
+
+
+def test_in_place_relationships():
+    parent = LifetimeBoundBuffer("p", 256, 0, 5)
+    child = LifetimeBoundBuffer("c", 128, 4, 8, ["p"])
+    _assert_in_place_relationships([child, parent])
+    for wrong, says in [
+        (LifetimeBoundBuffer("c", 512, 4, 8, ["p"]), "c has 512 bytes .* which has 256"),
+        (LifetimeBoundBuffer("c", 128, 3, 8, ["p"]), "end_time is 5; it must be 4"),
+        (LifetimeBoundBuffer("c", 128, 4, 8, ["q"]), "q, which is not among"),
+    ]:
+        for error in (AssertionError, ValueError):
+            with pytest.raises(error, match=f"SPYRE-E3043: .*{says}"):
+                _assert_in_place_relationships([wrong, parent])
+
+
+def test_topological_sort():
+    def names(*rows):
+        return [b.name for b in _topological_sort([LifetimeBoundBuffer(n, 1, 0, 1, parents) for n, parents in rows])]
+
+    assert names(("c", ["b"]), ("b", ["a"]), ("x", []), ("a", [])) == ["x", "a", "b", "c"]
+    assert names(("d", ["a", "b"]), ("a", []), ("b", []), ("e", ["gone"])) == ["a", "b", "d", "e"]
+    assert names() == []
+    with pytest.raises(ValueError, match="a, b are in_place_parents of each other"):
+        names(("a", ["b"]), ("b", ["a"]), ("c", []))
 
 
 def test_lifetimes():

@@ -16,12 +16,24 @@ SolverFactory make() {
   return [](const SolverOptions &options) { return std::make_unique<Solver>(options); };
 }
 
+/// \p order: what the name says; none: what the options say.
+SolverFactory fit(bool tightest, std::optional<FitOrder> order = std::nullopt) {
+  return [tightest, order](SolverOptions options) {
+    options.order = order.value_or(options.order);
+    return std::make_unique<FitSolver>(options, tightest);
+  };
+}
+
 struct Registry {
   std::mutex mutex;
   std::map<std::string, SolverFactory> factories = {
       {"greedy", make<GreedySolver>()},
-      {"firstfit", [](const SolverOptions &o) { return std::make_unique<FitSolver>(o, false); }},
-      {"bestfit", [](const SolverOptions &o) { return std::make_unique<FitSolver>(o, true); }},
+      {"firstfit", fit(false)},
+      {"firstfit-score", fit(false, FitOrder::Score)},
+      {"firstfit-lifetime", fit(false, FitOrder::Lifetime)},
+      {"bestfit", fit(true)},
+      {"bestfit-score", fit(true, FitOrder::Score)},
+      {"bestfit-lifetime", fit(true, FitOrder::Lifetime)},
       {"simulated_annealing", make<AnnealingSolver>()},
       {"exact", make<ExactSolver>()},
       // The name it has in the existing stack's configuration.

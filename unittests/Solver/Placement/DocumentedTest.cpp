@@ -192,6 +192,18 @@ TEST(DocumentedSolvers, LifetimeOrder) {
   EXPECT_EQ(place("firstfit", problem, options), (Addresses{0, kOut}));
 }
 
+TEST(DocumentedSolvers, BothOrdersHaveNames) {
+  const Problem problem = makeProblem(10, 1, {{10, {0, 3}}, {10, {0, 1, 2, 3, 4}}});
+  for (const std::string fit : {"firstfit", "bestfit"}) {
+    for (const FitOrder order : {FitOrder::Score, FitOrder::Lifetime}) {
+      SolverOptions options;
+      options.order = order;
+      EXPECT_EQ(place(fit + "-score", problem, options), (Addresses{kOut, 0}));
+      EXPECT_EQ(place(fit + "-lifetime", problem, options), (Addresses{0, kOut}));
+    }
+  }
+}
+
 TEST(DocumentedSolvers, AnnealingIsSeededAndNoWorseThanItsStart) {
   std::vector<Spec> specs;
   for (int i = 0; i < 24; ++i) {

@@ -74,11 +74,13 @@ struct SearchLimits {
   int windows = 5'000;
 };
 
-/// Order in which first-fit and best-fit take the buffers.
+/// Order in which first-fit and best-fit take the buffers that have no parent left to wait for.
+/// "firstfit-score" and its three neighbours have theirs in the name.
 enum class FitOrder {
-  /// The score of lifetime and uses [spec: scratchpad 6.2].
+  /// Ticks of life per use, the least first [spec: scratchpad 6.2]. It keeps what is used often and
+  /// places more of the value (ADR 0088).
   Score,
-  /// Ascending lifetime, as the design page says.
+  /// Ascending lifetime [spec: scratchpad L12]: planner compat.
   Lifetime,
 };
 
