@@ -15,12 +15,15 @@
 
 #include <iostream>
 
-/// Options that exist before MLIR's are registered are those of LLVM's targets and passes, which the
-/// library brings; none of them changes what is done here. --help-hidden still lists them.
+/// Options that exist before MLIR's are registered are those of LLVM's targets and passes, which
+/// the library brings; none of them changes what is done here. --help-hidden still lists them.
 static void hideOptionsOfLlvm() {
   for (auto &[name, option] : llvm::cl::getRegisteredOptions()) {
-    const bool isGeneric = llvm::is_contained(option->Categories, &llvm::cl::getGeneralCategory());
-    if (isGeneric) {
+    const bool isOfEveryTool =
+        llvm::any_of(option->Categories, [](const llvm::cl::OptionCategory *category) {
+          return category->getName() == "Generic Options" || category->getName() == "Color Options";
+        });
+    if (!isOfEveryTool) {
       option->setHiddenFlag(llvm::cl::Hidden);
     }
   }

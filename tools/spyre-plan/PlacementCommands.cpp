@@ -134,7 +134,6 @@ bool PlacementCommands::chosen() const {
                      [](const CLI::App *command) { return command && command->parsed(); });
 }
 
-
 Status PlacementCommands::applyWhatIf(Problem &problem) const {
   for (const std::string &pin : options.pins) {
     const size_t at = pin.rfind('=');

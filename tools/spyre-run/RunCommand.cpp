@@ -364,10 +364,11 @@ int runCommand(int argc, const char *const *argv, std::ostream &out, std::ostrea
   RunOptions options;
   CLI::App app("Runs a compiled model on NumPy files.", "spyre-run");
   declareOptions(app, options);
-  app.footer("bfloat16 tensors travel as uint16 npy files, float8 tensors as uint8: the bits, not "
-             "the values.\n\"-\" is standard input or output. Exit code: 0 done, 1 wrong input, 2 "
-             "internal fault.\n\nExamples:\n  spyre-run model --input x.npy --input y.npy --output z.npy "
-             "--counters\n  spyre-run saved --input x=x.npy --output y.npy");
+  app.footer(
+      "bfloat16 tensors travel as uint16 npy files, float8 tensors as uint8: the bits, not "
+      "the values.\n\"-\" is standard input or output. Exit code: 0 done, 1 wrong input, 2 "
+      "internal fault.\n\nExamples:\n  spyre-run model --input x.npy --input y.npy --output z.npy "
+      "--counters\n  spyre-run saved --input x=x.npy --output y.npy");
   try {
     app.parse(argc, argv);
     // A summary must not end up inside an npy file.

@@ -1,8 +1,8 @@
 //===- SavedModel.h - a model directory, and where its inputs come from ----------------------===//
 //
-// A folder that compiled.save() of torch_spyre.compile_exported wrote holds the model in "model" and
-// "signature.json", which names the file of each parameter, buffer and constant. In a plain model
-// directory the user gives all inputs.
+// A folder that compiled.save() of torch_spyre.compile_exported wrote holds the model in "model"
+// and "signature.json", which names the file of each parameter, buffer and constant. In a plain
+// model directory the user gives all inputs.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -30,8 +30,8 @@ std::filesystem::path modelDirectory(const std::filesystem::path &directory);
 Expected<std::vector<InputSource>> readSources(const std::filesystem::path &directory,
                                                const spec::Model &model);
 
-/// Gives the inputs without a file theirs. Each of \p texts is NAME=FILE, or FILE for the next input
-/// that no other text names. Error: E6302, which lists the names.
+/// Gives the inputs without a file theirs. Each of \p texts is NAME=FILE, or FILE for the next
+/// input that no other text names. Error: E6302, which lists the names.
 Status bindInputs(const std::vector<std::string> &texts, std::vector<InputSource> &sources);
 
 } // namespace spyre::tools
