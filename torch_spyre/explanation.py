@@ -15,18 +15,23 @@ class Explanation:
     ``movement``: every copy, restickify, gather and CPU step, each a dict with ``subject``,
     ``reason``, ``detail``, ``location`` (file:line) and ``numbers`` (bytes, ns).
     ``layouts``: inputs that are only read in another layout; ``detail`` has the dim_order to give.
-    ``divisions``: how each operation is divided over the cores: the candidates with their prices, the
-    one that was taken, and why; ``numbers`` has cores, candidates and ns.
+    ``work_per_core``: the division of each step as it runs and the reason for it, then the candidates
+    with the prices they would have alone; ``numbers`` has the step and its cores.
+    ``divisions``: how each operation would be divided by itself, before neighbours are divided together
+    and copies are inserted: the candidates with their prices, the one that was taken, and why;
+    ``numbers`` has cores, candidates and ns.
     ``rows``: rows that cores cannot share, and whether they are padded or cut: all choices with the
     predicted time of the whole graph, then the one that was taken or not, and why.
     ``scratchpads``: what stays in the cores' scratchpads and where, what does not, why, beside what, and
     what would change that; an entry named ``all`` has the bytes saved, the bound and the gap.
-    ``operations``: every operation of the device in order, each a dict with its ``name`` and
-    ``place`` (graph and bundle), the predicted ``ns`` and ``cycles``, ``wait_cycles`` (per reason what
+    ``operations``: every operation of the device in order, each a dict with its ``step`` (its number in
+    the graph, the same in all sections), its ``name``, its ``subject`` (name and result), its ``place``
+    (graph and bundle), the predicted ``ns`` and ``cycles``, ``wait_cycles`` (per reason what
     the schedule waited for: they sum to ``cycles``), ``waits_for`` (the main reason), and its place
     under the roofline: ``intensity`` (operations per DDR byte), ``bound`` (which peak of the chip is
     nearest: ddr, pt or sfp) and ``part_of_bound`` (1: as fast as that peak allows).
-    ``total``: sums over all graphs. ``result`` is what the function returned.
+    ``total``: sums over all graphs; ``predicted_ns`` is the time of all operations. ``result`` is what
+    the function returned.
     """
 
     def __init__(self, records, result):
@@ -51,6 +56,10 @@ class Explanation:
         return self._entries("work-distribution")
 
     @property
+    def work_per_core(self):
+        return self._entries("work-per-core")
+
+    @property
     def rows(self):
         return self._entries("even-rows")
 
@@ -65,6 +74,7 @@ class Explanation:
             if entry["reason"] == "total":
                 for name, value in entry["numbers"].items():
                     total[name] = total.get(name, 0) + value
+        total["predicted_ns"] = sum(row["ns"] for row in self.operations)
         return total
 
     @property
@@ -92,26 +102,20 @@ class Explanation:
         if not self.graphs:
             return "Nothing was compiled for the device.\n"
         parts = zip(self._records, self._texts, strict=True)
-        return "\n".join(
-            f"{record.name}: {text}{_times_text(operations_of(record))}" for record, text in parts
-        )
+        return "\n".join(f"{record.name}: {text}" for record, text in parts)
 
     __repr__ = __str__
 
 
 def operations_of(record):
     """Of one compiled graph: time, waits and roofline of each operation, in the order they run."""
-    artifacts = record.artifacts
+    subjects = {e["numbers"]["step"]: e["subject"] for e in record.decisions if e["stage"] == "work-per-core"}
     rows = []
-    for step in json.loads(artifacts["model.json"])["steps"]:
-        if step["kind"] != "bundle":
-            continue
-        program = artifacts.get(f"{step['directory']}/spyreCodeDir/init.bin")
-        # Another back end's binaries are its own.
-        for row in _C.operation_times(program) if program else []:
-            # JSON has no infinity; an operation without DDR traffic has no intensity.
-            row["intensity"] = row["intensity"] if math.isfinite(row["intensity"]) else None
-            rows.append({"place": f"{record.name}/{step['directory']}", **row})
+    for row in _C.step_times(record.artifacts):
+        # JSON has no infinity; an operation without DDR traffic has no intensity.
+        row["intensity"] = row["intensity"] if math.isfinite(row["intensity"]) else None
+        place = f"{record.name}/{row.pop('bundle')}"
+        rows.append({"place": place, "subject": subjects.get(row["step"], row["name"]), **row})
     return rows
 
 
@@ -120,20 +124,6 @@ def waits_text(row):
     waits = sorted(row["wait_cycles"].items(), key=lambda item: -item[1])
     parts = [(name, 100 * cycles / max(row["cycles"], 1)) for name, cycles in waits]
     return ", ".join(f"{name} {part:.0f} %" for name, part in parts if part >= 1)
-
-
-def _times_text(rows):
-    if not rows:
-        return ""
-    lines = ["Where the time goes (waits sum to the time; bound: the nearest peak of the chip):"]
-    for row in rows:
-        intensity = "-" if row["intensity"] is None else f"{row['intensity']:.3g}"
-        lines.append(
-            f"  {row['name']}: {row['ns'] / 1e3:.3f} us on {row['cores']} cores, "
-            f"{100 * row['part_of_bound']:.0f} % of the {row['bound']} bound at {intensity} "
-            f"operations per DDR byte; {waits_text(row)}"
-        )
-    return "\n".join(lines) + "\n"
 
 
 def explain(function, *args, **kwargs):

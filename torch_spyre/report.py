@@ -145,7 +145,12 @@ def _table(head, rows):
     return "<table>" + titles + "".join(line("td", row) for row in rows) + "</table>"
 
 
-def _splits_table(steps):
+def _splits_table(steps, decisions):
+    reasons = {
+        entry["numbers"]["step"]: f"<b>{_text(entry['reason'])}</b>: {_text(entry['detail'].partition('; ')[2])}"
+        for entry in decisions
+        if entry["stage"] == "work-per-core" and entry["taken"]
+    }
     rows = []
     for number, step in enumerate(steps):
         space = ", ".join(
@@ -162,10 +167,11 @@ def _splits_table(steps):
                 _text(", ".join(name for name, _ in step.inputs)),
                 _text(", ".join(name for name, _ in step.outputs)),
                 _text(step.place),
+                reasons.get(number, ""),
             ]
         )
     loops = "loops (extent/cores)"
-    head = ["#step", "operation", loops, "#cores", "#repeats", "reads", "writes", "where"]
+    head = ["#step", "operation", loops, "#cores", "#repeats", "reads", "writes", "where", "why so divided"]
     return _table(head, rows)
 
 
@@ -225,18 +231,22 @@ def _movement_table(entries):
 
 
 def _times_table(record):
+    operations = explanation.operations_of(record)
+    total = sum(row["ns"] for row in operations)
     rows = [
         [
-            _text(row["name"]),
+            row["step"],
+            _text(row["subject"]),
             f"{row['ns'] / 1e3:.3f}",
+            f"{100 * row['ns'] / max(total, 1e-9):.0f}",
             _text(row["cores"]),
             _text("-" if row["intensity"] is None else f"{row['intensity']:.3g}"),
             _text(f"{100 * row['part_of_bound']:.0f} % of {row['bound']}"),
             _text(explanation.waits_text(row)),
         ]
-        for row in explanation.operations_of(record)
+        for row in sorted(operations, key=lambda row: -row["ns"])
     ]
-    head = ["operation", "#us, predicted", "#cores", "#operations per DDR byte", "roofline"]
+    head = ["#step", "operation", "#us, predicted", "#% of all", "#cores", "#operations per DDR byte", "roofline"]
     return _table([*head, "what the schedule waited for"], rows)
 
 
@@ -252,7 +262,7 @@ def _graph_section(record):
         "Graph": _drawing(steps),
         "Data that is only moved, and why": _movement_table(movement),
         "Inputs in another layout than they are read in": _movement_table(advice),
-        "Work per core": _splits_table(steps),
+        "Work per core": _splits_table(steps, record.decisions),
         "DDR traffic": _traffic_table(steps),
         "Where the time goes": _times_table(record),
         "Layouts": _layouts_table(model, steps),
@@ -277,6 +287,7 @@ def _summary(total):
         ("steps on the CPU", total.get("host_steps", 0)),
         ("DDR bytes", _bytes(total.get("bytes", 0))),
         ("of them only moved", _bytes(total.get("moved_bytes", 0))),
+        ("predicted for all operations", f"{total.get('predicted_ns', 0) / 1e3:.3f} us"),
     ]
     items = "".join(f"<li><b>{_text(value)}</b>{_text(name)}</li>" for name, value in shown)
     return f"<ul class=summary>{items}</ul>"

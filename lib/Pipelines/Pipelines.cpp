@@ -334,8 +334,13 @@ Expected<std::unique_ptr<Planned>> planOnce(Phase from, const std::string &text,
   SPYRE_RETURN_IF_ERROR(runPasses(planned->session, *planned->module, from, Phase::Division,
                                   /*verifyLast=*/true, options));
   SPYRE_ASSIGN_OR_RETURN(int64_t lxBytes, lxCapacity(options));
-  EmitSpecsOptions emission{options.symbolicArguments, lxBytes, options.kFastCores,
-                            &planned->acrossBundles, options.trace};
+  EmitSpecsOptions emission{options.symbolicArguments,
+                            lxBytes,
+                            options.kFastCores,
+                            &planned->acrossBundles,
+                            options.trace,
+                            options.explainDivision,
+                            options.cores};
   SPYRE_ASSIGN_OR_RETURN(planned->artifacts, emitSpecs(*planned->module, options.device, emission));
   return planned;
 }

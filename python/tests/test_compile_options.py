@@ -40,9 +40,7 @@ def test_passes_in_the_options_run(point, backend, make, on_device):
 
 def _most_cores():
     """Cores of the operation of the last graph that uses most."""
-    files = torch_spyre.last_compile().artifacts
-    programs = [data for path, data in files.items() if path.endswith("init.bin")]
-    return max(row["cores"] for data in programs for row in torch_spyre._C.operation_times(data))
+    return max(row["cores"] for row in torch_spyre._C.step_times(torch_spyre.last_compile().artifacts))
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

@@ -2,9 +2,11 @@
 
 import html.parser
 import json
+import re
 
 import pytest
 import torch
+from test_tools import tool
 
 import torch_spyre
 
@@ -233,18 +235,103 @@ def test_every_operation_says_where_its_time_goes(on_device):
     with on_device():
         report = torch_spyre.explain(lambda x, weight: torch.exp(x @ weight), x, weight)
     product, function = report.operations
-    assert "matmul" in product["name"] and function["name"].endswith("exp")
+    assert "matmul" in product["name"] and function["name"] == "exp"
+    assert [row["step"] for row in report.operations] == [0, 1]
     for row in report.operations:
         assert sum(row["wait_cycles"].values()) == row["cycles"] > 0
         assert row["wait_cycles"][row["waits_for"]] == max(row["wait_cycles"].values())
         assert 0 < row["part_of_bound"] <= 1
-        assert f"{row['name']}: {row['ns'] / 1e3:.3f} us" in str(report)
+        assert f"  {row['step']} {row['subject']}: {row['ns'] / 1e3:.3f} us (" in str(report)
     assert product["pt_macs"] == 256 * 1024 * 2048
     assert product["intensity"] > 10 * function["intensity"]
     # A transcendental function of many elements waits for its unit or for the memory.
     assert function["waits_for"] in ("sfp", "ddr")
     assert json.loads(report.to_json())["operations"] == report.operations
     assert "Where the time goes" in report.to_html()
+
+
+def matmul_exp_sum():
+    x, y = tensors((55, 67), (67, 130))
+    return lambda x, y: torch.exp(x @ y).sum(1), (x, y)
+
+
+def transformer_layer():
+    torch.manual_seed(1)
+    layer = torch.nn.TransformerEncoderLayer(128, 4, 256, dropout=0, batch_first=True).eval().half().to("spyre")
+    return layer, tensors((2, 32, 128))
+
+
+@pytest.mark.parametrize("cores", [32, 12])
+@pytest.mark.parametrize("graph", [matmul_exp_sum, transformer_layer])
+def test_the_told_division_is_the_one_that_runs(graph, cores, tmp_path, on_device):
+    from torch_spyre._inductor import config
+
+    function, inputs = graph()
+    torch._dynamo.reset()
+    with on_device(), config.patch(sencores=cores), torch.no_grad():
+        report = torch_spyre.explain(function, *inputs)
+    (record,) = report._records
+    record.save(str(tmp_path))
+    text = tool("spyre-dis", tmp_path).stdout
+    ran = [(name, int(cores)) for name, cores in re.findall(r'^phase \d+ "\d+_(.*)" cores (\d+)', text, flags=re.M)]
+    told = [e for e in report.work_per_core if e["taken"]]
+    assert [e["numbers"]["cores"] for e in told] == [count for _, count in ran]
+    assert [e["numbers"]["step"] for e in told] == list(range(len(ran)))
+    assert [(row["name"], row["cores"]) for row in report.operations] == ran
+    assert all(f"on {count} of {cores} cores" in e["detail"] for e, (_, count) in zip(told, ran, strict=True))
+    reasons = {e["reason"] for e in told}
+    assert reasons and "as-given" not in reasons and "changed-later" not in reasons, reasons
+
+
+def test_all_sections_number_operations_alike(on_device):
+    function, inputs = transformer_layer()
+    with on_device(), torch.no_grad():
+        report = torch_spyre.explain(function, *inputs)
+    text = str(report)
+    titles = {e["numbers"]["step"]: e["subject"] for e in report.work_per_core}
+    written = {subject.split(" -> ")[1]: step for step, subject in titles.items()}
+    for entry in report.scratchpads:
+        if entry["taken"] and entry["subject"] in written:
+            first = int(re.search(r"operations (\d+) to", entry["detail"])[1])
+            assert written[entry["subject"]] == first or entry["reason"] == "output-clone", entry
+    assert sum(e["taken"] and e["subject"] in written for e in report.scratchpads) > 3
+    named = [pair for e in report.scratchpads for pair in re.findall(r"operations? (\d+) \('(\w+)'\)", e["detail"])]
+    assert named and {report.operations[int(step)]["name"] for step, _ in named} == {name for _, name in named}
+    for step, name in named:
+        assert report.operations[int(step)]["name"] == name
+    for row in report.operations:
+        assert row["subject"] == titles[row["step"]]
+        assert f"\n  {row['step']} {row['subject']}: " in text.split("Where the time goes")[0]
+    # Sorted by time, with the total in front.
+    times = [float(t) for t in re.findall(r": (\d+\.\d{3}) us \(", text.split("Where the time goes")[1])]
+    assert len(times) == len(titles) and times == sorted(times, reverse=True)
+    total = report.total["predicted_ns"]
+    assert total == pytest.approx(sum(row["ns"] for row in report.operations))
+    assert f"{total / 1e3:.1f} us predicted for all operations" in text.split("\n")[0]
+    page = report.to_html()
+    assert f"{total / 1e3:.3f} us" in page
+    assert json.loads(report.to_json())["total"]["predicted_ns"] == total
+
+
+def test_an_operation_in_a_loop_is_one_step(on_device):
+    from torch_spyre._inductor import config, spyre_hint
+    from torch_spyre._inductor.propagate_named_dims import declare_tensor_dim, name_tensor_dims
+
+    declare_tensor_dim("rows", 256)
+    declare_tensor_dim("columns", 512)
+    x = name_tensor_dims(torch.rand(256, 512).half().to("spyre"), ["rows", "columns"])
+
+    def function(x):
+        with spyre_hint(num_tiles_per_dim={"rows": 4}):
+            return x.exp() + 1
+
+    for unrolled in (True, False):
+        torch._dynamo.reset()
+        with on_device(), config.patch(unroll_loops=unrolled), torch.no_grad():
+            report = torch_spyre.explain(function, x)
+        assert [row["name"] for row in report.operations] == ["exp", "add"]
+        assert [row["step"] for row in report.operations] == [0, 1]
+        assert report.total["predicted_ns"] > 0
 
 
 def test_the_counters_know_what_was_waited_for(on_device):

@@ -8,6 +8,7 @@
 //   spyre-compile graph.mlir --load-pass-plugin=lib.so --passes=post=my-pass -o dir
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/CAPI/Compiler.h"
+#include "spyre/CAPI/Explain.h"
 #include "spyre/Solver/Division/Divide.h"
 #include "spyre/Spec/Model.h"
 
@@ -164,7 +165,9 @@ Status run(const Arguments &arguments) {
     SPYRE_RETURN_IF_ERROR(spyre::writeFile(arguments.traceDecisions, result.decisionsJson));
   }
   if (!arguments.explain.empty()) {
-    SPYRE_ASSIGN_OR_RETURN(std::string text, spyre::capi::explanationText(result.decisionsJson));
+    SPYRE_ASSIGN_OR_RETURN(
+        std::string text,
+        spyre::capi::explanationText(result.decisionsJson, result.artifacts, options.device));
     SPYRE_RETURN_IF_ERROR(spyre::writeFile(arguments.explain, text));
   }
   if (!arguments.dumpLxProblem.empty()) {
@@ -234,6 +237,17 @@ void addLxOptions(CLI::App &app, Arguments &arguments) {
       ->group(group);
 }
 
+constexpr const char *kFooter =
+    R"(Exit codes: 0 done, 1 the input is at fault, 2 wrong usage or an internal fault.
+
+Examples:
+  spyre-compile graph.mlir -o model
+  spyre-compile graph.mlir -o model --cores 16 --explain -
+  spyre-compile graph.mlir --compile-to=division -o -
+  spyre-compile graph.mlir --dump-phases=phases -o model
+  spyre-compile phases/2-layout.mlir --from=layout -o model
+  spyre-compile graph.mlir -o model --dump-lx-problem p.json)";
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -302,7 +316,7 @@ int main(int argc, char **argv) {
                  "File for the decision trace (JSON)");
   app.add_option("--explain", arguments.explain,
                  "File for what is moved and why, with bytes and predicted time ('-' prints it)");
-  app.footer("Exit codes: 0 done, 1 the input is at fault, 2 wrong usage or an internal fault.");
+  app.footer(kFooter);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &failure) {

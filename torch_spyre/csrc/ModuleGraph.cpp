@@ -1,5 +1,5 @@
 //===- ModuleGraph.cpp - captured graphs and compile records in Python ----------------------===//
-#include "spyre/Runtime/OperationTimes.h"
+#include "spyre/CAPI/Explain.h"
 
 #include "ATen/core/dispatch/Dispatcher.h"
 #include "CompiledGraph.h"
@@ -193,17 +193,19 @@ HostCalls hostCalls(const py::function &runNode, const py::function &report) {
   return calls;
 }
 
-/// What explain() tells of each operation of a program.
-py::list operationTimesOf(const py::bytes &program) {
+/// One dict per device operation of a model, for explain().
+py::list stepTimesOf(const std::map<std::string, std::string> &artifacts) {
   py::list rows;
-  for (const runtime::OperationTime &time :
-       check(runtime::operationTimes(std::string(program), deviceDesc()))) {
+  for (const capi::StepTime &step : check(capi::stepTimes(artifacts, deviceDesc()))) {
+    const runtime::OperationTime &time = step.time;
     py::dict waited;
     for (size_t i = 0; i < runtime::kStallReasons; ++i) {
       waited[runtime::kStallNames[i]] = time.stallCycles[i];
     }
     py::dict row;
-    row["name"] = time.name;
+    row["step"] = step.step;
+    row["name"] = step.operation;
+    row["bundle"] = step.bundle;
     row["cores"] = time.cores;
     row["cycles"] = time.cycles;
     row["ns"] = time.nanoseconds;
@@ -319,12 +321,14 @@ void bindGraph(py::module_ &module) {
                              })
       .def_property_readonly("explanation",
                              [](const CompileRecord &record) {
-                               return check(capi::explanationText(record.result.decisionsJson));
+                               return check(capi::explanationText(record.result.decisionsJson,
+                                                                  record.result.artifacts,
+                                                                  deviceDesc()));
                              })
       .def("save", [](const CompileRecord &record, const std::string &path) {
         check(writeToDirectory(record.result.artifacts, path));
       });
-  module.def("operation_times", &operationTimesOf, py::arg("program"));
+  module.def("step_times", &stepTimesOf, py::arg("artifacts"));
   module.def("last_compile", []() -> py::object {
     std::shared_ptr<const CompileRecord> record = lastCompile();
     return record ? py::cast(std::const_pointer_cast<CompileRecord>(record)) : py::none();

@@ -154,10 +154,6 @@ struct DeviceOp {
 };
 std::vector<DeviceOp> deviceOperations();
 
-/// Text for people of CompileResult::decisionsJson: what is moved and why, with bytes and predicted
-/// time, layouts that would save copies, work per core. Errors: E0102 (no JSON), E9303.
-Expected<std::string> explanationText(const std::string &decisionsJson);
-
 /// Name of a gate that a CPU step gives: "compatibility", "schema", "dtype", "shape", "template".
 std::string gateName(int64_t gate);
 

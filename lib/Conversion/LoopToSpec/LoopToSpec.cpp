@@ -4,11 +4,14 @@
 #include "spyre/Base/Math.h"
 #include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/IR/Owners.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionReason.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/Model.h"
 
 #include "HostSteps.h"
+#include "LxClones.h"
 #include "LxProgram.h"
 
 #include <algorithm>
@@ -194,7 +197,38 @@ private:
     if (Status status = spec::verifyOpSpec(opSpec); !status.ok()) {
       return status.withContext("after planning: ");
     }
+    if (options.explain && options.trace) {
+      recordDivision(op);
+    }
     return insert(op, levels, inOwnLoops(op, std::move(opSpec)));
+  }
+
+  /// The division that runs, with its reason and the step's number.
+  void recordDivision(ComputeOp op) const {
+    std::string text;
+    int64_t cores = 1;
+    for (size_t v = 0; v < op.getSplits()->size(); ++v) {
+      const int64_t split = (*op.getSplits())[v];
+      cores *= split;
+      text += split > 1 ? fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                                      symbolOf(op, unsigned(v)), split)
+                        : "";
+    }
+    const std::string place =
+        fmt::format("{} on {} of {} cores", text.empty() ? "whole" : text, cores, options.cores);
+    loop::DivisionReason reason{"as-given", "the division came with the IR", ""};
+    if (isLxClone(op)) {
+      reason = {"as-beside", "the copy has the division of the operation beside it", ""};
+    } else if (const auto found = loop::divisionReasonOf(op)) {
+      reason = *found;
+    }
+    const Evidence evidence{"", {{"step", position}, {"cores", cores}}};
+    options.trace->record("work-per-core", loop::subjectOf(op),
+                          Decision::yes(reason.reason, "{}; {}", place, reason.detail), evidence);
+    if (!reason.candidates.empty()) {
+      options.trace->record("work-per-core", loop::subjectOf(op),
+                            Decision::no("candidates", "{}", reason.candidates), evidence);
+    }
   }
 
   /// Puts \p node into the loops around its operation: those that are open as far as they are the

@@ -7,6 +7,7 @@
 #include "spyre/Conversion/LoopToSpec/LoopToSpec.h"
 #include "spyre/Dialect/Loop/IR/Owners.h"
 #include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionReason.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Solver/Placement/DimFlip.h"
 #include "spyre/Solver/Placement/DivideTogether.h"
@@ -54,11 +55,14 @@ public:
     SPYRE_ASSIGN_OR_RETURN(const placement::OpList list, listAfterPasses());
     SPYRE_ASSIGN_OR_RETURN(
         plan, placement::planList(list, options.lx, int(options.cores), options.capacityBytes));
+    commit();
+    if (trace || options.problem) {
+      SPYRE_RETURN_IF_ERROR(numberAsEmitted(list));
+    }
     if (options.problem) {
       *options.problem = placement::writeProblemJson(plan.made.problem);
     }
     record();
-    commit();
     return Status::success();
   }
 
@@ -86,6 +90,8 @@ private:
       // Symbols behind the variables are of the interface and never split.
       const auto end = flipped.splits[i].begin() + int64_t(op.getExtents().size());
       loop::divide(op, std::vector<int64_t>(flipped.splits[i].begin(), end), options.kFastCores);
+      loop::changeDivisionReason(
+          op, Decision::yes("split-moved", "so that more bytes stay in the scratchpads"));
     }
     if (trace) {
       const char *reason = flipped.isComplete ? "all-combinations" : "limit-reached";
@@ -145,14 +151,13 @@ private:
       const std::vector<int64_t> splits(change.splits.begin(), end);
       // The choice was made for cores numbered as they are.
       loop::divide(op, splits, loop::numberingOf(op, options.kFastCores));
+      const Decision decision = Decision::yes(
+          "with-neighbours", "{} instead of {}: {:.0f} ns instead of {:.0f}, with what stays in LX",
+          solver::division::describe(problem, splits), solver::division::describe(problem, before),
+          change.nsAfter, change.nsBefore);
+      loop::changeDivisionReason(op, decision);
       if (trace) {
-        trace->record(kTogether, loop::subjectOf(op),
-                      Decision::yes("with-neighbours",
-                                    "{} instead of {}: {:.0f} ns instead of {:.0f}, with what "
-                                    "stays in LX",
-                                    solver::division::describe(problem, splits),
-                                    solver::division::describe(problem, before), change.nsAfter,
-                                    change.nsBefore));
+        trace->record(kTogether, loop::subjectOf(op), decision);
       }
     }
     if (trace) {
@@ -257,6 +262,24 @@ private:
       mlir::OpBuilder builder(buffer);
       buffer->setAttr(loop::kLxAddress, builder.getI64IntegerAttr(*plan.plan.offsets[i]));
     }
+  }
+
+  /// Gives operations the numbers they have among the copies that commit() made, so that decisions
+  /// and the problem speak of the steps that run.
+  Status numberAsEmitted(const placement::OpList &list) {
+    std::map<mlir::Operation *, int64_t> steps;
+    for (mlir::Operation &op : main.getBody().front()) {
+      if (llvm::isa<ComputeOp, loop::HostOp>(op)) {
+        const auto next = int64_t(steps.size());
+        steps[&op] = next;
+      }
+    }
+    std::vector<int64_t> numbers;
+    for (mlir::Operation *op : program.operations) {
+      numbers.push_back(steps.at(op));
+    }
+    return placement::renumber(plan, list, numbers, options.lx, int(options.cores),
+                               options.capacityBytes);
   }
 
   void record() {

@@ -86,7 +86,8 @@ Decision divisionsAgree(const OpList &list, int tensor, const std::vector<int64_
     return Decision::yes("one-user", "one access");
   }
   for (const User &user : users) {
-    if (Decision holds = mayHold(*user.op, user.index, user.view, user.writes); !holds) {
+    if (Decision holds = mayHold(*user.op, list.numberOf(user.index), user.view, user.writes);
+        !holds) {
       return holds;
     }
   }
@@ -95,7 +96,8 @@ Decision divisionsAgree(const OpList &list, int tensor, const std::vector<int64_
       return Decision::no("core-div-mismatch",
                           "operations {} ('{}') and {} ('{}') divide it differently; divided alike "
                           "(a hint for one of them, --lx-move-splits, one core) it could stay",
-                          users.front().index, users.front().op->name, user.index, user.op->name);
+                          list.numberOf(users.front().index), users.front().op->name,
+                          list.numberOf(user.index), user.op->name);
     }
   }
   return Decision::yes("divided-alike", "{} accesses on {} cores", users.size(),

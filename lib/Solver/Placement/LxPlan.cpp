@@ -35,6 +35,19 @@ Status applyWishes(const LxOptions &options, Problem &problem) {
   return checkPins(problem);
 }
 
+std::string solverNameOf(const LxOptions &options) {
+  return !options.solver.empty() ? options.solver
+         : options.compat          ? "greedy"
+                                   : "exact";
+}
+
+Expected<std::shared_ptr<const MemoryPlanSolver>> solverOf(const LxOptions &options) {
+  SolverOptions solverOptions;
+  solverOptions.order = options.compat ? FitOrder::Lifetime : FitOrder::Score;
+  SPYRE_ASSIGN_OR_RETURN(auto solver, createSolver(solverNameOf(options), solverOptions));
+  return std::shared_ptr<const MemoryPlanSolver>(std::move(solver));
+}
+
 /// Whether nothing could be placed at all: most single operations.
 bool hasCandidate(const Problem &problem) {
   return std::any_of(problem.buffers.begin(), problem.buffers.end(),
@@ -86,12 +99,13 @@ Expected<LxPlan> planList(const OpList &list, const LxOptions &options, int core
   const PlacementRules rules = rulesOf(options, cores);
   SPYRE_ASSIGN_OR_RETURN(result.made, makeProblem(list, rules, capacityBytes, kStickBytes));
   SPYRE_RETURN_IF_ERROR(applyWishes(options, result.made.problem));
-  result.solver = !options.solver.empty() ? options.solver : options.compat ? "greedy" : "exact";
-  SPYRE_ASSIGN_OR_RETURN(auto solver, createSolver(result.solver));
+  SPYRE_ASSIGN_OR_RETURN(const auto solver, solverOf(options));
+  result.solver = solverNameOf(options);
   const Problem &problem = result.made.problem;
   if (hasCandidate(problem)) {
     SPYRE_ASSIGN_OR_RETURN(result.plan, solver->plan(problem, Variant::Pick));
-    SPYRE_RETURN_IF_ERROR(verifyOpListPlan(list, rules, result.made, result.plan.offsets));
+    SPYRE_RETURN_IF_ERROR(verifyOpListPlan(list, rules, result.made, result.plan.offsets)
+                              .withContext(fmt::format("plan of solver '{}': ", result.solver)));
   } else {
     result.plan.offsets.resize(problem.buffers.size());
     result.plan.complete = true;
@@ -101,6 +115,35 @@ Expected<LxPlan> planList(const OpList &list, const LxOptions &options, int core
   result.trafficBefore = memoryTraffic(list, result.made, Offsets(problem.buffers.size()));
   result.trafficAfter = memoryTraffic(list, result.made, result.plan.offsets);
   return result;
+}
+
+Status renumber(LxPlan &plan, const OpList &list, const std::vector<int64_t> &numbers,
+                const LxOptions &options, int cores, int64_t capacityBytes) {
+  // Ascending from 0 on: no copy was inserted.
+  if (numbers.empty() || numbers.back() + 1 == int64_t(numbers.size())) {
+    return Status::success();
+  }
+  OpList numbered = list;
+  numbered.numbers = numbers;
+  // The same decisions in other words.
+  SPYRE_ASSIGN_OR_RETURN(OpListProblem made, makeProblem(numbered, rulesOf(options, cores),
+                                                         capacityBytes, kStickBytes));
+  plan.made.decisions = std::move(made.decisions);
+  Problem &problem = plan.made.problem;
+  const auto numberOf = [&](int64_t tick) { return numbered.numberOf(tick); };
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    Buffer &buffer = problem.buffers[i];
+    buffer.lower = numberOf(buffer.lower);
+    buffer.upper = numberOf(buffer.upper - 1) + 1;
+    std::transform(buffer.uses.begin(), buffer.uses.end(), buffer.uses.begin(), numberOf);
+    if (made.problem.buffers[i].forbidden) {
+      buffer.forbiddenReason = made.problem.buffers[i].forbiddenReason;
+    }
+  }
+  for (Transient &transient : problem.transients) {
+    transient.tick = numberOf(transient.tick);
+  }
+  return Status::success();
 }
 
 //===--------------------------------------------------------------------------------------------===//

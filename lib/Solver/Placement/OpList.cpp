@@ -58,7 +58,7 @@ Decision mayStay(const OpList &list, const Web &web, const PlacementRules &rules
     return Decision::no("opaque-in-lifetime",
                         "'{}' (operation {}) may use any address; it could stay if that ran on the "
                         "device, before its first or after its last use",
-                        list.ops[size_t(at)].name, at);
+                        list.ops[size_t(at)].name, list.numberOf(at));
   }
   if (web.firstUseIsRead && !rules.inputClones) {
     return Decision::no("graph-input",

@@ -30,6 +30,9 @@ struct EmitSpecsOptions {
   /// knows them by; or null.
   std::vector<std::string> *acrossBundles = nullptr;
   DecisionTrace *trace = nullptr;
+  /// Record the division of each operation, of so many cores.
+  bool explain = false;
+  int64_t cores = 32;
 };
 
 /// Call tensors of one bundle: with baked addresses a segment each, beside that of a pool and one

@@ -92,7 +92,12 @@ PlacementRules rulesOf(const LxOptions &options, int cores);
 /// E3100 (a pin or a forbidden buffer that is none), E3120, E3049, those of passes and solver.
 Expected<LxPlan> planList(const OpList &list, const LxOptions &options, int cores,
                           int64_t capacityBytes);
-/// The same, after the passes' work before it.
+/// Gives operations the numbers \p numbers, ascending, in the problem of \p plan and in its
+/// reasons.
+/// \p list is the one that was planned.
+Status renumber(LxPlan &plan, const OpList &list, const std::vector<int64_t> &numbers,
+                const LxOptions &options, int cores, int64_t capacityBytes);
+/// planList() after the passes' work before it.
 Expected<LxPlan> planLx(const OpList &list, const LxOptions &options, int cores,
                         int64_t capacityBytes);
 

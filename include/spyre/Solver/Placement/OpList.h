@@ -70,6 +70,10 @@ struct OpStep {
 struct OpList {
   std::vector<OpTensor> tensors;
   std::vector<OpStep> ops;
+  /// Numbers that reasons give the operations; empty: their indices.
+  std::vector<int64_t> numbers;
+
+  int64_t numberOf(int64_t op) const { return numbers.empty() ? op : numbers[size_t(op)]; }
 };
 
 /// Error: E3049 (an index that is no tensor, a graph input that is written before it is read, ...).

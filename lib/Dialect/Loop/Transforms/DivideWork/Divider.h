@@ -42,8 +42,6 @@ std::unique_ptr<PassT> createDivisionPass(const DivisionSettings &settings, Deci
   return pass;
 }
 
-/// "file.py:12" of the call an operation came from, without directories; empty where it is unknown.
-std::string locationText(mlir::Location location);
 /// Operations on the CPU are nobody's to divide.
 void recordSkipped(HostOp op, const char *stage, DecisionTrace *trace);
 

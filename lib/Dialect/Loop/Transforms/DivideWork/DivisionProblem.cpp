@@ -4,6 +4,7 @@
 #include "spyre/BackEnd/KernelPrices.h"
 #include "spyre/Base/Math.h"
 #include "spyre/Dialect/Loop/IR/Owners.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionReason.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 
 #include "Divider.h"
@@ -325,7 +326,8 @@ private:
 
 /// What an earlier run of the passes left is no part of the question.
 static bool isResult(llvm::StringRef name) {
-  return name == "splits" || name == kOwners || name == kUneven || name == kWhy;
+  return name == "splits" || name == kOwners || name == kUneven || name == kWhy ||
+         name == kDivisionReason;
 }
 
 OperationKey operationKey(ComputeOp op) {

@@ -5,6 +5,7 @@
 // verifier that shares nothing with the planners, and nothing that breaks a rule is handed on.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/IR/Owners.h"
+#include "spyre/Dialect/Loop/Transforms/DivisionReason.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 #include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Solver/Division/Rules.h"
@@ -30,13 +31,14 @@ namespace division = solver::division;
 
 namespace {
 
-constexpr const char *kStage = "work-distribution";
+constexpr const char *kStage = "work-distribution", *kCandidates = "candidates";
 /// The clock and a real machine differ by more: two percent are no reason to go on searching.
 constexpr double kSlack = 0.02;
 constexpr int kSpanFault = 3064, kNoDivision = 3065, kTripFault = 3070;
 
 /// Replaces an operation by loops over tiles, and by what is left over behind them.
-void runInTiles(ComputeOp op, const division::TilingPlan &tiling, bool kFastCores) {
+void runInTiles(ComputeOp op, const division::TilingPlan &tiling, bool kFastCores,
+                const std::optional<DivisionReason> &reason) {
   for (const division::TiledPart &part : tiling.parts) {
     ComputeOp piece = op;
     for (unsigned v = 0; v < part.tiles.size(); ++v) {
@@ -57,6 +59,9 @@ void runInTiles(ComputeOp op, const division::TilingPlan &tiling, bool kFastCore
       piece->setAttr(kTiles, mlir::DenseI64ArrayAttr::get(op.getContext(), part.tiles));
     }
     loop::divide(piece, part.plan.splits, kFastCores);
+    if (reason) {
+      setDivisionReason(piece, *reason);
+    }
   }
   op->erase();
 }
@@ -201,7 +206,7 @@ private:
     }
     if (!text.empty()) {
       planned.decisions.insert(planned.decisions.begin(),
-                               Decision::no("candidates", "{} of {}: {}",
+                               Decision::no(kCandidates, "{} of {}: {}",
                                             std::min(kShown, candidates.size()), candidates.size(),
                                             text));
     }
@@ -367,13 +372,34 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
     if (!planned->extents.empty()) {
       grow(op, planned->extents);
     }
+    std::optional<DivisionReason> reason;
+    if (settings.explain) {
+      reason = reasonOf(*planned);
+    }
     if (planned->tiling) {
-      runInTiles(op, *planned->tiling, settings.kFastCores);
-    } else {
-      loop::divide(op, planned->splits,
-                   {settings.kFastCores, planned->fastReduction, planned->uneven});
+      runInTiles(op, *planned->tiling, settings.kFastCores, reason);
+      return Status::success();
+    }
+    loop::divide(op, planned->splits,
+                 {settings.kFastCores, planned->fastReduction, planned->uneven});
+    if (reason) {
+      setDivisionReason(op, *reason);
     }
     return Status::success();
+  }
+
+  /// The decisions of a plan in one: the last that was taken, beside the candidates.
+  static DivisionReason reasonOf(const PlannedDivision &planned) {
+    DivisionReason reason;
+    for (const Decision &decision : planned.decisions) {
+      if (decision.reason() == kCandidates) {
+        reason.candidates = decision.detail();
+      } else if (decision || reason.reason.empty()) {
+        reason.reason = decision.reason();
+        reason.detail = decision.detail();
+      }
+    }
+    return reason;
   }
 
   /// In the place of \p op, which goes when all of them can be divided; \p why it cannot be.
