@@ -32,11 +32,12 @@ bool addCommand(pipelines::CacheKey &key, const std::string &command) {
   return true;
 }
 
-void addLx(pipelines::CacheKey &key, const solver::placement::LxOptions &lx) {
+/// False when code outside of the compiler takes part: its answers may differ from run to run.
+bool addLx(pipelines::CacheKey &key, const solver::placement::LxOptions &lx) {
   // A new field makes this line fail to compile: does it change what is compiled?
   const auto &[enabled, compat, solver, budgetBytes, backEndShare, allowedOps, allOps, inPlace,
                inPlaceOps, inputClones, outputClones, pins, forbidden, coOptimize, divideTogether,
-               passes, acrossBundles, keepProblem] = lx;
+               passes, ownSolver, ownPasses, acrossBundles, keepProblem] = lx;
   key.add("lx", fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", coOptimize, divideTogether,
                             enabled, compat, budgetBytes, backEndShare, inPlace, inputClones,
                             outputClones, acrossBundles, keepProblem, allOps));
@@ -50,6 +51,7 @@ void addLx(pipelines::CacheKey &key, const solver::placement::LxOptions &lx) {
   for (const auto &[name, address] : pins) {
     key.add("pin " + name, std::to_string(address));
   }
+  return ownSolver == nullptr && ownPasses.empty();
 }
 
 /// False when something that decides the result cannot be known.
@@ -58,7 +60,7 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   const auto &[device, cores, planner, explainDivision, wholeGraphLayouts, sharePool, compileTo,
                keepPhases, backEndCommand, scratchDirectory, symbolicArguments, unrollLoops,
                kFastCores, chunkLargeTensors, unevenDivision, padding, lx, passPlugins, userPasses,
-               cacheDirectory, cacheLimitBytes] = options;
+               userFunctions, cacheDirectory, cacheLimitBytes] = options;
   key.add("device", device.toJson());
   key.add("cores", std::to_string(cores == 0 ? device.cores : cores));
   key.add("planner", planner);
@@ -71,7 +73,9 @@ bool addOptions(pipelines::CacheKey &key, const CompileOptions &options) {
   key.add("chunk large tensors", chunkLargeTensors ? "1" : "0");
   key.add("uneven division", unevenDivision ? "1" : "0");
   key.add("padding", padding ? "1" : "0");
-  addLx(key, lx);
+  if (!addLx(key, lx) || !userFunctions.empty()) {
+    return false;
+  }
   key.add("compile to", compileTo);
   key.add("keep phases", keepPhases ? "1" : "0");
   for (const std::string &plugin : passPlugins) {

@@ -103,6 +103,10 @@ private:
       SPYRE_ASSIGN_OR_RETURN(pipelines::PassPoint point, pipelines::parsePassPoint(name));
       pipeline.userPasses.pipelines.emplace(point, text);
     }
+    for (const auto &[name, functions] : options.userFunctions) {
+      SPYRE_ASSIGN_OR_RETURN(pipelines::PassPoint point, pipelines::parsePassPoint(name));
+      pipeline.userPasses.functions.emplace(point, functions);
+    }
     return pipelines::loadUserPasses(pipeline.userPasses);
   }
   void keep(Phase phase, const std::string &text) {

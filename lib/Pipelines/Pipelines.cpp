@@ -20,6 +20,7 @@
 #include "mlir/Transforms/Passes.h"
 
 #include "OwnerCheck.h"
+#include "UserFunctions.h"
 
 #include <algorithm>
 #include <array>
@@ -231,6 +232,9 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
     Options quiet = options;
     quiet.trace = nullptr;
     quiet.explainDivision = false;
+    // Candidates of rows are compared with our own solver; the user's plans the program that runs.
+    quiet.lx.ownSolver = nullptr;
+    quiet.lx.ownPasses.clear();
     manager.addPass(loop::createEvenRowsPass(
         settings, [quiet](mlir::ModuleOp module) { return priceOfProgram(module, quiet); },
         options.trace));
@@ -254,6 +258,8 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     return;
   case Phase::Loop:
     addUserPasses(manager, PassPoint::PreScheduling, options.userPasses);
+    addUserFunctions(manager, PassPoint::PreScheduling, options.userPasses,
+                     divisionSettings(options));
     manager.addPass(loop::createElideCopiesPass(options.trace));
     manager.addPass(loop::createArrangeConversionsPass(options.trace));
     manager.addPass(loop::createPropagateLayoutsPass(options.trace, options.wholeGraphLayouts));
@@ -264,6 +270,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
   case Phase::Layout:
     addDivision(manager, options);
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
+    addUserFunctions(manager, PassPoint::PreFusion, options.userPasses, divisionSettings(options));
     if (options.lx.enabled) {
       PlanLxOptions lx = lxOptions(options);
       lx.trace = options.trace;
@@ -273,6 +280,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     }
     manager.addPass(loop::createPlanPoolPass(options.trace, options.sharePool));
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
+    addUserFunctions(manager, PassPoint::PostFusion, options.userPasses, divisionSettings(options));
     if (options.trace) {
       const arch::Timing &timing = options.device.timing;
       manager.addPass(loop::createExplainPass(timing.ddrBytesPerCycle * timing.clockGhz,

@@ -77,6 +77,9 @@ std::string UserPasses::toString() const {
   for (const auto &[point, text] : pipelines) {
     parts.push_back(fmt::format("{}: {}", kPointNames[int(point)], text));
   }
+  for (const auto &[point, list] : functions) {
+    parts.push_back(fmt::format("{}: {} functions", kPointNames[int(point)], list.size()));
+  }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -96,6 +99,13 @@ Status loadUserPasses(const UserPasses &passes) {
   }
   if (!passes.empty()) {
     registerGeneralPasses();
+  }
+  for (const auto &[point, functions] : passes.functions) {
+    if (point < PassPoint::PreScheduling) {
+      return error<1502>("functions on operations cannot run at {}, where there is graph IR; give "
+                         "them to pre-scheduling, pre-fusion or post-fusion",
+                         kPointNames[int(point)]);
+    }
   }
   for (const auto &[point, text] : passes.pipelines) {
     mlir::OpPassManager manager(mlir::ModuleOp::getOperationName());

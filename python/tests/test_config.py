@@ -37,6 +37,7 @@ FIELDS = {  # field: default, environment variable, text there, value then
     "compile_cache": (True, "SPYRE_CACHE", "0", False),
     "cache_dir": ("", "SPYRE_CACHE_DIR", "/x", "/x"),
     "cache_limit_mb": (1024, "SPYRE_CACHE_LIMIT_MB", "7", 7),
+    "scratchpad_passes": ([], None, None, None),
     "pass_plugins": ([], "SPYRE_PASS_PLUGINS", "a.so:b.so", ["a.so", "b.so"]),
     "pass_pipelines": ({}, None, None, None),
 }
@@ -55,6 +56,7 @@ READ = {
     "compile_cache",
     "cache_dir",
     "cache_limit_mb",
+    "scratchpad_passes",
     "pass_plugins",
     "pass_pipelines",
     "lx_planning",
@@ -216,7 +218,7 @@ def test_a_chosen_solver_is_honoured():
 @pytest.mark.parametrize("planner", ["best", "compat"])
 def test_the_solver_that_runs_is_the_chosen_one(planner):
     x = torch.ones(128, 256).half().to("spyre")
-    for solver in ("exact", "greedy", "firstfit"):
+    for solver in ("exact", "greedy", "firstfit", "bestfit-lifetime"):
         torch._dynamo.reset()
         with config.patch(planner=planner, layout_solver=solver), torch.no_grad():
             plan = torch_spyre.explain(lambda t: t.exp().abs().sum(0), x).scratchpads

@@ -361,8 +361,8 @@ def test_mlir_passes_of_a_library(on_device, tmp_path, capfd):
 
 
 def test_passes_that_are_wrong():
-    with pytest.raises(TypeError, match="works on loop IR"):
-        passes.CustomPreSchedulingPasses([lambda graph: None])
+    with pytest.raises(TypeError, match="takes a list of callables, not 'cse'"):
+        passes.CustomPreSchedulingPasses(["cse"])
     with pytest.raises(TypeError, match="torch.fx.Graph only"):
         passes.CustomPreGradPasses(mlir="cse")
     with pytest.raises(TypeError, match="none of the six classes"):

@@ -36,6 +36,7 @@ unroll_loops: bool = _flag("UNROLL_LOOPS", True)
 compile_cache: bool = _flag("SPYRE_CACHE", True)
 cache_dir: str = os.environ.get("SPYRE_CACHE_DIR", "")  # empty: below the user's cache folder
 cache_limit_mb: int = _number("SPYRE_CACHE_LIMIT_MB", 1024, 1, 1 << 20)
+scratchpad_passes: list = []  # objects of ScratchpadOptimizationPass, run around scratchpad planning
 pass_plugins: list = [p for p in os.environ.get("SPYRE_PASS_PLUGINS", "").split(os.pathsep) if p]
 pass_pipelines: dict = {}  # point to passes: {"post": "my-pass"}; see passes.py
 planner: str = _get("SPYRE_PLANNER")

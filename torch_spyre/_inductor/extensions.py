@@ -49,7 +49,7 @@ class Extensions:
         """Torch's own setting first, then the contexts from the outside in."""
         given = [p for layer in self._layers for p in layer.passes if p.point == point]
         own = self._inductor_passes.get(point)
-        return [*([own] if own is not None else []), *(p for p in given if p.has_fx())]
+        return [*([own] if own is not None else []), *(p for p in given if p.has_callables())]
 
     def lowerings(self):
         from torch_spyre._inductor import lowering
@@ -90,6 +90,11 @@ class Extensions:
                 if p.mlir:
                     texts.setdefault(p.point, []).append(p.mlir)
         return {point: ",".join(parts) for point, parts in texts.items()}
+
+    def functions(self):
+        """(point, callable on operations), in the order they run."""
+        given = [p for layer in self._layers for p in layer.passes if not p.takes_fx and p.has_callables()]
+        return [(p.point, one) for p in given for one in (p.passes if p.has_only_passes() else [p])]
 
     def run_pre_grad(self, gm):
         passes = self.passes_at("pre-grad")

@@ -1,10 +1,11 @@
 """The six points where users' passes run.
 
-Pre-grad, pre and post take callables on a ``torch.fx.Graph``; all but pre-grad take MLIR passes of
-plug-in libraries, as text that ``spyre-opt`` would take. Our own passes are in C++; the table in
-docs/architecture.md says where.
+Pre-grad, pre and post take callables on a ``torch.fx.Graph``; the three others take callables on a list of
+:class:`torch_spyre._inductor.plugins.Operation`. All but pre-grad take MLIR passes of plug-in libraries, as text that
+``spyre-opt`` would take. Our own passes are in C++; the table in docs/architecture.md says where.
 
     with enable_spyre_context(CustomPostPasses([my_fx_pass])): ...
+    with enable_spyre_context(CustomPreFusionPasses([my_division])): ...
     with enable_spyre_context(CustomPreSchedulingPasses(mlir="my-pass", plugins=["mine.so"])): ...
 """
 
@@ -38,20 +39,23 @@ class SpyrePasses:
         self.passes = list(passes)
         self.mlir = mlir
         self.plugins = [os.path.abspath(path) for path in plugins]
-        if self.passes and not self.takes_fx:
-            raise TypeError(
-                f"{type(self).__name__} works on loop IR: give passes of a plug-in library (mlir=)"
-            )
+        if wrong := [one for one in self.passes if not callable(one)]:
+            raise TypeError(f"{type(self).__name__} takes a list of callables, not {wrong[0]!r}")
         if (self.mlir or self.plugins) and not self.takes_mlir:
             raise TypeError(f"{type(self).__name__} takes callables on torch.fx.Graph only")
 
     def __call__(self, graph):
+        """``graph``: a ``torch.fx.Graph``, or the operations of a graph where ``takes_fx`` is False."""
         for one in self.passes:
             one(graph)
 
-    def has_fx(self):
-        """There are callables, or a class of a user's is one itself."""
-        return bool(self.passes) or type(self).__call__ is not SpyrePasses.__call__
+    def has_callables(self):
+        """Returns True if there are callables, or if a user's class is one itself."""
+        return bool(self.passes) or not self.has_only_passes()
+
+    def has_only_passes(self):
+        """Returns True unless a user's class is a callable of its own."""
+        return type(self).__call__ is SpyrePasses.__call__
 
     def uuid(self):
         """Changes with the passes; Inductor asks for it."""
@@ -90,19 +94,19 @@ class CustomPostPasses(SpyrePasses):
 
 
 class CustomPreSchedulingPasses(SpyrePasses):
-    """Loop IR before layouts are chosen."""
+    """Loop IR before layouts are chosen; callables set hints for the division."""
 
     point = "pre-scheduling"
 
 
 class CustomPreFusionPasses(SpyrePasses):
-    """Loop IR with layouts and the division over cores."""
+    """Loop IR with layouts and the division over cores, which callables set anew."""
 
     point = "pre-fusion"
 
 
 class CustomPostFusionPasses(SpyrePasses):
-    """Planned loop IR, last before OpSpecs are made."""
+    """Planned loop IR, last before OpSpecs are made; callables see the places in the scratchpads."""
 
     point = "post-fusion"
 

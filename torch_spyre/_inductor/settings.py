@@ -4,7 +4,8 @@ import os
 import warnings
 
 from torch_spyre import _C, environment
-from torch_spyre._inductor import config
+from torch_spyre._inductor import config, plugins
+from torch_spyre._inductor.scratchpad.passes import ScratchpadOptimizationPass
 
 
 def cache_directory():
@@ -29,7 +30,10 @@ NOT_READ = {
     "min_default_granularity": "every geometry has a program of its own",
 }
 _CHOICES = {
-    "layout_solver": ("exact", "greedy", "firstfit", "bestfit", "simulated_annealing", "cpsat"),
+    "layout_solver": (
+        *("exact", "greedy", "firstfit", "firstfit-lifetime", "firstfit-score"),
+        *("bestfit", "bestfit-lifetime", "bestfit-score", "simulated_annealing", "cpsat"),
+    ),
     "planner": ("best", "compat", "compat-s1"),
 }
 _warned = set()
@@ -38,10 +42,17 @@ _warned = set()
 def _check():
     """Refuses impossible values; says once of each field that was changed in vain."""
     for name, allowed in _CHOICES.items():
-        if getattr(config, name) not in allowed:
+        value = getattr(config, name)
+        own = name == "layout_solver" and plugins.is_solver(value)
+        if not own and value not in allowed:
             raise ValueError(
-                f"SPYRE-E6508: config.{name} is {getattr(config, name)!r}; give one of {allowed}"
+                f"SPYRE-E6508: config.{name} is {value!r}; give one of {allowed}{plugins.ADVICE.get(name, '')}"
             )
+    if wrong := [p for p in config.scratchpad_passes if not isinstance(p, ScratchpadOptimizationPass)]:
+        raise ValueError(
+            f"SPYRE-E6508: config.scratchpad_passes has {wrong[0]!r}; give objects of subclasses of "
+            "torch_spyre._inductor.scratchpad.passes.ScratchpadOptimizationPass"
+        )
     if not 1 <= config.sencores <= 32:
         raise ValueError(f"SPYRE-E6508: config.sencores is {config.sencores}; give 1 to 32")
     _check_wishes()
@@ -91,7 +102,7 @@ def eager():
     settings.lx_compat = compat
     settings.lx_move_splits = config.co_optimizing_lx_planning
     # What nobody chose is the planner's own: exact, or greedy for the documented one.
-    chosen = not isinstance(config.layout_solver, environment.PlannersOwn)
+    chosen = isinstance(config.layout_solver, str) and not isinstance(config.layout_solver, environment.PlannersOwn)
     settings.lx_solver = config.layout_solver if chosen else ""
     settings.lx_back_end_share = config.dxp_lx_frac_avail
     settings.lx_all_ops = config.allow_all_ops_in_lx_planning
@@ -115,12 +126,18 @@ def _of_graph(extensions):
     # Wishes name buffers of a graph; single operations have others of the same names.
     settings.lx_pins = dict(config.lx_pins)
     settings.lx_forbidden = list(config.lx_forbidden)
+    if plugins.is_solver(config.layout_solver):
+        settings.set_solver(config.layout_solver)
+    for one in config.scratchpad_passes:
+        settings.add_scratchpad_pass(one)
     pipelines = dict(config.pass_pipelines)
-    plugins = list(config.pass_plugins)
+    libraries = list(config.pass_plugins)
     if extensions is not None:
-        plugins += extensions.plugins()
+        libraries += extensions.plugins()
+        for point, function in extensions.functions():
+            settings.add_function(point, function)
         for point, text in extensions.pipelines().items():
             pipelines[point] = ",".join(filter(None, (pipelines.get(point), text)))
-    settings.pass_plugins = [os.path.abspath(path) for path in dict.fromkeys(plugins)]
+    settings.pass_plugins = [os.path.abspath(path) for path in dict.fromkeys(libraries)]
     settings.user_passes = pipelines
     return settings

@@ -9,6 +9,7 @@
 #include "Evaluated.h"
 #include "Module.h"
 #include "Programs.h"
+#include "PythonPlugins.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "torch/csrc/utils/pybind.h"
@@ -152,7 +153,12 @@ std::map<std::string, std::string> loopPhases(const std::string &graphText,
   options.compileTo = "division";
   options.keepPhases = true;
   options.cacheDirectory.clear();
-  const capi::CompileResult result = check(capi::compileGraph(graphText, options));
+  const PythonFaults faults;
+  Expected<capi::CompileResult> compiled = capi::compileGraph(graphText, options);
+  if (!compiled.ok()) {
+    faults.rethrow();
+  }
+  const capi::CompileResult result = check(std::move(compiled));
   std::map<std::string, std::string> phases;
   for (const auto &[path, text] : result.artifacts) {
     // "phases/2-layout.mlir"
@@ -306,7 +312,19 @@ void bindGraph(py::module_ &module) {
       .def_readwrite("cache_directory", &CompileSettings::cacheDirectory)
       .def_readwrite("cache_limit_bytes", &CompileSettings::cacheLimitBytes)
       .def_readwrite("pass_plugins", &CompileSettings::passPlugins)
-      .def_readwrite("user_passes", &CompileSettings::userPasses);
+      .def_readwrite("user_passes", &CompileSettings::userPasses)
+      .def("set_solver",
+           [](CompileSettings &settings, const py::object &solverClass) {
+             settings.lxOwnSolver = pythonSolver(solverClass);
+           })
+      .def("add_scratchpad_pass",
+           [](CompileSettings &settings, const py::object &pass) {
+             settings.lxOwnPasses.push_back(pythonScratchpadPass(pass));
+           })
+      .def("add_function",
+           [](CompileSettings &settings, const std::string &point, const py::object &function) {
+             settings.userFunctions[point].push_back(pythonFunction(function, point));
+           });
   py::class_<CompileRecord, std::shared_ptr<CompileRecord>>(module, "CompileRecord")
       .def_readonly("name", &CompileRecord::name)
       .def_readonly("is_eager", &CompileRecord::isEager)

@@ -8,6 +8,7 @@
 #include "Evaluated.h"
 #include "Guard.h"
 #include "Memory.h"
+#include "PythonPlugins.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "Waits.h"
@@ -130,6 +131,9 @@ capi::CompileOptions compileOptions(const CompileSettings &settings) {
   options.lx.forbidden = settings.lxForbidden;
   options.passPlugins = settings.passPlugins;
   options.userPasses = settings.userPasses;
+  options.userFunctions = settings.userFunctions;
+  options.lx.ownSolver = settings.lxOwnSolver;
+  options.lx.ownPasses = settings.lxOwnPasses;
   options.cacheDirectory = settings.cacheDirectory;
   options.cacheLimitBytes = settings.cacheLimitBytes;
   return options;
@@ -161,7 +165,11 @@ Expected<CompiledProgram> compileProgram(const capi::GraphBuilder &graph, const 
   record->graphText = graph.text();
   capi::CompileOptions options = compileOptions(settings);
   options.explainDivision = log != nullptr;
+  const PythonFaults faults;
   Expected<capi::CompileResult> result = capi::compileGraph(record->graphText, options);
+  if (!result.ok()) {
+    faults.rethrow();
+  }
   const bool kept = result.ok() && result->fromCache;
   (kept ? hostCounters().compileCacheHits : hostCounters().compileCacheMisses) += 1;
   SPYRE_ASSIGN_OR_RETURN(record->result, std::move(result));

@@ -51,6 +51,11 @@ struct CompileSettings {
   uint64_t cacheLimitBytes = capi::kDefaultCacheLimitBytes;
   std::vector<std::string> passPlugins = {};
   std::map<std::string, std::string> userPasses = {};
+  /// Code of the user's in Python (PythonPlugins.h).
+  std::shared_ptr<const solver::placement::MemoryPlanSolver> lxOwnSolver = nullptr;
+  std::vector<std::shared_ptr<const solver::placement::ScratchpadOptimizationPass>> lxOwnPasses =
+      {};
+  std::map<std::string, std::vector<capi::OperationFunction>> userFunctions = {};
 };
 
 /// The compiler's options: settings, machine and environment.

@@ -9,6 +9,7 @@
 #include "spyre/Arch/DeviceDesc.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Layout/DeviceLayout.h"
+#include "spyre/Pipelines/OperationView.h"
 #include "spyre/Solver/Placement/LxPlan.h"
 
 #include <map>
@@ -21,6 +22,8 @@ namespace spyre::capi {
 
 /// A value of the graph under construction.
 using ValueId = int64_t;
+
+using pipelines::OperandView, pipelines::OperationFunction, pipelines::OperationView;
 
 struct TensorType {
   numerics::HostType dtype = numerics::HostType::Float16;
@@ -112,6 +115,10 @@ struct CompileOptions {
   /// "post", "pre-scheduling", "pre-fusion", "post-fusion") to a pipeline text.
   std::vector<std::string> passPlugins;
   std::map<std::string, std::string> userPasses;
+  /// Functions on loop operations by point: "pre-scheduling" (they ask for splits by the names of
+  /// variables), "pre-fusion" or "post-fusion" (they divide operations). Nothing of such a
+  /// compilation is taken from the cache or kept in it.
+  std::map<std::string, std::vector<OperationFunction>> userFunctions;
   /// Folder of compiled models that processes share (ADR 0030); empty means none.
   std::string cacheDirectory;
   uint64_t cacheLimitBytes = kDefaultCacheLimitBytes;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "spyre/Base/Status.h"
+#include "spyre/Pipelines/OperationView.h"
 
 #include <map>
 #include <string>
@@ -31,7 +32,10 @@ struct UserPasses {
   /// Pipeline texts: "my-pass{limit=3},func.func(other-pass)".
   std::map<PassPoint, std::string> pipelines;
 
-  bool empty() const { return pipelines.empty(); }
+  /// Run behind the passes of the pipelines; at the points of loop IR only.
+  std::map<PassPoint, std::vector<OperationFunction>> functions;
+
+  bool empty() const { return pipelines.empty() && functions.empty(); }
   /// "pre: my-pass; post: other" for messages; empty when there are none.
   std::string toString() const;
 };

@@ -193,7 +193,7 @@ private:
   /// The operations as users' passes leave them; copies they ask for are made.
   Expected<placement::OpList> listAfterPasses() {
     const placement::OpList list = placement::listOf(program.program, options.kFastCores);
-    if (options.lx.passes.empty()) {
+    if (options.lx.passes.empty() && options.lx.ownPasses.empty()) {
       return list;
     }
     placement::OpList asked = list;

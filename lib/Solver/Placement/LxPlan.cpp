@@ -36,12 +36,16 @@ Status applyWishes(const LxOptions &options, Problem &problem) {
 }
 
 std::string solverNameOf(const LxOptions &options) {
-  return !options.solver.empty() ? options.solver
+  return options.ownSolver         ? std::string(options.ownSolver->name())
+         : !options.solver.empty() ? options.solver
          : options.compat          ? "greedy"
                                    : "exact";
 }
 
 Expected<std::shared_ptr<const MemoryPlanSolver>> solverOf(const LxOptions &options) {
+  if (options.ownSolver) {
+    return options.ownSolver;
+  }
   SolverOptions solverOptions;
   solverOptions.order = options.compat ? FitOrder::Lifetime : FitOrder::Score;
   SPYRE_ASSIGN_OR_RETURN(auto solver, createSolver(solverNameOf(options), solverOptions));
@@ -85,7 +89,7 @@ PlacementRules rulesOf(const LxOptions &options, int cores) {
 
 Expected<LxPlan> planLx(const OpList &list, const LxOptions &options, int cores,
                         int64_t capacityBytes) {
-  if (options.passes.empty()) {
+  if (options.passes.empty() && options.ownPasses.empty()) {
     return planList(list, options, cores, capacityBytes);
   }
   OpList changed = list;

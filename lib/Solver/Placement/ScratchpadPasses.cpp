@@ -103,12 +103,23 @@ Status registerScratchpadPass(std::shared_ptr<const ScratchpadOptimizationPass> 
              : error<3103>("a scratchpad pass '{}' is registered already", name);
 }
 
-Status runPassesBefore(const LxOptions &options, int64_t capacityBytes, OpList &list) {
+/// The registered ones, then the others.
+static Expected<std::vector<PassRef>> passesOf(const LxOptions &options) {
+  std::vector<PassRef> passes;
   for (const std::string &name : options.passes) {
     SPYRE_ASSIGN_OR_RETURN(PassRef pass, findPass(name));
+    passes.push_back(std::move(pass));
+  }
+  passes.insert(passes.end(), options.ownPasses.begin(), options.ownPasses.end());
+  return passes;
+}
+
+Status runPassesBefore(const LxOptions &options, int64_t capacityBytes, OpList &list) {
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<PassRef> passes, passesOf(options));
+  for (const PassRef &pass : passes) {
     Status done = pass->run(list, capacityBytes);
     if (done = done.ok() ? validate(list) : done; !done.ok()) {
-      return done.withContext(fmt::format("scratchpad pass '{}': ", name));
+      return done.withContext(fmt::format("scratchpad pass '{}': ", pass->name()));
     }
   }
   return Status::success();
@@ -116,8 +127,8 @@ Status runPassesBefore(const LxOptions &options, int64_t capacityBytes, OpList &
 
 Status runPassesAfter(const LxOptions &options, const OpList &list, const PlacementRules &rules,
                       const OpListProblem &made, Plan &plan) {
-  for (const std::string &name : options.passes) {
-    SPYRE_ASSIGN_OR_RETURN(PassRef pass, findPass(name));
+  SPYRE_ASSIGN_OR_RETURN(const std::vector<PassRef> passes, passesOf(options));
+  for (const PassRef &pass : passes) {
     const Offsets before = plan.offsets;
     Status done = pass->runAfter(list, made, plan.offsets);
     if (done.ok() && plan.offsets != before) {
@@ -127,7 +138,7 @@ Status runPassesAfter(const LxOptions &options, const OpList &list, const Placem
       plan.certificate.proof = plan.certificate.gap() == 0 ? plan.certificate.proof : Proof::None;
     }
     if (!done.ok()) {
-      return done.withContext(fmt::format("after scratchpad pass '{}': ", name));
+      return done.withContext(fmt::format("after scratchpad pass '{}': ", pass->name()));
     }
   }
   return Status::success();

@@ -243,6 +243,30 @@ TEST(LxPlans, TheDocumentedPlannerHasItsListOfOperations) {
   EXPECT_TRUE(all->plan.offsets[1].has_value());
 }
 
+TEST(LxPlans, CompatFitsByLifetime) {
+  ProgramMaker maker;
+  const int x = maker.tensor("x", kBytes, true), many = maker.tensor("many"),
+            brief = maker.tensor("brief");
+  maker.pointwise("exp", {x}, many, {4, 1});
+  maker.pointwise("neg", {many}, brief, {4, 1});
+  for (const char *name : {"a", "b"}) {
+    maker.pointwise("abs", {many}, maker.tensor(name, kBytes, false, true), {4, 1});
+  }
+  maker.pointwise("add", {many, brief}, maker.tensor("y", kBytes, false, true), {4, 1});
+  LxOptions options;
+  options.solver = "firstfit";
+  options.allOps = true;
+  options.inputClones = options.outputClones = false;
+  for (const bool compat : {false, true}) {
+    options.compat = compat;
+    const Expected<LxPlan> plan = planLx(maker.list(), options, 4, kBytes / 4);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    // Five uses in five ticks, or two uses in four.
+    EXPECT_EQ(plan->plan.offsets[0].has_value(), !compat);
+    EXPECT_EQ(plan->plan.offsets[1].has_value(), compat);
+  }
+}
+
 TEST(LxPlans, AUsersPassRunsBeforePlanning) {
   const Chain chain;
   LxOptions options;

@@ -44,6 +44,10 @@ struct LxOptions {
   bool divideTogether = true;
   /// Registered passes (registerScratchpadPass) that run before and after planning.
   std::vector<std::string> passes;
+  /// A solver that has no name; it comes before \p solver.
+  std::shared_ptr<const MemoryPlanSolver> ownSolver = nullptr;
+  /// Passes that have no name; they run behind the registered ones.
+  std::vector<std::shared_ptr<const ScratchpadOptimizationPass>> ownPasses;
   /// Results may stay over the end of a bundle, which is then marked (non_terminal).
   bool acrossBundles = false;
   /// Also return the problem, for spyre-plan.

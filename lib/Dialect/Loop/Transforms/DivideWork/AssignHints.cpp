@@ -9,6 +9,7 @@
 // An entry that no operation in its scope can follow is an error. [spec: work-division 20]
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Dialect/Loop/IR/Nests.h"
+#include "spyre/Dialect/Loop/Transforms/AskedSplits.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -438,7 +439,8 @@ struct AssignHints : LoopPass<impl::AssignHintsPassBase<AssignHints>> {
         SPYRE_RETURN_IF_ERROR(at(op, assigner.add(op)));
       }
     }
-    return assigner.checkUses();
+    SPYRE_RETURN_IF_ERROR(assigner.checkUses());
+    return takeAskedSplits(main);
   }
 };
 
