@@ -76,7 +76,8 @@ public:
       found.push_back({step, op->op, directory, {}});
     }
     auto program = artifacts.find(directory + "/spyreCodeDir/init.bin");
-    if (program != artifacts.end()) {
+    // Another back end's binaries are its own.
+    if (program != artifacts.end() && program->second.starts_with("SPYP")) {
       SPYRE_RETURN_IF_ERROR(addTimes(kernel, program->second));
       steps.insert(steps.end(), found.begin(), found.end());
     }

@@ -129,7 +129,7 @@ Status renumber(LxPlan &plan, const OpList &list, const std::vector<int64_t> &nu
   }
   OpList numbered = list;
   numbered.numbers = numbers;
-  // The same decisions in other words.
+  // Decides as before, with the new numbers in the reasons.
   SPYRE_ASSIGN_OR_RETURN(OpListProblem made, makeProblem(numbered, rulesOf(options, cores),
                                                          capacityBytes, kStickBytes));
   plan.made.decisions = std::move(made.decisions);
