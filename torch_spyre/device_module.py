@@ -323,7 +323,8 @@ def show_config(file=None):
 
 
 def reset_device(device=None):
-    """Makes a device usable again after a fault. Tensors made before are lost."""
+    """Makes a device usable again after a fault. Tensors made before are lost only if the fault was not
+    contained; see docs/runtime/errors.md."""
     _C.reset_device(_check_device(device))
 
 

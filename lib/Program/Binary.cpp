@@ -6,7 +6,7 @@
 // written again gives the same bytes: fields without meaning must be zero.
 //===--------------------------------------------------------------------------------------------===//
 #include "spyre/Base/Math.h"
-#include "spyre/Program/Program.h"
+#include "spyre/Program/Facts.h"
 
 #include <algorithm>
 #include <string_view>
@@ -552,6 +552,11 @@ static Expected<Header> takeHeader(std::string_view all) {
                        all.size() - header.totalBytes);
   }
   return header;
+}
+
+uint32_t symbolCount(std::string_view bytes) {
+  const Expected<Header> header = takeHeader(bytes);
+  return header.ok() ? header->symbols : 0;
 }
 
 Expected<Program> readProgram(const std::string &bytes) {

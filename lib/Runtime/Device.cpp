@@ -1,4 +1,5 @@
 //===- Device.cpp - copies and launches on a driver -----------------------------------------===//
+#include "Containment.h"
 #include "DeviceState.h"
 
 namespace spyre::runtime {
@@ -81,12 +82,28 @@ Status Device::copy(const char *what, const BufferRef &buffer, uint64_t offset, 
 Status Device::copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
                             uint64_t bytes) {
   countCopy(*this, bytes);
-  return copy("copy to device", buffer, offset, data, bytes,
-              [&](uint64_t address) { return state->driver->write(address, data, bytes); });
+  SPYRE_RETURN_IF_ERROR(
+      copy("copy to device", buffer, offset, data, bytes,
+           [&](uint64_t address) { return state->driver->write(address, data, bytes); }));
+  buffer->noteData();
+  if (offset == 0 && bytes == buffer->bytes()) {
+    buffer->heal();
+  }
+  return Status::success();
+}
+
+Status Device::checkReadable(const BufferRef &buffer) const {
+  if (buffer && buffer->isPoisoned()) {
+    if (const FaultRef fault = buffer->fault()) {
+      return failWith(*this, fault);
+    }
+  }
+  return Status::success();
 }
 
 Status Device::copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes) {
   countCopy(*this, bytes);
+  SPYRE_RETURN_IF_ERROR(checkReadable(buffer));
   return copy("copy to host", buffer, offset, data, bytes,
               [&](uint64_t address) { return state->driver->read(address, data, bytes); });
 }
@@ -123,13 +140,20 @@ Status Device::copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t
   if (from == to || bytes == 0) {
     return Status::success();
   }
+  if (const FaultRef fault = from->fault()) {
+    to->poison(fault, /*isDamaged=*/false);
+    return failWith(*this, fault);
+  }
   SPYRE_RETURN_IF_ERROR(state->prepare(*from));
   SPYRE_RETURN_IF_ERROR(state->prepare(*to));
   countCopy(*this, bytes);
   std::lock_guard lock(state->driverMutex);
   SPYRE_RETURN_IF_ERROR(check(from, "copy on device"));
   SPYRE_RETURN_IF_ERROR(check(to, "copy on device"));
-  return state->driver->copy(from->physicalAddress(), to->physicalAddress(), bytes);
+  SPYRE_RETURN_IF_ERROR(
+      state->driver->copy(from->physicalAddress(), to->physicalAddress(), bytes));
+  to->heal();
+  return Status::success();
 }
 
 Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
@@ -141,11 +165,17 @@ Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t job
       bindings[i] = {segments[i]->physicalAddress(), segments[i]->bytes()};
     }
   }
-  return launchBound(program, jobOffset, jobBytes, std::move(bindings), flags);
+  if (!program) {
+    return launchBound(program, jobOffset, jobBytes, std::move(bindings), flags);
+  }
+  const ProgramJob job = {jobOffset, jobBytes};
+  const ProgramBinding binding = {program, {&job, 1}, bindings, segments, nullptr, 0};
+  return runContained(binding, nullptr, [flags](const ProgramJob &) { return flags; });
 }
 
 Status Device::launchBound(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
-                           std::vector<SegmentBinding> bindings, uint32_t flags) {
+                           std::vector<SegmentBinding> bindings, uint32_t flags,
+                           std::optional<uint32_t> *containedPhase) {
   if (!program || jobBytes == 0) {
     return error<6104>("a launch needs a program: {}; load the program first",
                        program ? "its size is 0" : "the program segment is not bound");
@@ -182,6 +212,9 @@ Status Device::launchBound(const BufferRef &program, uint64_t jobOffset, uint64_
   Status launched = state->driver->launch(address, jobBytes, bindings, flags);
   if (operation && launched.ok()) {
     operation->launchNanoseconds += state->driver->counters().nanoseconds - before;
+  }
+  if (containedPhase && !launched.ok()) {
+    *containedPhase = state->driver->containedPhase();
   }
   return launched;
 }

@@ -67,6 +67,38 @@ void Buffer::abandon() { owner->abandon(*this); }
 
 bool Buffer::isLost() const { return generation != owner->generation(); }
 
+FaultRef Buffer::fault() {
+  if (!isPoisoned()) {
+    return nullptr;
+  }
+  std::lock_guard lock(owner->state->memoryMutex);
+  if (poisonedBy && keepsContents && poisonedBy->isReported()) {
+    poisonedBy = nullptr;
+    poisoned.store(false, std::memory_order_release);
+  }
+  return poisonedBy;
+}
+
+void Buffer::poison(const FaultRef &fault, bool isDamaged) {
+  std::lock_guard lock(owner->state->memoryMutex);
+  const bool keeps = !isDamaged && holdsData.load(std::memory_order_relaxed);
+  // Lost contents do not come back because of a later fault.
+  if (!poisonedBy || keepsContents) {
+    poisonedBy = fault;
+    keepsContents = keeps;
+    poisoned.store(true, std::memory_order_release);
+  }
+}
+
+void Buffer::heal() {
+  noteData();
+  if (isPoisoned()) {
+    std::lock_guard lock(owner->state->memoryMutex);
+    poisonedBy = nullptr;
+    poisoned.store(false, std::memory_order_release);
+  }
+}
+
 //===- Discarding -----------------------------------------------------------------------------===//
 
 void Device::State::discardPending() {
@@ -194,8 +226,7 @@ bool Device::State::waitForPendingFrees(MemoryKind kind) {
     allocator.count(kind, &MemoryStats::numSyncAllStreams);
   }
   // A stream in error has let go of its buffers as well.
-  const Status ignored = streams->synchronizeAll();
-  (void)ignored;
+  streams->finishAll();
   return true;
 }
 
@@ -289,9 +320,12 @@ Status Device::recordStream(const BufferRef &buffer, StreamId stream) {
 
 //===- Reset ----------------------------------------------------------------------------------===//
 
-Status Device::reset() {
+Status Device::resetStreams(const std::function<bool()> &losesMemory) {
   Status result = Status::success();
   const auto forget = [&] {
+    if (!losesMemory()) {
+      return;
+    }
     std::lock_guard driverLock(state->driverMutex);
     result = state->driver->reset();
     std::vector<ChunkInfo> chunks;
@@ -311,6 +345,14 @@ Status Device::reset() {
   };
   SPYRE_RETURN_IF_ERROR(streams().reset(forget));
   return result;
+}
+
+Status Device::reset() {
+  return resetStreams([] { return true; });
+}
+
+Status Device::recover() {
+  return resetStreams([&] { return streams().isInError(); });
 }
 
 uint64_t Device::generation() const { return state->generation; }

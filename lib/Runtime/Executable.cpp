@@ -34,6 +34,9 @@ struct LoadedStep {
   std::shared_ptr<JobPlan> plan;
   bool usesPool = false;
   std::vector<ArgumentSource> arguments;
+  /// Numbers of the arguments that are outputs of the model: no run leaves anything of what their
+  /// buffers held.
+  std::shared_ptr<const std::vector<size_t>> outputs;
 };
 
 template <typename Int>
@@ -127,12 +130,17 @@ std::map<std::string, ArgumentSource> nameSources(const spec::Model &model) {
 
 LoadedStep resolveStep(const spec::BundleStep &step,
                        const std::map<std::string, ArgumentSource> &sources) {
-  LoadedStep loaded{step.directory, nullptr, nullptr, step.usesPool, {}};
+  LoadedStep loaded{step.directory, nullptr, nullptr, step.usesPool, {}, nullptr};
+  std::vector<size_t> outputs;
   for (const std::string &name : step.arguments) {
     auto source = sources.find(name);
     SPYRE_CHECK(source != sources.end(), "verifyModel knows every name of a step");
+    if (source->second.kind == ArgumentSource::Kind::Output) {
+      outputs.push_back(loaded.arguments.size());
+    }
     loaded.arguments.push_back(source->second);
   }
+  loaded.outputs = std::make_shared<const std::vector<size_t>>(std::move(outputs));
   return loaded;
 }
 
@@ -197,6 +205,7 @@ struct Run {
   const HostStepRunner &host;
   /// Nothing: launches run at once, on this thread.
   std::optional<StreamId> stream;
+  const RunOptions &options;
   std::shared_ptr<const Loaded> loaded;
   /// Those the steps allocate; null while they have no memory.
   std::vector<BufferRef> own;
@@ -204,6 +213,8 @@ struct Run {
   /// Launches that leave something in LX for the next one: they run together, so that nobody
   /// else's comes between.
   std::vector<BoundLaunch> held;
+  /// The contained fault that a launch of the run ran into; null where there is one launch only.
+  std::shared_ptr<FaultRef> fault;
 };
 
 /// The files that are needed to load the programs again.
@@ -224,6 +235,8 @@ struct Executable::State {
   spec::Model model;
   std::map<std::string, ArgumentSource> sources;
   bool hasCpuSteps = false;
+  /// Set by the first load.
+  std::atomic<bool> readsIndices{false};
   std::string label;
   Artifacts files;
 
@@ -238,7 +251,7 @@ struct Executable::State {
   std::mutex immediate;
   std::atomic<uint64_t> lastUse{0};
 
-  Expected<std::shared_ptr<const Loaded>> load() const;
+  Expected<std::shared_ptr<const Loaded>> load();
   Expected<std::shared_ptr<const Loaded>> ensureLoaded();
   Status runSteps(Run &run);
   BufferRef bufferOf(const ArgumentSource &source, const Run &run) const;
@@ -249,14 +262,15 @@ struct Executable::State {
   /// Gives what is held back to the device; \p step is the last of it.
   Status startHeld(const LoadedStep &step, Run &run);
   /// On the run's stream, or at once.
-  Status start(const LoadedStep &step, std::function<Status()> body, Run &run);
+  Status start(const LoadedStep &step, std::vector<BoundLaunch> launches, Run &run);
   Status hostStep(const spec::CpuStep &step, Run &run) const;
   Status allocateStep(const spec::AllocateStep &step, Run &run) const;
   Status runAll(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
-                const HostStepRunner &host, std::optional<StreamId> stream);
+                const HostStepRunner &host, std::optional<StreamId> stream,
+                const RunOptions &options);
 };
 
-Expected<std::shared_ptr<const Loaded>> Executable::State::load() const {
+Expected<std::shared_ptr<const Loaded>> Executable::State::load() {
   auto fresh = std::make_shared<Loaded>();
   fresh->generation = device->generation();
   const bool isOnlyBundle =
@@ -275,6 +289,7 @@ Expected<std::shared_ptr<const Loaded>> Executable::State::load() const {
       SPYRE_ASSIGN_OR_RETURN(plan, prepareStep(*device, files, step->directory));
     }
     resolved.plan = plan;
+    readsIndices = readsIndices || plan->readsIndices();
     resolved.operationName =
         std::make_shared<const std::string>(label.empty()  ? step->directory
                                             : isOnlyBundle ? label
@@ -362,36 +377,59 @@ Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
   }
   SPYRE_ASSIGN_OR_RETURN(BoundLaunch launch,
                          step.plan->bind(arguments, stepPool, run.stream.value_or(kDefaultStream)));
+  const auto isReplaced = [&](const ArgumentSource &source) {
+    return source.kind == ArgumentSource::Kind::Input &&
+           int64_t(source.index) == run.options.replacedInput;
+  };
+  launch.setReplaced(step.outputs);
+  if (run.options.replacedInput >= 0 &&
+      std::any_of(step.arguments.begin(), step.arguments.end(), isReplaced)) {
+    launch.setReplaced(run.inputs[size_t(run.options.replacedInput)]);
+  }
   if (run.held.empty() && !step.plan->isNonTerminal()) {
-    return start(step, [launch = std::move(launch)] { return launch.run(); }, run);
+    std::vector<BoundLaunch> single;
+    single.push_back(std::move(launch));
+    return start(step, std::move(single), run);
   }
   run.held.push_back(std::move(launch));
   return step.plan->isNonTerminal() ? Status::success() : startHeld(step, run);
 }
 
 Status Executable::State::startHeld(const LoadedStep &step, Run &run) {
-  return start(
-      step, [launches = std::exchange(run.held, {})] { return BoundLaunch::runTogether(launches); },
-      run);
+  return start(step, std::exchange(run.held, {}), run);
 }
 
-Status Executable::State::start(const LoadedStep &step, std::function<Status()> body, Run &run) {
+Status Executable::State::start(const LoadedStep &step, std::vector<BoundLaunch> launches,
+                                Run &run) {
   if (!run.stream) {
     std::unique_lock<std::mutex> lock(immediate, std::defer_lock);
     if (hasCpuSteps) {
       lock.lock();
     }
-    return body();
+    return BoundLaunch::runTogether(launches, run.fault.get());
   }
   Operation operation;
   operation.name = step.operationName;
-  operation.body = [body = std::move(body)](OperationContext &) { return body(); };
+  operation.location = run.options.location;
+  operation.isToldOfDrop = true;
+  operation.body = [launches = std::move(launches), fault = run.fault](OperationContext &context) {
+    if (context.dropReason) {
+      for (const BoundLaunch &launch : launches) {
+        launch.drop(*context.dropReason);
+      }
+      return Status::success();
+    }
+    return BoundLaunch::runTogether(launches, fault.get());
+  };
   return device->streams().submit(*run.stream, std::move(operation));
 }
 
 Status Executable::State::hostStep(const spec::CpuStep &step, Run &run) const {
   if (run.stream) {
-    SPYRE_RETURN_IF_ERROR(device->streams().synchronize(*run.stream));
+    SPYRE_RETURN_IF_ERROR(device->streams().finish(*run.stream));
+  }
+  if (run.fault && *run.fault) {
+    return (*run.fault)->report();
   }
   Status done = run.host(step, [&](const std::string &name) {
     auto source = sources.find(name);
@@ -436,21 +474,33 @@ Status Executable::State::runSteps(Run &run) {
 
 Status Executable::State::runAll(const std::vector<BufferRef> &inputs,
                                  const std::vector<BufferRef> &outputs, const HostStepRunner &host,
-                                 std::optional<StreamId> stream) {
+                                 std::optional<StreamId> stream, const RunOptions &options) {
   SPYRE_RETURN_IF_ERROR(checkBuffers(*device, "input", inputs, model.inputs));
   SPYRE_RETURN_IF_ERROR(checkBuffers(*device, "output", outputs, model.outputs));
   if (!host && hasCpuSteps) {
     return spec::refuseCpuSteps(model);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]->isPoisoned() && int64_t(i) != options.replacedInput) {
+      if (const FaultRef fault = inputs[i]->fault()) {
+        return fault->report();
+      }
+    }
   }
   SPYRE_ASSIGN_OR_RETURN(std::shared_ptr<const Loaded> programs, ensureLoaded());
   Run run{inputs,
           outputs,
           host,
           stream,
+          options,
           std::move(programs),
           std::vector<BufferRef>(model.buffers.size()),
           nullptr,
-          {}};
+          {},
+          nullptr};
+  if (model.steps.size() > 1) {
+    run.fault = std::make_shared<FaultRef>();
+  }
   return runSteps(run);
 }
 
@@ -490,13 +540,16 @@ Status Executable::run(const std::vector<BufferRef> &inputs, const std::vector<B
   if (!state->hasCpuSteps) {
     lock.lock();
   }
-  return state->runAll(inputs, outputs, host, std::nullopt);
+  return state->runAll(inputs, outputs, host, std::nullopt, {});
 }
 
 Status Executable::submit(StreamId stream, const std::vector<BufferRef> &inputs,
-                          const std::vector<BufferRef> &outputs, const HostStepRunner &host) {
-  return state->runAll(inputs, outputs, host, stream);
+                          const std::vector<BufferRef> &outputs, const HostStepRunner &host,
+                          const RunOptions &options) {
+  return state->runAll(inputs, outputs, host, stream, options);
 }
+
+bool Executable::readsIndices() const { return state->readsIndices; }
 
 void Executable::evict() {
   std::shared_ptr<const Loaded> programs;

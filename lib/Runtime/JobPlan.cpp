@@ -2,7 +2,10 @@
 #include "spyre/Runtime/JobPlan.h"
 
 #include "spyre/Base/Log.h"
+#include "spyre/Program/Facts.h"
 #include "spyre/Spec/Bundle.h"
+
+#include "Containment.h"
 
 #include <algorithm>
 #include <cstring>
@@ -145,6 +148,19 @@ Expected<JobPlan::StepKind> JobPlan::step(int64_t index) const {
   return kinds[size_t(index)];
 }
 
+Status JobPlan::inspect(const spec::SpyreCode &code, const Artifacts &files) {
+  for (const spec::InitTransfer &step : code.transfers) {
+    const Expected<program::Program> program = program::readProgram(files.at(step.file));
+    if (!program.ok()) {
+      // A part of a program, or data; a program that cannot be read is refused when it is launched.
+      continue;
+    }
+    SPYRE_RETURN_IF_ERROR(program::checkWork(*program));
+    hasIndices |= program::readsIndices(*program);
+  }
+  return Status::success();
+}
+
 Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifacts &files) {
   SPYRE_ASSIGN_OR_RETURN(program,
                          device.allocate(uint64_t(code.allocateBytes), MemoryKind::Program));
@@ -157,6 +173,7 @@ Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifact
   for (const auto &[offset, bytes] : ranges) {
     jobs.push_back({offset, bytes});
   }
+  SPYRE_RETURN_IF_ERROR(inspect(code, files));
   nonTerminal = code.nonTerminal;
   correction = code.correction;
   if (correction) {
@@ -249,6 +266,7 @@ Expected<BoundLaunch> JobPlan::bind(const std::vector<BufferRef> &arguments, con
   BoundLaunch launch;
   launch.plan = shared_from_this();
   launch.buffers.reserve(arguments.size() + 1);
+  launch.hasPool = pool != nullptr;
   if (pool) {
     launch.buffers.push_back(pool);
   }
@@ -268,32 +286,47 @@ Expected<BoundLaunch> JobPlan::bind(const std::vector<BufferRef> &arguments, con
   return launch;
 }
 
-Status BoundLaunch::run() const {
+Status BoundLaunch::run(FaultRef *runFault) const {
   Device &device = plan->program->device();
   const Device::LaunchTurn turn(device);
   std::lock_guard<std::mutex> lock(plan->running);
+  ProgramBinding binding = {plan->program, plan->jobs, segments, buffers, correction.get(), 0};
   if (correction) {
-    SPYRE_RETURN_IF_ERROR(device.copyToDevice(plan->program,
-                                              segmentOffset(plan->correction->devicePointer),
-                                              correction->data(), correction->size()));
+    binding.correctionOffset = segmentOffset(plan->correction->devicePointer);
   }
-  for (const JobPlan::Job &job : plan->jobs) {
+  const auto flags = [&](const ProgramJob &job) {
     const bool isLast = &job == &plan->jobs.back();
-    const uint32_t flags = isLast && !plan->nonTerminal ? 0 : kNonTerminalLaunch;
-    SPYRE_RETURN_IF_ERROR(
-        device.launchBound(plan->program, job.offset, job.bytes, segments, flags));
     log(LogLevel::Debug, "runtime", "launch bundle={} offset={} bytes={}", plan->name, job.offset,
         job.bytes);
+    return isLast && !plan->nonTerminal ? 0 : kNonTerminalLaunch;
+  };
+  SPYRE_RETURN_IF_ERROR(runContained(binding, runFault, flags));
+  if (replaced) {
+    replaced->heal();
+  }
+  if (replacedArguments) {
+    for (size_t argument : *replacedArguments) {
+      buffers[argument + (hasPool ? 1 : 0)]->heal();
+    }
   }
   return Status::success();
 }
 
-Status BoundLaunch::runTogether(const std::vector<BoundLaunch> &launches) {
+Status BoundLaunch::runTogether(const std::vector<BoundLaunch> &launches, FaultRef *runFault) {
   const Device::LaunchTurn turn(launches.front().plan->program->device());
+  FaultRef own;
+  Status result = Status::success();
   for (const BoundLaunch &launch : launches) {
-    SPYRE_RETURN_IF_ERROR(launch.run());
+    // After a contained fault the others still poison what they would have written.
+    const Status status = launch.run(runFault ? runFault : &own);
+    result = result.ok() ? status : result;
+    if (!status.ok() && !(runFault ? *runFault : own)) {
+      return status;
+    }
   }
-  return Status::success();
+  return result;
 }
+
+void BoundLaunch::drop(const Status &reason) const { poisonUnwritten(buffers, reason); }
 
 } // namespace spyre::runtime

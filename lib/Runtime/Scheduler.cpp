@@ -131,7 +131,7 @@ Status Scheduler::run(StreamId stream, Operation operation) {
   return result.ok() || state.error.ok() ? result : state.error;
 }
 
-Status Scheduler::synchronize(StreamId first, StreamId last) {
+Status Scheduler::waitForAll(StreamId first, StreamId last) {
   Lock lock(mutex);
   const bool inside = isInside(*this);
   for (StreamId stream = first; stream < last; ++stream) {
@@ -145,8 +145,28 @@ Status Scheduler::synchronize(StreamId first, StreamId last) {
   for (StreamId stream = first; stream < last; ++stream) {
     hostSeenNanoseconds = std::max(hostSeenNanoseconds, streams[stream].endNanoseconds);
   }
+  return Status::success();
+}
+
+FaultRef Scheduler::untoldFault(StreamId stream) {
+  FaultRef &fault = streams[stream].fault;
+  if (fault && fault->isReported()) {
+    fault = nullptr;
+  }
+  return fault;
+}
+
+Status Scheduler::tellError(StreamId stream) {
+  const FaultRef fault = std::exchange(streams[stream].fault, nullptr);
+  SPYRE_RETURN_IF_ERROR(streams[stream].error);
+  return fault && fault->claimReport() ? fault->status() : Status::success();
+}
+
+Status Scheduler::synchronize(StreamId first, StreamId last) {
+  SPYRE_RETURN_IF_ERROR(waitForAll(first, last));
+  Lock lock(mutex);
   for (StreamId stream = first; stream < last; ++stream) {
-    SPYRE_RETURN_IF_ERROR(streams[stream].error);
+    SPYRE_RETURN_IF_ERROR(tellError(stream));
   }
   return Status::success();
 }
@@ -177,7 +197,7 @@ Status Scheduler::recordEvent(const RecordRef &record, StreamId stream) {
     if (isIdle(stream)) {
       StreamState &state = streams[stream];
       state.endNanoseconds = std::max(state.endNanoseconds, hostSeenNanoseconds);
-      record->complete(Status::success(), state.endNanoseconds);
+      record->complete(Status::success(), state.endNanoseconds, untoldFault(stream));
       return Status::success();
     }
   }
@@ -198,7 +218,9 @@ Status Scheduler::waitRecord(StreamId stream, const RecordRef &record) {
     std::lock_guard recordLock(record->mutex);
     if (record->isDone && record->result.ok() && isIdle(stream)) {
       StreamState &state = streams[stream];
-      state.endNanoseconds = std::max(state.endNanoseconds, record->nanoseconds);
+      if (record->owner.lock().get() == this) {
+        state.endNanoseconds = std::max(state.endNanoseconds, record->nanoseconds);
+      }
       return Status::success();
     }
   }
@@ -229,10 +251,9 @@ Status Scheduler::reset(const std::function<void()> &whileStopped) {
   }
   lock.unlock();
   const Status reason =
-      error<6115>("the work was dropped by a reset of the device; submit it again "
-                  "with tensors made after the reset");
-  for (std::vector<Entry> &entries : dropped) {
-    drop(std::move(entries), reason);
+      error<6115>("the work was dropped by a reset of the device; submit it again");
+  for (StreamId stream = 0; stream < kStreamCount; ++stream) {
+    drop(stream, std::move(dropped[stream]), reason);
   }
   if (whileStopped) {
     whileStopped();
@@ -240,6 +261,7 @@ Status Scheduler::reset(const std::function<void()> &whileStopped) {
   lock.lock();
   for (StreamId stream = 0; stream < kStreamCount; ++stream) {
     streams[stream].error = Status::success();
+    streams[stream].fault = nullptr;
     streams[stream].retired += counts[stream];
   }
   isPaused = false;
@@ -272,8 +294,8 @@ void Scheduler::shutdown() {
   std::thread ending = std::move(worker);
   lock.unlock();
   const Status reason = error<6113>("the device was shut down; open it again");
-  for (std::vector<Entry> &entries : dropped) {
-    drop(std::move(entries), reason);
+  for (StreamId stream = 0; stream < kStreamCount; ++stream) {
+    drop(stream, std::move(dropped[stream]), reason);
   }
   lock.lock();
   noteProgress();

@@ -32,13 +32,15 @@ struct EventRecord {
   bool isDone = false;
   Status result = Status::success();
   uint64_t nanoseconds = 0;
+  /// Contained fault of the stream that nobody was told of when it was reached.
+  FaultRef fault;
   /// Where it was recorded; set before it is queued.
   StreamId stream = kDefaultStream;
   std::weak_ptr<Scheduler> owner;
   std::vector<Waiter> waiters;
 
   /// Returns those to wake.
-  std::vector<Waiter> complete(Status status, uint64_t atNanoseconds);
+  std::vector<Waiter> complete(Status status, uint64_t atNanoseconds, FaultRef fault = nullptr);
 };
 using RecordRef = std::shared_ptr<EventRecord>;
 
@@ -58,6 +60,8 @@ struct Entry {
 struct StreamState {
   std::deque<Entry> queue;
   Status error = Status::success();
+  /// The first contained fault that is still to be told.
+  FaultRef fault;
   uint64_t submitted = 0, retired = 0;
   /// Simulated time at which the stream's last operation ended.
   uint64_t endNanoseconds = 0;
@@ -78,7 +82,13 @@ struct Scheduler : std::enable_shared_from_this<Scheduler> {
 
   Status submit(StreamId stream, Entry entry);
   Status run(StreamId stream, Operation operation);
+  /// Waits for what was submitted to the streams from \p first to before \p last.
+  Status waitForAll(StreamId first, StreamId last);
   Status synchronize(StreamId first, StreamId last);
+  /// The contained fault of the stream, which nobody was told of; null when there is none.
+  FaultRef untoldFault(StreamId stream);
+  /// The error to tell somebody who has waited for the stream.
+  Status tellError(StreamId stream);
   Status recordEvent(const RecordRef &record, StreamId stream);
   Status waitRecord(StreamId stream, const RecordRef &record);
   Status reset(const std::function<void()> &whileStopped);
@@ -133,7 +143,7 @@ private:
   void fail(Lock &lock, StreamId stream, Status status);
   std::vector<Entry> takeAll(StreamId stream);
   /// Outside the lock: poisons records, releases references.
-  static void drop(std::vector<Entry> entries, const Status &status);
+  void drop(StreamId stream, std::vector<Entry> entries, const Status &status);
   void retire(StreamId stream);
   void noteProgress();
   bool waitsForOthers() const;

@@ -3,6 +3,8 @@
 
 #include "Scheduler.h"
 
+#include <algorithm>
+
 namespace spyre::runtime {
 
 using detail::Entry;
@@ -34,6 +36,11 @@ const char *engineName(Engine engine) {
   return "unknown";
 }
 
+std::string Operation::describe(StreamId stream) const {
+  return fmt::format("operation '{}'{} on stream {}", name.c_str(),
+                     location ? " at " + *location : "", stream);
+}
+
 OperationContext *currentOperation(const Device &device) {
   for (detail::Nest *nest = detail::currentNest(); nest; nest = nest->outer) {
     if (nest->context && &nest->context->device == &device) {
@@ -44,6 +51,12 @@ OperationContext *currentOperation(const Device &device) {
 }
 
 //===- Event ----------------------------------------------------------------------------------===//
+
+/// The error to tell somebody who looks at the record, whose lock is held.
+static Status outcome(const EventRecord &record) {
+  SPYRE_RETURN_IF_ERROR(record.result);
+  return record.fault && record.fault->claimReport() ? record.fault->status() : Status::success();
+}
 
 RecordRef Event::current() const {
   std::lock_guard lock(mutex);
@@ -56,9 +69,7 @@ Expected<bool> Event::query() const {
     return true;
   }
   std::lock_guard lock(seen->mutex);
-  if (!seen->result.ok()) {
-    return seen->result;
-  }
+  SPYRE_RETURN_IF_ERROR(outcome(*seen));
   return seen->isDone;
 }
 
@@ -77,7 +88,7 @@ Status Event::synchronize() const {
   }
   std::unique_lock lock(seen->mutex);
   seen->changed.wait(lock, [&] { return seen->isDone; });
-  const Status result = seen->result;
+  const Status result = outcome(*seen);
   const uint64_t nanoseconds = seen->nanoseconds;
   lock.unlock();
   if (owner) {
@@ -108,6 +119,11 @@ Expected<double> Event::elapsedMilliseconds(const Event &begin, const Event &end
   constexpr double kNanosecondsPerMillisecond = 1e6;
   SPYRE_ASSIGN_OR_RETURN(const uint64_t first, begin.completionNanoseconds());
   SPYRE_ASSIGN_OR_RETURN(const uint64_t last, end.completionNanoseconds());
+  const RecordRef from = begin.current(), to = end.current();
+  if (from->owner.lock() != to->owner.lock()) {
+    return error<6114>("the events were recorded on different devices, whose clocks do not start "
+                       "together; measure between events of one device");
+  }
   return (double(last) - double(first)) / kNanosecondsPerMillisecond;
 }
 
@@ -142,7 +158,7 @@ Status Streams::run(StreamId stream, Operation operation) {
 Expected<bool> Streams::query(StreamId stream) {
   SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   std::lock_guard lock(scheduler->mutex);
-  SPYRE_RETURN_IF_ERROR(scheduler->streams[stream].error);
+  SPYRE_RETURN_IF_ERROR(scheduler->tellError(stream));
   return scheduler->isIdle(stream);
 }
 
@@ -152,6 +168,23 @@ Status Streams::synchronize(StreamId stream) {
 }
 
 Status Streams::synchronizeAll() { return scheduler->synchronize(0, kStreamCount); }
+
+void Streams::finishAll() {
+  const Status ignored = scheduler->waitForAll(0, kStreamCount);
+  (void)ignored;
+}
+
+Status Streams::finish(StreamId stream) {
+  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(scheduler->waitForAll(stream, stream + 1));
+  return error(stream);
+}
+
+bool Streams::isInError() const {
+  std::lock_guard lock(scheduler->mutex);
+  return std::any_of(scheduler->streams.begin(), scheduler->streams.end(),
+                     [](const detail::StreamState &state) { return !state.error.ok(); });
+}
 
 Status Streams::error(StreamId stream) const {
   SPYRE_RETURN_IF_ERROR(checkStreamId(stream));

@@ -99,13 +99,17 @@ Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
     return device.copySticksToDevice(buffer, uint64_t(offset), data, uint64_t(bytes),
                                      padding.at(offset));
   };
-  return layout::packPieces(host, matchStride, layout, write, &device.threadPool());
+  SPYRE_RETURN_IF_ERROR(
+      layout::packPieces(host, matchStride, layout, write, &device.threadPool()));
+  buffer->heal();
+  return Status::success();
 }
 
 Status downloadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
                       const std::vector<int64_t> &matchStride, const layout::HostTensorRef &host) {
   SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
   Device &device = buffer->device();
+  SPYRE_RETURN_IF_ERROR(device.checkReadable(buffer));
   SPYRE_ASSIGN_OR_RETURN(PaddingMasks padding,
                          PaddingMasks::make(device, layout, host.size, matchStride));
   MovedBytes moved(device);
@@ -150,6 +154,8 @@ Status moveSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
 Status downloadSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
                       const std::vector<int64_t> &size, const std::vector<int64_t> &matchStride,
                       const std::vector<int64_t> &sticks, uint8_t *data) {
+  SPYRE_RETURN_IF_ERROR(checkBuffer(buffer, layout));
+  SPYRE_RETURN_IF_ERROR(buffer->device().checkReadable(buffer));
   auto read = [&](uint64_t from, size_t to, uint64_t bytes, const uint64_t *padding) {
     return buffer->device().copySticksToHost(buffer, from, data + to, bytes, padding);
   };
@@ -166,7 +172,9 @@ Status changeSticks(const BufferRef &buffer, const layout::DeviceLayout &layout,
   auto write = [&](uint64_t to, size_t from, uint64_t bytes, const uint64_t *padding) {
     return buffer->device().copySticksToDevice(buffer, to, data.data() + from, bytes, padding);
   };
-  return moveSticks(buffer, layout, size, matchStride, sticks, write);
+  SPYRE_RETURN_IF_ERROR(moveSticks(buffer, layout, size, matchStride, sticks, write));
+  buffer->noteData();
+  return Status::success();
 }
 
 Status fillTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
@@ -183,6 +191,9 @@ Status fillTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
     SPYRE_RETURN_IF_ERROR(device.fillSticks(buffer, uint64_t(offset), uint64_t(run.sticks),
                                             run.fill, padding.at(offset)));
   }
+  const bool isWhole = runs.size() == 1 && runs[0].firstStick == 0 && runs[0].fill.isWhole() &&
+                       runs[0].sticks * kStickBytes >= layout.bytes();
+  isWhole ? buffer->heal() : buffer->noteData();
   return Status::success();
 }
 

@@ -2,6 +2,7 @@
 #include "spyre/Base/Log.h"
 #include "spyre/Runtime/Device.h"
 
+#include "Containment.h"
 #include "Scheduler.h"
 
 #include <algorithm>
@@ -31,11 +32,12 @@ private:
   Nest nest;
 };
 
-Status stickyError(const Status &status, const char *name, StreamId stream) {
+Status stickyError(const Status &status, const std::string &operation) {
   return Status(status.code(),
-                fmt::format("operation '{}' on stream {} failed: {}; the stream refuses work until "
-                            "the device is reset: call torch.spyre.reset_device()",
-                            name, stream, status.text()));
+                fmt::format("{} failed: {}; the stream refuses work until the device is reset, and "
+                            "the reset loses what its memory holds: call "
+                            "torch.spyre.reset_device()",
+                            operation, status.text()));
 }
 
 /// Those that have a worker: it must not outlive what the process destroys at exit. Never freed,
@@ -108,9 +110,11 @@ void wakeWaiters(std::vector<EventRecord::Waiter> waiters) {
   }
 }
 
-std::vector<EventRecord::Waiter> EventRecord::complete(Status status, uint64_t atNanoseconds) {
+std::vector<EventRecord::Waiter> EventRecord::complete(Status status, uint64_t atNanoseconds,
+                                                      FaultRef untold) {
   std::lock_guard lock(mutex);
   isDone = true;
+  fault = std::move(untold);
   result = std::move(status);
   nanoseconds = atNanoseconds;
   changed.notify_all();
@@ -168,10 +172,18 @@ std::vector<Entry> Scheduler::takeAll(StreamId stream) {
   return taken;
 }
 
-void Scheduler::drop(std::vector<Entry> entries, const Status &status) {
+void Scheduler::drop(StreamId stream, std::vector<Entry> entries, const Status &status) {
   for (Entry &entry : entries) {
     if (entry.kind == Entry::Kind::Record) {
       wakeWaiters(entry.record->complete(status, 0));
+    }
+    if (entry.operation.target) {
+      poisonUnwritten({entry.operation.target}, status);
+    }
+    if (entry.operation.isToldOfDrop) {
+      OperationContext context(device, stream, entry.operation);
+      context.dropReason = &status;
+      (void)runBody(entry.operation, context);
     }
     if (entry.result) {
       *entry.result = status;
@@ -265,7 +277,8 @@ bool Scheduler::step(Lock &lock) {
   case Entry::Kind::Record: {
     Entry entry = pop(stream);
     state.endNanoseconds = std::max(state.endNanoseconds, entry.hostSeenNanoseconds);
-    auto waiters = entry.record->complete(Status::success(), state.endNanoseconds);
+    auto waiters =
+        entry.record->complete(Status::success(), state.endNanoseconds, untoldFault(stream));
     retire(stream);
     if (!waiters.empty()) {
       lock.unlock();
@@ -305,7 +318,10 @@ bool Scheduler::stepWait(Lock &lock, StreamId stream) {
       return true;
     }
     result = record->result;
-    state.endNanoseconds = std::max(state.endNanoseconds, record->nanoseconds);
+    // Clocks of different cards do not start together: a time of another card says nothing here.
+    if (record->owner.lock().get() == this) {
+      state.endNanoseconds = std::max(state.endNanoseconds, record->nanoseconds);
+    }
   }
   pop(stream);
   if (!result.ok()) {
@@ -326,7 +342,7 @@ void Scheduler::fail(Lock &lock, StreamId stream, Status status) {
   {
     NestGuard nest(*this, nullptr);
     lock.unlock();
-    drop(std::move(dropped), status);
+    drop(stream, std::move(dropped), status);
     lock.lock();
   }
   executing = outer;
@@ -340,13 +356,18 @@ Status Scheduler::execute(Lock &lock, StreamId stream, Entry entry) {
   Status status = Status::success();
   Status *const result = entry.result;
   const bool isLocal = result && entry.operation.isErrorLocal;
-  const OperationName name = entry.operation.name;
+  std::string description;
+  FaultRef fault;
   {
-    OperationContext context(device, stream);
+    OperationContext context(device, stream, entry.operation);
     NestGuard nest(*this, &context);
     lock.unlock();
     const uint64_t hostStart = isObserved ? hostNanoseconds() : 0;
     status = runBody(entry.operation, context);
+    fault = std::move(context.fault);
+    if (!status.ok()) {
+      description = entry.operation.describe(stream);
+    }
     lock.lock();
     TimelineRecord record = advanceClock(stream, entry, context, !status.ok());
     const std::shared_ptr<const TimelineObserver> watching = observer;
@@ -357,7 +378,8 @@ Status Scheduler::execute(Lock &lock, StreamId stream, Entry entry) {
       try {
         (*watching)(record);
       } catch (...) {
-        log(LogLevel::Warning, "runtime", "the observer of the timeline threw at {}", name.c_str());
+        log(LogLevel::Warning, "runtime", "the observer of the timeline threw at {}",
+            record.name.c_str());
       }
     }
     // Before the operation counts as retired: who synchronises finds its memory free.
@@ -367,8 +389,11 @@ Status Scheduler::execute(Lock &lock, StreamId stream, Entry entry) {
   if (result) {
     *result = status;
   }
-  if (!status.ok() && !isLocal) {
-    fail(lock, stream, stickyError(status, name.c_str(), stream));
+  if (!status.ok() && !isLocal && fault) {
+    FaultRef &pending = streams[stream].fault;
+    pending = pending && !pending->isReported() ? pending : fault;
+  } else if (!status.ok() && !isLocal) {
+    fail(lock, stream, stickyError(status, description));
   }
   setOf(stream).busy &= ~bitOf(stream);
   executing = outer;

@@ -28,6 +28,9 @@ struct Segment {
   uint64_t sizeBytes = 0;
 };
 
+/// True for faults that are found before anything outside of the program's results was touched.
+bool isContained(const Status &fault);
+
 /// A buffer of the program as this launch places it.
 struct BufferPlace {
   const program::Buffer *source = nullptr;

@@ -199,6 +199,7 @@ Status Machine::launch(uint64_t programAddress, uint64_t programBytes,
   launchStalls[size_t(Reason::Overhead)] = overhead;
   Status status = Status::success();
   for (size_t i = 0; i < plan->phases.size() && status.ok(); ++i) {
+    currentPhase = uint32_t(i);
     status = runPhase(*plan, i, context, cycle);
   }
   if (wipesBetweenLaunches && (flags & SPYRE_SIM_NON_TERMINAL) == 0) {
@@ -239,6 +240,24 @@ void Machine::runCores(std::span<Core> active, const PlannedPhase &phase,
   pool.parallelFor(active.size(), [&](size_t i) { stops[i] = runCore(active[i], phase); });
 }
 
+/// Each core stops at its own first fault. The lowest core is the one reported, but a contained
+/// fault only if there is no other.
+static Status faultToReport(std::span<Core> active) {
+  Status contained = Status::success();
+  for (Core &core : active) {
+    if (!isContained(core.fault())) {
+      SPYRE_RETURN_IF_ERROR(core.fault());
+    } else if (contained.ok()) {
+      contained = core.fault();
+    }
+  }
+  return contained;
+}
+
+std::optional<uint32_t> Machine::containedPhase(const Status &status) const {
+  return isContained(status) ? std::optional<uint32_t>(currentPhase) : std::nullopt;
+}
+
 Status Machine::runPhase(PlannedProgram &plan, size_t index, const LaunchContext &context,
                          uint64_t &cycle) {
   const PlannedPhase &phase = plan.phases[index];
@@ -251,10 +270,7 @@ Status Machine::runPhase(PlannedProgram &plan, size_t index, const LaunchContext
   std::vector<Core::Stop> stops(active.size());
   while (true) {
     runCores(active, phase, stops);
-    for (Core &core : active) {
-      // Each core stops at its own first fault; the lowest core is the one reported.
-      SPYRE_RETURN_IF_ERROR(core.fault());
-    }
+    SPYRE_RETURN_IF_ERROR(faultToReport(active));
     // All cores run the same stream, so all stop at the same place.
     if (stops[0] == Core::Stop::Exchange) {
       SPYRE_RETURN_IF_ERROR(ring.exchange(active, context, phase, pool));

@@ -18,6 +18,7 @@
 #include "Ring.h"
 
 #include <memory>
+#include <optional>
 
 namespace spyre::sim {
 
@@ -45,6 +46,10 @@ public:
                 uint32_t flags);
   Status readLx(uint32_t core, uint64_t address, void *data, uint64_t bytes);
   Status writeLx(uint32_t core, uint64_t address, const void *data, uint64_t bytes);
+
+  /// Number of the phase in which the last launch failed with \p status, when nothing but what the
+  /// program writes up to that phase is damaged; else nothing.
+  std::optional<uint32_t> containedPhase(const Status &status) const;
 
   bool hasSanitizer() const { return sanitizer; }
   const spyre_sim_counters &counters() const { return totals; }
@@ -90,6 +95,8 @@ private:
   uint32_t tracedLaunches = 0;
   uint64_t tracedCycles = 0;
   uint64_t traceLimit = 0;
+  /// Phase that the last launch is in, or ended in.
+  uint32_t currentPhase = 0;
   spyre_sim_counters totals{};
   /// Of the launch under way.
   Counters launchCounters;

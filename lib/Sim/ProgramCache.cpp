@@ -1,7 +1,10 @@
 //===- ProgramCache.cpp - recognise, decode, forget -----------------------------------------===//
 #include "ProgramCache.h"
 
+#include "spyre/Program/Facts.h"
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace spyre::sim {
@@ -16,6 +19,39 @@ static bool isSame(const PlannedProgram &plan, const char *data, uint64_t bytes)
   return std::memcmp(plan.bytes.data(), data, std::min(valuesBegin, bytes)) == 0 &&
          (valuesEnd >= bytes ||
           std::memcmp(plan.bytes.data() + valuesEnd, data + valuesEnd, bytes - valuesEnd) == 0);
+}
+
+/// Hash of all bytes but symbol values. Four sums run beside each other, so that it takes no longer than
+/// reading the bytes.
+static uint64_t hashOf(const char *data, uint64_t bytes) {
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;
+  constexpr size_t kSums = 4;
+  std::array<uint64_t, kSums> sums{bytes, 1, 2, 3};
+  const uint64_t valuesBegin = std::min(program::symbolValueOffset(0), bytes);
+  const uint64_t valuesEnd =
+      std::min(program::symbolValueOffset(program::symbolCount({data, bytes})), bytes);
+  auto add = [&](const char *from, uint64_t count) {
+    std::array<uint64_t, kSums> words{};
+    for (; count >= sizeof(words); from += sizeof(words), count -= sizeof(words)) {
+      std::memcpy(words.data(), from, sizeof(words));
+      for (size_t i = 0; i < kSums; ++i) {
+        sums[i] = (sums[i] ^ words[i]) * kFactor;
+        sums[i] ^= sums[i] >> 32;
+      }
+    }
+    words = {};
+    std::memcpy(words.data(), from, count);
+    for (size_t i = 0; i < kSums; ++i) {
+      sums[i] = (sums[i] ^ words[i]) * kFactor;
+    }
+  };
+  add(data, valuesBegin);
+  add(data + valuesEnd, bytes - valuesEnd);
+  uint64_t hash = 0;
+  for (uint64_t sum : sums) {
+    hash = (hash ^ sum ^ (sum >> 32)) * kFactor;
+  }
+  return hash;
 }
 
 static void takeSymbolValues(PlannedProgram &plan, const char *data) {
@@ -36,6 +72,7 @@ static Expected<std::unique_ptr<PlannedProgram>> decode(const char *data, uint64
   if (!program) {
     return error<7006>("bad-program: {}", program.status().message());
   }
+  SPYRE_RETURN_IF_ERROR(program::checkWork(*program));
   // Values of symbols come with each launch and are checked there.
   for (program::Symbol &symbol : program->symbols) {
     symbol.value = program::kUnsetSymbol;
@@ -50,23 +87,39 @@ static Expected<std::unique_ptr<PlannedProgram>> decode(const char *data, uint64
   return plan;
 }
 
+ProgramCache::Entries::iterator ProgramCache::lookUp(uint64_t hash, const char *data,
+                                                     uint64_t bytes) {
+  const auto [first, last] = byHash.equal_range(hash);
+  const auto found = std::find_if(
+      first, last, [&](const auto &each) { return isSame(*each.second->plan, data, bytes); });
+  return found == last ? plans.end() : found->second;
+}
+
+void ProgramCache::forgetOldest() {
+  const auto oldest = std::prev(plans.end());
+  const auto [first, last] = byHash.equal_range(oldest->hash);
+  byHash.erase(std::find_if(first, last, [&](const auto &each) { return each.second == oldest; }));
+  cachedBytes -= oldest->plan->bytes.size();
+  plans.pop_back();
+}
+
 Expected<PlannedProgram *> ProgramCache::find(const char *data, uint64_t bytes,
                                               const arch::DeviceDesc &device) {
-  auto found = std::find_if(plans.begin(), plans.end(),
-                            [&](const auto &plan) { return isSame(*plan, data, bytes); });
-  if (found != plans.end()) {
+  const uint64_t hash = hashOf(data, bytes);
+  if (const auto found = lookUp(hash, data, bytes); found != plans.end()) {
     plans.splice(plans.begin(), plans, found);
   } else {
     SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<PlannedProgram> plan, decode(data, bytes, device));
+    ++decoded;
     cachedBytes += bytes;
-    plans.push_front(std::move(plan));
-    while (plans.size() > 1 && (plans.size() > kMaxPrograms || cachedBytes > kMaxBytes)) {
-      cachedBytes -= plans.back()->bytes.size();
-      plans.pop_back();
+    plans.push_front({hash, std::move(plan)});
+    byHash.emplace(hash, plans.begin());
+    while (plans.size() > 1 && cachedBytes > kMaxBytes) {
+      forgetOldest();
     }
   }
-  takeSymbolValues(*plans.front(), data);
-  return plans.front().get();
+  takeSymbolValues(*plans.front().plan, data);
+  return plans.front().plan.get();
 }
 
 } // namespace spyre::sim

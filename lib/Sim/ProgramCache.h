@@ -10,22 +10,36 @@
 
 #include <list>
 #include <memory>
+#include <unordered_map>
 
 namespace spyre::sim {
 
 class ProgramCache {
 public:
-  /// The plan of the program in [\p data, \p data + \p bytes). Error: E7006.
+  /// The plan of the program in [\p data, \p data + \p bytes). Error: E7006, E7019.
   Expected<PlannedProgram *> find(const char *data, uint64_t bytes, const arch::DeviceDesc &device);
+  /// Programs that were decoded since the cache was made.
+  uint64_t decodedPrograms() const { return decoded; }
 
 private:
-  static constexpr size_t kMaxPrograms = 256;
-  /// Of programs; plans are several times larger.
+  /// Limit for the bytes of all programs; their plans are several times larger. A program has some
+  /// ten kilobytes per operation.
   static constexpr uint64_t kMaxBytes = uint64_t(64) << 20;
 
+  struct Entry {
+    uint64_t hash = 0;
+    std::unique_ptr<PlannedProgram> plan;
+  };
+  using Entries = std::list<Entry>;
+
+  Entries::iterator lookUp(uint64_t hash, const char *data, uint64_t bytes);
+  void forgetOldest();
+
   /// Most recently used first.
-  std::list<std::unique_ptr<PlannedProgram>> plans;
+  Entries plans;
+  std::unordered_multimap<uint64_t, Entries::iterator> byHash;
   uint64_t cachedBytes = 0;
+  uint64_t decoded = 0;
 };
 
 } // namespace spyre::sim

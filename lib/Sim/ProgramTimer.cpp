@@ -1,6 +1,8 @@
 //===- ProgramTimer.cpp - phases one after the other ----------------------------------------===//
 #include "ProgramTimer.h"
 
+#include "spyre/Program/Facts.h"
+
 #include "PhaseTimer.h"
 
 namespace spyre::sim {
@@ -12,6 +14,7 @@ Expected<ProgramTimer> ProgramTimer::create(const std::string &bytes) {
   if (!program.ok()) {
     return error<7006>("bad-program: {}", program.status().message());
   }
+  SPYRE_RETURN_IF_ERROR(program::checkWork(*program));
   ProgramTimer timer;
   timer.program = *std::move(program);
   timer.programBytes = bytes.size();

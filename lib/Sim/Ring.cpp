@@ -10,6 +10,9 @@ namespace spyre::sim {
 using program::Function;
 using program::Unit;
 
+/// Below this many sticks over all receivers, waking host threads costs more than it brings.
+static constexpr double kSerialSticks = 2000;
+
 Status Ring::exchange(std::span<Core> cores, const LaunchContext &context,
                       const PlannedPhase &phase, ThreadPool &pool) {
   const PlannedInstruction &planned = cores[0].stoppedAt();
@@ -35,8 +38,17 @@ Status Ring::exchange(std::span<Core> cores, const LaunchContext &context,
       ++count;
     }
   }
-  pool.parallelFor(count, [&](size_t i) { fetch(cores, planned, receivers[i]); });
-  pool.parallelFor(count, [&](size_t i) { deliver(cores, context, receivers[i]); });
+  const auto forEachReceiver = [&](const auto &body) {
+    if (double(count) * double(planned.source->points()) < kSerialSticks) {
+      for (size_t i = 0; i < count; ++i) {
+        body(receivers[i]);
+      }
+    } else {
+      pool.parallelFor(count, [&](size_t i) { body(receivers[i]); });
+    }
+  };
+  forEachReceiver([&](Receiver &receiver) { fetch(cores, planned, receiver); });
+  forEachReceiver([&](Receiver &receiver) { deliver(cores, context, receiver); });
   for (size_t i = 0; i < count; ++i) {
     SPYRE_RETURN_IF_ERROR(cores[receivers[i].core].fault());
   }

@@ -13,6 +13,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 
 using spyre::Status;
@@ -35,9 +36,14 @@ static std::atomic<uint64_t> nextId{1};
 
 static std::atomic<uint64_t> unsanitizedLaunches{0};
 
+struct LastError {
+  std::string text;
+  std::optional<uint32_t> containedPhase;
+};
+
 /// Errors of this thread's last call per device; devices whose last call succeeded have no entry.
-static std::map<uint64_t, std::string> &lastErrors() {
-  static thread_local std::map<uint64_t, std::string> errors;
+static std::map<uint64_t, LastError> &lastErrors() {
+  static thread_local std::map<uint64_t, LastError> errors;
   return errors;
 }
 
@@ -52,9 +58,11 @@ static int call(spyre_sim *sim, Body body) {
     return 1;
   }
   Status status = Status::success();
+  std::optional<uint32_t> containedPhase;
   try {
     Lock lock(sim->mutex);
     status = body(*sim->machine);
+    containedPhase = status.ok() ? std::nullopt : sim->machine->containedPhase(status);
   } catch (const std::exception &exception) {
     status = systemError(exception.what());
   }
@@ -62,7 +70,7 @@ static int call(spyre_sim *sim, Body body) {
     lastErrors().erase(sim->id);
     return 0;
   }
-  lastErrors()[sim->id] = status.message();
+  lastErrors()[sim->id] = {status.message(), containedPhase};
   return 1;
 }
 
@@ -172,7 +180,21 @@ const char *spyre_sim_last_error(spyre_sim *sim) {
     return "";
   }
   auto found = lastErrors().find(sim->id);
-  return found == lastErrors().end() ? "" : found->second.c_str();
+  return found == lastErrors().end() ? "" : found->second.text.c_str();
+}
+
+int spyre_sim_is_contained(spyre_sim *sim, uint32_t *phase) {
+  if (sim == nullptr) {
+    return 0;
+  }
+  auto found = lastErrors().find(sim->id);
+  if (found == lastErrors().end() || !found->second.containedPhase) {
+    return 0;
+  }
+  if (phase != nullptr) {
+    *phase = *found->second.containedPhase;
+  }
+  return 1;
 }
 
 void spyre_sim_get_counters(spyre_sim *sim, spyre_sim_counters *counters) {

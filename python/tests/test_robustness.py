@@ -523,6 +523,11 @@ def test_graphs_with_constants_run_after_a_reset(on_device):
 
 def test_a_tensor_from_before_a_reset_does_not_cost_the_stream():
     x = torch.ones(64, 64, device="spyre", dtype=torch.float16)
+    torch.spyre.synchronize()
+    _C._inject_fault(0, "timeout")
+    x + x
+    with pytest.raises(RuntimeError, match="SPYRE-E6151"):
+        torch.spyre.synchronize()
     torch.spyre.reset_device()
     for use in (x.zero_, x[3].zero_, lambda: x.copy_(torch.zeros(64, 64)), lambda: x + x, x.cpu):
         with pytest.raises(RuntimeError, match="SPYRE-E6117"):

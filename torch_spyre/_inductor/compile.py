@@ -770,8 +770,13 @@ def _nearest_places(node, tensor):
 
 
 def _readers(gm):
-    """ "|aten.index_copy.default": what the user called, for errors of the device about a number."""
-    found = [places.operation_of(node) for node in gm.graph.nodes if node.target in _READERS]
+    """ "|aten.index_copy.default at train.py:12": what the user called and where, for errors of the
+    device about a number."""
+    readers = [node for node in gm.graph.nodes if node.target in _READERS]
+    found = [
+        f"{places.operation_of(node)} at {line}" if (line := places.line_of(node)) else places.operation_of(node)
+        for node in readers
+    ]
     return "|" + ", ".join(dict.fromkeys(found)) if found else ""
 
 

@@ -69,6 +69,16 @@ void enqueue(const at::Tensor &tensor, runtime::Operation operation, Wait wait) 
                           : streams.submit(currentStream(index), std::move(operation)));
 }
 
+/// Poison that is known already is an error of the call that would read it.
+void checkContents(const at::Tensor &tensor) {
+  const runtime::BufferRef &buffer = bufferOf(tensor);
+  if (buffer && buffer->isPoisoned()) {
+    if (const runtime::FaultRef fault = buffer->fault()) {
+      raise(fault->report());
+    }
+  }
+}
+
 void logCopy(const char *direction, const layout::HostTensorRef &host,
              const layout::DeviceLayout &layout) {
   if (logLevel() >= LogLevel::Debug) {
@@ -86,6 +96,7 @@ void upload(const layout::HostTensorRef &host, const at::Tensor &tensor,
   operation.name = "launch::H2D";
   operation.engine = runtime::Engine::HostToDevice;
   operation.references = {std::move(memory)};
+  operation.target = bufferOf(tensor);
   operation.body = [host, layout, buffer = bufferOf(tensor),
                     stride = geometryOf(tensor).stride](runtime::OperationContext &) {
     return runtime::uploadTensor(buffer, layout, stride, host);
@@ -98,6 +109,7 @@ void download(const at::Tensor &tensor, const layout::DeviceLayout &layout,
               const layout::HostTensorRef &host, HostMemory memory, Wait wait) {
   RECORD_FUNCTION("launch::D2H", c10::ArrayRef<const c10::IValue>{});
   logCopy("d2h", host, layout);
+  checkContents(tensor);
   runtime::Operation operation;
   operation.name = "launch::D2H";
   operation.engine = runtime::Engine::DeviceToHost;
@@ -286,6 +298,7 @@ void writeElements(const at::Tensor &tensor, const at::Tensor &given, ElementPla
   operation.name = "launch::H2D";
   operation.engine = runtime::Engine::HostToDevice;
   operation.references = {keep(bits)};
+  operation.target = bufferOf(tensor);
   operation.body = [buffer = bufferOf(tensor), layout = geometry.layout, size = geometry.size,
                     stride = geometry.stride, places = std::move(places),
                     from = static_cast<const uint8_t *>(bits.const_data_ptr()),
@@ -408,9 +421,11 @@ void copyOnDevice(const at::Tensor &from, const at::Tensor &to) {
   }
   if (isPlain) {
     const auto bytes = uint64_t(geometryOf(from).layout.bytes());
+    checkContents(from);
     runtime::Operation operation;
     operation.name = "launch::D2D";
     operation.engine = runtime::Engine::OnDevice;
+    operation.target = bufferOf(to);
     operation.body = [source = bufferOf(from), target = bufferOf(to),
                       bytes](runtime::OperationContext &context) {
       return context.device.copyOnDevice(source, target, bytes);

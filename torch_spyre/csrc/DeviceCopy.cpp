@@ -141,7 +141,8 @@ bool copyByProgram(const at::Tensor &from, const at::Tensor &to) {
   if (!sameStorage(from, to)) {
     inputs.push_back(bufferOf(from));
   }
-  runOnBuffers(program, inputs, {});
+  const bool isReplaced = isWholeStorage(to) && !sameStorage(from, to);
+  runOnBuffers(program, inputs, {}, nullptr, isReplaced ? 0 : -1);
   return true;
 }
 

@@ -18,6 +18,13 @@ bool isFailure(int code) {
   return (code >= 1000 && code < 6000) || (code >= 6100 && code < 6130) ||
          (code >= 6150 && code < 6300) || (code >= 7000 && code < 8000);
 }
+
+/// The card's: something went wrong there, or what it held is lost. 7001 and 7030 and later are
+/// about what a user gives to the simulator.
+bool isDeviceFault(int code) {
+  return code == 6106 || code == 6115 || code == 6117 || code == 6119 ||
+         (code >= 6150 && code < 6160) || (code >= 7002 && code < 7030);
+}
 } // namespace
 
 void setFailureHook(FailureHook hook) {
@@ -30,6 +37,10 @@ void raise(const Status &status) {
   }
   if (status.code() == kOutOfDeviceMemory || status.code() == kLargerThanASegment) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, status.message());
+  }
+  if (isDeviceFault(status.code())) {
+    throw c10::AcceleratorError({__func__, __FILE__, uint32_t(__LINE__)}, status.code(),
+                                status.message());
   }
   TORCH_CHECK(false, status.message());
 }

@@ -60,6 +60,7 @@ void submitFill(const at::Tensor &tensor, std::vector<runtime::FillRun> runs) {
   runtime::Operation operation;
   operation.name = "launch::Memset";
   operation.engine = runtime::Engine::OnDevice;
+  operation.target = bufferOf(tensor);
   operation.body = [buffer = bufferOf(tensor), layout = geometry.layout, size = geometry.size,
                     stride = geometry.stride, runs = std::move(runs)](runtime::OperationContext &) {
     return runtime::fillTensor(buffer, layout, size, stride, runs);

@@ -228,6 +228,7 @@ void resizeStorageBytes(const c10::Storage &storage, size_t bytes) {
     runtime::Operation operation;
     operation.name = "launch::D2D";
     operation.engine = runtime::Engine::OnDevice;
+    operation.target = allocation.buffer;
     operation.body = [from = old.buffer, to = allocation.buffer,
                       kept](runtime::OperationContext &context) {
       return context.device.copyOnDevice(from, to, kept);

@@ -89,7 +89,8 @@ void installGarbageCollector() {
   });
 }
 
-void translateUnsupported(std::exception_ptr raised) {
+/// Torch's errors keep their type also where torch does not translate them: in our own functions.
+void translateErrors(std::exception_ptr raised) {
   try {
     if (raised) {
       std::rethrow_exception(raised);
@@ -97,6 +98,8 @@ void translateUnsupported(std::exception_ptr raised) {
   } catch (const UnsupportedError &unsupported) {
     py::object type = py::module_::import("torch_spyre._inductor.errors").attr("Unsupported");
     PyErr_SetString(type.ptr(), unsupported.what());
+  } catch (const c10::Error &) {
+    torch::translate_exception_to_python(raised);
   }
 }
 
@@ -148,10 +151,11 @@ void bindDevice(py::module_ &module) {
 
 PYBIND11_MODULE(_C, module) {
   module.doc() = "PyTorch plug-in of the Spyre device";
-  py::register_exception_translator(&translateUnsupported);
+  py::register_exception_translator(&translateErrors);
   configureLog();
   registerAllocator();
   installGarbageCollector();
+  installLineHook();
   registerHooks();
   registerEagerKernels();
   registerSerialization();

@@ -7,6 +7,8 @@ namespace spyre::plugin {
 
 /// Device times for torch.autograd.profiler; called once, at import.
 void registerProfilerMethods();
+/// Lets launches with indices name the line of the user; called once, at import.
+void installLineHook();
 void bindLayout(pybind11::module_ &module);
 void bindCards(pybind11::module_ &module);
 void bindEager(pybind11::module_ &module);

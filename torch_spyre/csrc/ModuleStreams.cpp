@@ -56,7 +56,7 @@ void bindStreams(py::module_ &module) {
   module.def("free_runtime", [] {
     py::gil_scoped_release release;
     for (int i = 0; i < deviceCount(); ++i) {
-      resetDevice(c10::DeviceIndex(i));
+      clearDevice(c10::DeviceIndex(i));
     }
   });
   module.def("_shut_down", [] {

@@ -27,6 +27,7 @@ struct Shared {
   std::shared_ptr<const CompileRecord> last;
   std::function<CompileSettings()> settingsHook;
   std::function<void()> collect;
+  LineHook lineHook;
   /// Everything that was loaded; those that are gone are dropped now and then.
   std::vector<std::weak_ptr<runtime::Executable>> loaded;
 };
@@ -74,6 +75,8 @@ void collectGarbage() {
     shared().collect();
   }
 }
+
+void setLineHook(LineHook hook) { shared().lineHook = std::move(hook); }
 
 void setSettingsHook(std::function<CompileSettings()> hook) {
   shared().settingsHook = std::move(hook);
@@ -223,7 +226,7 @@ std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at:
 
 void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> &inputs,
                   const std::vector<runtime::BufferRef> &outputs,
-                  const runtime::HostStepRunner &host) {
+                  const runtime::HostStepRunner &host, int64_t replacedInput) {
   RECORD_FUNCTION("launch::Compute", c10::ArrayRef<const c10::IValue>{});
   const auto isOnHost = [](const spec::ModelStep &step) {
     return std::holds_alternative<spec::CpuStep>(step);
@@ -232,8 +235,14 @@ void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> 
   if (host && std::any_of(steps.begin(), steps.end(), isOnHost)) {
     noteWait("CPU step of a compiled graph");
   }
+  runtime::RunOptions options;
+  options.replacedInput = replacedInput;
+  if (program->readsIndices() && shared().lineHook) {
+    options.location = shared().lineHook();
+  }
   runEvaluated(program, inputs, outputs, [&] {
-    check(program->submit(currentStream(deviceIndexOf(*program->device())), inputs, outputs, host));
+    check(program->submit(currentStream(deviceIndexOf(*program->device())), inputs, outputs, host,
+                          options));
   });
   publishUse();
 }

@@ -102,10 +102,14 @@ std::string signatureOf(const at::Tensor &input);
 /// layouts the compiler chose. \p host runs the CPU steps of the program.
 std::vector<at::Tensor> runProgram(const Program &program, const std::vector<at::Tensor> &inputs,
                                    const runtime::HostStepRunner &host = nullptr);
-/// The same on buffers that are there already.
+/// Runs it on buffers that are there already. \p replacedInput as in runtime::RunOptions.
 void runOnBuffers(const Program &program, const std::vector<runtime::BufferRef> &inputs,
                   const std::vector<runtime::BufferRef> &outputs,
-                  const runtime::HostStepRunner &host = nullptr);
+                  const runtime::HostStepRunner &host = nullptr, int64_t replacedInput = -1);
+/// Finds the line of the user's code that this thread runs: "train.py:12", or null. Asked for
+/// programs that take addresses from data only.
+using LineHook = std::function<std::shared_ptr<const std::string>()>;
+void setLineHook(LineHook hook);
 
 /// A compiled model on the current device, known to evictPrograms().
 Expected<Program> loadProgram(const Artifacts &artifacts, const std::string &name);

@@ -181,7 +181,7 @@ void forEachOpen(Action action) {
 
 /// What was called has happened; errors are told by those who wait for results.
 void finishQueuedWork() {
-  forEachOpen([](size_t, Slot &slot) { (void)slot.device->streams().synchronizeAll(); });
+  forEachOpen([](size_t, Slot &slot) { slot.device->streams().finishAll(); });
 }
 
 runtime::DeviceCounters summedCounters() {
@@ -290,13 +290,22 @@ void resetDevice(c10::DeviceIndex index) {
   if (deviceStarted(index)) {
     evictPrograms(index);
     clearEagerCache(); // it holds constants in device memory
+    check(device(index)->recover());
+  }
+}
+
+void clearDevice(c10::DeviceIndex index) {
+  checkDeviceIndex(index);
+  if (deviceStarted(index)) {
+    evictPrograms(index);
+    clearEagerCache();
     check(device(index)->reset());
   }
 }
 
 void shutDownDevices() noexcept {
   forEachOpen([](size_t, Slot &slot) {
-    (void)slot.device->streams().synchronizeAll();
+    slot.device->streams().finishAll();
     slot.device->streams().shutdown();
   });
 }

@@ -167,4 +167,20 @@ TEST(Timeline, TimesNeedTimedEvents) {
   EXPECT_TRUE(pending->completionNanoseconds().ok());
 }
 
+// Simulated clocks of two devices begin when each is opened: their times are not compared.
+TEST(Timeline, TimesOfDifferentDevicesAreNotCompared) {
+  auto first = makeNullDevice(), second = makeNullDevice();
+  Operation late = takes("late", 1'000'000);
+  ASSERT_OK(first->streams().run(0, std::move(late)));
+  EventRef there = *first->streams().recordEvent(0, true);
+  EXPECT_EQ(*there->completionNanoseconds(), 1'000'000u);
+  ASSERT_OK(second->streams().waitEvent(3, there));
+  EventRef here = *second->streams().recordEvent(3, true);
+  ASSERT_OK(here->synchronize());
+  EXPECT_EQ(*here->completionNanoseconds(), 0u) << "waiting for another device takes no time here";
+  const Status compared = Event::elapsedMilliseconds(*there, *here).status();
+  EXPECT_EQ(compared.code(), 6114);
+  EXPECT_NE(compared.text().find("different devices"), std::string::npos) << compared.text();
+}
+
 } // namespace

@@ -15,6 +15,51 @@ TEST(Faults, BadProgram) {
   EXPECT_EQ(sim.launchBytes(bytes + std::string(50, '\0')), "");
 }
 
+// Nested loops that would run for days are refused before anything is executed.
+TEST(Faults, TooMuchWork) {
+  const std::string loops = R"(buffer x.tile lx 0x0 bytes 128 phases 0..0
+phase 0 "0_fill" cores 1
+  loop 65535
+  loop 65535
+  loop 65535
+  fill IEEE_INT32 x.tile[0] pattern=0
+  endloop
+  endloop
+  endloop
+)";
+  TestSim sim;
+  expectFault(sim.launchText(loops), {"SPYRE-E7019: too-much-work", "1.8e+13", "phase 0_fill"});
+  const std::string bytes = program::writeProgram(*program::assemble("spyre-program 2\n" + loops));
+  const char *error = nullptr;
+  EXPECT_EQ(spyre_sim_timer_create(bytes.data(), bytes.size(), &error), nullptr);
+  expectFault(error, {"E7019"});
+}
+
+// The phase of a bad index is reported; phases before it are complete.
+TEST(Faults, ABadIndexIsContained) {
+  const auto fill = [] { return PhaseBuilder("0_fill").fill({}, at(0), 7); };
+  TestSim sim;
+  uint32_t phase = 99;
+  EXPECT_NE(sim.launchText(R"(buffer x ddr 0:0x0 bytes 1024 phases 1..1
+buffer index lx 0x0 bytes 128 phases 1..1
+buffer tile lx 0x80 bytes 128 phases 1..1
+phase 0 "0_wait" cores 1
+  barrier
+phase 1 "1_gather" cores 1
+  fill IEEE_INT32 index[0] pattern=9
+  gather SEN169_FP16 tile[0] <- x[0], index[0] element=4 bound=8 stride=128
+)"),
+            "");
+  EXPECT_EQ(spyre_sim_is_contained(sim.sim, &phase), 1) << spyre_sim_last_error(sim.sim);
+  EXPECT_EQ(phase, 1u);
+  EXPECT_EQ(sim.launch({fill()}), "");
+  EXPECT_EQ(spyre_sim_is_contained(sim.sim, &phase), 0) << "it succeeded";
+  sim.segments[0].bytes = 0;
+  EXPECT_NE(sim.launch({PhaseBuilder("0_load").load({}, ddrAt(0, 0), at(0))}), "");
+  EXPECT_EQ(spyre_sim_is_contained(sim.sim, &phase), 0);
+  EXPECT_EQ(spyre_sim_is_contained(nullptr, nullptr), 0);
+}
+
 TEST(Faults, BadMapping) {
   TestSim sim;
   auto launch = [&](uint64_t address, uint64_t bytes) {

@@ -31,7 +31,7 @@ struct CardState {
   double ptMacsPerCycle = 0;
 
   /// Share of the wall time for which the simulated card was busy, and of the busy cycles'
-  /// multiply- adds that were done. 0 to 1, but for a simulator faster than its card.
+  /// multiply-adds that were done. 0 to 1, but for a simulator faster than its card.
   double busyShare() const { return wallNs > 0 ? double(simulatedNs) / double(wallNs) : 0; }
   double ptUtilisation() const {
     const double possible = double(cycles) * ptMacsPerCycle;

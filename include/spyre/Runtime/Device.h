@@ -12,8 +12,10 @@
 #include "spyre/Runtime/Streams.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +84,9 @@ public:
                             const uint64_t *padding);
   virtual Status launch(uint64_t programAddress, uint64_t programBytes,
                         const std::vector<SegmentBinding> &segments, uint32_t flags = 0) = 0;
+  /// Number of the phase in which this thread's last launch failed, when the fault is contained:
+  /// nothing was touched but what the program writes up to that phase. Else nothing.
+  virtual std::optional<uint32_t> containedPhase() const { return std::nullopt; }
   virtual DeviceCounters counters() const = 0;
   virtual void resetCounters() = 0;
   /// Brings a card that refuses work back; contents of its memory may be lost.
@@ -123,6 +128,18 @@ public:
   /// The device was reset since it was made: any use is E6117.
   bool isLost() const;
 
+  /// A quick look: false when fault() is null.
+  bool isPoisoned() const { return poisoned.load(std::memory_order_acquire); }
+  /// The contained fault because of which the contents must not be read; null when they may.
+  FaultRef fault();
+  /// What \p fault left: its contents are not those that were to be written. Contents that were
+  /// there before and are not damaged may be read again as soon as somebody was told of the fault.
+  void poison(const FaultRef &fault, bool isDamaged);
+  /// Something was written to it.
+  void noteData() { holdsData.store(true, std::memory_order_relaxed); }
+  /// Everything that is read of it was written anew.
+  void heal();
+
 private:
   friend class Device;
   Buffer(std::shared_ptr<Device> owner, MemoryBlock *block, uint64_t address, uint64_t sizeBytes,
@@ -133,6 +150,10 @@ private:
   uint64_t sizeBytes;
   /// Of the device when it was made; a reset makes the buffer useless.
   uint64_t generation;
+  std::atomic<bool> poisoned{false}, holdsData{false};
+  /// Behind the lock of the device's memory.
+  FaultRef poisonedBy;
+  bool keepsContents = false;
 };
 using BufferRef = std::shared_ptr<Buffer>;
 
@@ -163,7 +184,8 @@ public:
   void setMemoryLimit(uint64_t bytes);
   /// Keeps the buffer until what was submitted to the stream so far has retired.
   Status recordStream(const BufferRef &buffer, StreamId stream);
-  /// Raw bytes at an offset of the buffer. Errors: E6103 (outside the buffer).
+  /// Raw bytes at an offset of the buffer. Errors: E6103 (outside the buffer), and when reading the
+  /// fault that poisoned the buffer.
   Status copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data, uint64_t bytes);
   Status copyToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes);
   /// Whole sticks of a tensor; \p padding as in Driver::writeSticks, of no use unless
@@ -174,18 +196,25 @@ public:
                             uint64_t bytes, const uint64_t *padding);
   Status copySticksToHost(const BufferRef &buffer, uint64_t offset, void *data, uint64_t bytes,
                           const uint64_t *padding);
+  /// The first \p bytes, which are all that \p to is used for. Nothing is copied from a poisoned
+  /// buffer, and what was to be written is poisoned by the same fault.
   Status copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t bytes);
+  /// The error of the fault that poisoned the buffer, noted in the operation this thread executes.
+  Status checkReadable(const BufferRef &buffer) const;
   /// \p sticks sticks from \p offset on, as Driver::fillSticks; not counted, as above.
   Status fillSticks(const BufferRef &buffer, uint64_t offset, uint64_t sticks,
                     const StickFill &fill, const uint64_t *padding);
 
   /// segments[i] binds virtual segment i; the program segment is bound to \p program.
-  /// \p flags as in Driver::launch.
+  /// \p flags as in Driver::launch. A contained fault poisons what the program writes; a program
+  /// that reads what is poisoned does not run and returns the error of that fault.
   Status launch(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
                 const std::vector<BufferRef> &segments, uint32_t flags = 0);
   /// The same with segments that need not be one buffer each. The caller keeps what is bound alive.
+  /// \p containedPhase receives Driver::containedPhase() of a launch that fails.
   Status launchBound(const BufferRef &program, uint64_t jobOffset, uint64_t jobBytes,
-                     std::vector<SegmentBinding> segments, uint32_t flags = 0);
+                     std::vector<SegmentBinding> segments, uint32_t flags = 0,
+                     std::optional<uint32_t> *containedPhase = nullptr);
 
   /// While it lives, launches of other threads wait: for those that hand on data in LX.
   class LaunchTurn {
@@ -225,6 +254,9 @@ public:
   /// Waits for the running operation, drops the queued ones, clears errors and gives all memory
   /// back: later use of a buffer made before is E6117. Error: E6112 inside an operation.
   Status reset();
+  /// The same, but memory and its contents stay unless a stream was in error. What dropped
+  /// operations were to write first cannot be read.
+  Status recover();
   /// Counts resets, from 1.
   uint64_t generation() const;
 
@@ -240,6 +272,8 @@ private:
               uint64_t bytes, Access &&access);
   void abandon(Buffer &buffer);
   void release(Buffer &buffer);
+  /// Resets the streams; gives the memory back when \p losesMemory says so.
+  Status resetStreams(const std::function<bool()> &losesMemory);
   struct State;
   std::unique_ptr<State> state;
 };

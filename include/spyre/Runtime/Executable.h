@@ -20,6 +20,14 @@ using BufferLookup = std::function<BufferRef(const std::string &name)>;
 using HostStepRunner =
     std::function<Status(const spec::CpuStep &step, const BufferLookup &bufferOf)>;
 
+/// Facts that only the caller of a run knows.
+struct RunOptions {
+  /// Python line that asked for it, for errors; null: not known.
+  std::shared_ptr<const std::string> location;
+  /// Number of the input that the run writes anew as a whole, without reading it; -1: none.
+  int64_t replacedInput = -1;
+};
+
 class Executable {
 public:
   /// \p label names its operations in errors and profiles; else its bundles' directories do.
@@ -34,14 +42,17 @@ public:
 
   /// One buffer per input and output of the model, in order, at least layout.bytes() each. CPU
   /// steps are given to \p host, which may use the device, this executable included. Errors: E6203
-  /// (wrong number or size), E6206 (CPU steps and nobody to run them), and whatever the device
-  /// reports.
+  /// (wrong number or size), E6206 (CPU steps and nobody to run them), whatever the device reports,
+  /// and the fault that poisoned an input.
   Status run(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
              const HostStepRunner &host = nullptr);
   /// The same on a stream: every launch is an operation of its own, and the call returns when all
   /// are queued. Before a CPU step it waits for the stream; the step runs on the caller's thread.
   Status submit(StreamId stream, const std::vector<BufferRef> &inputs,
-                const std::vector<BufferRef> &outputs, const HostStepRunner &host = nullptr);
+                const std::vector<BufferRef> &outputs, const HostStepRunner &host = nullptr,
+                const RunOptions &options = {});
+  /// True when its programs take addresses from data, so that a number in a tensor can be wrong.
+  bool readsIndices() const;
 
   /// Takes the programs off the device; queued launches keep theirs, the next run loads them again.
   void evict();

@@ -14,7 +14,7 @@
 
 namespace spyre::runtime {
 
-enum class FaultKind { PageFaultFetch, PageFaultStore, Timeout, CoreUnavailable, DmaCrc, Ecc };
+enum class FaultKind { PageFaultFetch, PageFaultStore, Timeout, CoreUnavailable, DmaCrc, Ecc, BadIndex };
 
 /// Which operations are counted and hit.
 enum class FaultTarget { Launch, Copy, Any };
@@ -28,8 +28,8 @@ struct FaultPlan {
   std::optional<uint64_t> address;
 };
 
-/// "page_fault_fetch", "page_fault_store", "timeout", "core_unavailable", "dma_crc", "ecc";
-/// anything else is E6147 and lists them.
+/// "page_fault_fetch", "page_fault_store", "timeout", "core_unavailable", "dma_crc", "ecc",
+/// "bad_index"; anything else is E6147 and lists them.
 Expected<FaultKind> parseFaultKind(const std::string &name);
 const char *faultKindName(FaultKind kind);
 /// "launch", "copy", "any", or empty for what suits the kind: transfers break in transfers, memory
@@ -43,7 +43,7 @@ public:
   void disarm();
   bool armed() const;
   /// Counts the operation. Errors: E6150 (page fault), E6151 (timeout), E6152 (core unavailable),
-  /// E6153 (CRC of a transfer), E6154 (ECC).
+  /// E6153 (CRC of a transfer), E6154 (ECC), E6155 (a bad index: contained).
   Status next(FaultTarget operation, uint64_t address);
 
 private:

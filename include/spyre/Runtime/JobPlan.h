@@ -29,13 +29,29 @@ namespace spyre::runtime {
 
 class JobPlan;
 
+/// A program inside an allocation, relative to its start.
+struct ProgramJob {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
 /// A launch whose arguments are fixed. Keeps its plan and its buffers alive.
 class BoundLaunch {
 public:
-  /// Corrects the program and runs its jobs. Errors: whatever the device reports.
-  Status run() const;
+  /// Corrects the program and runs its jobs. Errors: whatever the device reports. \p runFault is
+  /// shared by launches that use each other's results: after a contained fault of one the others do
+  /// not run.
+  Status run(FaultRef *runFault = nullptr) const;
   /// One behind the other, with no launch of another thread in between. All are of one device.
-  static Status runTogether(const std::vector<BoundLaunch> &launches);
+  static Status runTogether(const std::vector<BoundLaunch> &launches, FaultRef *runFault = nullptr);
+  /// It will never run, because of \p reason: buffers that hold no data yet cannot be read.
+  void drop(const Status &reason) const;
+  /// Says that a run leaves nothing of what \p buffer held.
+  void setReplaced(BufferRef buffer) { replaced = std::move(buffer); }
+  /// Says so of the buffers of these arguments.
+  void setReplaced(std::shared_ptr<const std::vector<size_t>> arguments) {
+    replacedArguments = std::move(arguments);
+  }
 
 private:
   friend class JobPlan;
@@ -44,6 +60,10 @@ private:
   std::vector<SegmentBinding> segments;
   /// A buffer of the plan's ring; null without correction.
   std::shared_ptr<const std::string> correction;
+  BufferRef replaced;
+  std::shared_ptr<const std::vector<size_t>> replacedArguments;
+  /// The pool stands before the arguments in buffers.
+  bool hasPool = false;
 };
 
 class JobPlan : public std::enable_shared_from_this<JobPlan> {
@@ -53,7 +73,8 @@ public:
   static const char *stepName(StepKind kind);
 
   /// \p code holds spyrecode.json and its binaries; \p name is for the log. Errors: E5201, E6202 (a
-  /// binary is missing or has another size), E6204 (a job without a program), and the allocator's.
+  /// binary is missing or has another size), E6204 (a job without a program), E7019 (a program that takes too long), and the
+  /// allocator's.
   static Expected<std::shared_ptr<JobPlan>> prepare(Device &device, const Artifacts &code,
                                                     std::string name = "kernel");
 
@@ -63,6 +84,8 @@ public:
   uint64_t allocationBytes() const { return program->bytes(); }
   /// It leaves something in LX for the next launch, which must follow at once.
   bool isNonTerminal() const { return nonTerminal; }
+  /// Some instruction takes an address from data.
+  bool readsIndices() const { return hasIndices; }
   /// Host buffers in the rings of all streams.
   size_t hostBuffers() const;
 
@@ -76,28 +99,26 @@ public:
 private:
   friend class BoundLaunch;
   JobPlan() = default;
-  /// A program inside the allocation, relative to its start.
-  struct Job {
-    uint64_t offset = 0;
-    uint64_t bytes = 0;
-  };
-  /// In the order of use, the oldest first.
   /// Values of one launch; in flight from its binding until the launch is gone.
   struct RingBuffer {
     std::string values;
     std::atomic<bool> isInFlight{false};
   };
+  /// In the order of use, the oldest first.
   using Ring = std::deque<std::shared_ptr<RingBuffer>>;
   std::shared_ptr<const std::string> correctionValues(uint32_t stream, bool hasPool,
                                                       const std::vector<int64_t> &addresses);
   Status load(Device &device, const spec::SpyreCode &code, const Artifacts &files);
+  /// Looks into the programs, as far as they can be read. Error: E7019.
+  Status inspect(const spec::SpyreCode &code, const Artifacts &files);
 
   std::string name;
   BufferRef program;
-  std::vector<Job> jobs;
+  std::vector<ProgramJob> jobs;
   std::vector<StepKind> kinds;
   /// The last job leaves something in LX for the next launch.
   bool nonTerminal = false;
+  bool hasIndices = false;
   std::optional<spec::ProgramCorrection> correction;
   /// Held while a launch runs: what it wrote into the program must stay until its jobs are done.
   std::mutex running;

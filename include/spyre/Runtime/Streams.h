@@ -12,12 +12,14 @@
 //
 // An operation that fails puts its stream in error: what is queued behind it is dropped, its later
 // events are poisoned, and every later call on the stream returns the first error until the device
-// is reset. Other streams go on.
+// is reset. Other streams go on. A contained fault costs less: the stream goes on, the next call
+// that waits for it returns the error once, and what the operation was writing stays poisoned.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "spyre/Base/Status.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,6 +29,7 @@
 
 namespace spyre::runtime {
 
+class Buffer;
 class Device;
 
 using StreamId = uint32_t;
@@ -56,12 +59,42 @@ private:
   std::shared_ptr<const std::string> text;
 };
 
+/// A failure that damaged nothing but what its operation was writing. Waiting for the stream tells
+/// it once; reading what the operation was writing tells it every time.
+class ContainedFault {
+public:
+  explicit ContainedFault(Status status) : error(std::move(status)) {}
+  const Status &status() const { return error; }
+  bool isReported() const { return reported.load(std::memory_order_acquire); }
+  /// The error for somebody outside; from now on it counts as told.
+  Status report() {
+    reported.store(true, std::memory_order_release);
+    return error;
+  }
+  /// True for one caller only: the one who has to tell it.
+  bool claimReport() { return !reported.exchange(true, std::memory_order_acq_rel); }
+
+private:
+  const Status error;
+  std::atomic<bool> reported{false};
+};
+using FaultRef = std::shared_ptr<ContainedFault>;
+
+struct Operation;
+
 /// What the body of an operation is given.
 class OperationContext {
 public:
-  OperationContext(Device &device, StreamId stream) : device(device), stream(stream) {}
+  OperationContext(Device &device, StreamId stream, const Operation &operation)
+      : device(device), stream(stream), operation(operation) {}
   Device &device;
   const StreamId stream;
+  /// The operation whose body runs.
+  const Operation &operation;
+  /// Set by the device where the body ran into a contained fault: its error is that of the fault.
+  FaultRef fault;
+  /// Set for operations with isToldOfDrop that will not run.
+  const Status *dropReason = nullptr;
   /// Nanoseconds on the simulated clock beyond what launches and copies account for.
   void addNanoseconds(uint64_t nanoseconds) { extraNanoseconds += nanoseconds; }
 
@@ -74,6 +107,8 @@ public:
 
 struct Operation {
   OperationName name;
+  /// Python line that asked for it ("train.py:12"), for errors; null: not known.
+  std::shared_ptr<const std::string> location;
   Engine engine = Engine::Compute;
   /// Runs on the worker, or on a thread that waits for the stream or called run(). May use the
   /// device and its streams. What it throws becomes E6110.
@@ -85,6 +120,13 @@ struct Operation {
   /// run() only: the error goes to the caller alone and the stream stays usable. For refusals that
   /// say nothing about the device.
   bool isErrorLocal = false;
+  /// Buffer that a copy or a fill writes: it cannot be read when the operation is dropped.
+  std::shared_ptr<Buffer> target;
+  /// For operations with other results: the body is also called when the operation is dropped, with
+  /// OperationContext::dropReason, and then only poisons what it would have written.
+  bool isToldOfDrop = false;
+  /// "operation 'aten.add.Tensor' at train.py:12 on stream 0"
+  std::string describe(StreamId stream) const;
 };
 
 /// One operation on the simulated clock of its device, and when the host knew of it.
@@ -130,13 +172,14 @@ public:
   explicit Event(bool timing) : isTimed(timing) {}
   bool timing() const { return isTimed; }
   /// True when there is nothing to wait for: also when it was never recorded. Error: that of the
-  /// stream that failed before it.
+  /// stream that failed before it; a contained fault only if nobody was told yet.
   Expected<bool> query() const;
   Status synchronize() const;
   /// Simulated time at which the work before the event was done. Errors: E6114 (not timed, never
   /// recorded, not done yet).
   Expected<uint64_t> completionNanoseconds() const;
-  /// From \p begin to \p end, negative when end came first. Errors as completionNanoseconds.
+  /// From \p begin to \p end, negative when end came first. Errors: as completionNanoseconds, E6114
+  /// (events of different devices).
   static Expected<double> elapsedMilliseconds(const Event &begin, const Event &end);
 
 private:
@@ -165,19 +208,27 @@ public:
   /// Queues and waits; on the caller's own thread when the device has nothing to do. Inside an
   /// operation of the same stream the body runs at once, as a part of that operation.
   Status run(StreamId stream, Operation operation);
-  /// True when everything submitted to the stream has retired.
+  /// True when everything submitted to the stream has retired. Errors: as synchronize.
   Expected<bool> query(StreamId stream);
   /// Waits for what was submitted so far. Inside an operation: E6112 when it would wait for itself.
+  /// Errors: that of the stream; a contained fault that nobody was told yet.
   Status synchronize(StreamId stream);
   /// All streams; the error of the lowest stream that has one.
   Status synchronizeAll();
+  /// Waits as synchronizeAll and tells no fault: for those who need the work done and not its
+  /// outcome.
+  void finishAll();
+  /// Waits for one stream and returns its lasting error.
+  Status finish(StreamId stream);
   /// The error the stream is in.
   Status error(StreamId stream) const;
+  /// True when some stream is in error.
+  bool isInError() const;
 
   Status recordEvent(const EventRef &event, StreamId stream);
   Expected<EventRef> recordEvent(StreamId stream, bool timing);
   /// Later work of the stream starts after the event's present record is done, also that of another
-  /// device. An event never recorded holds nobody up.
+  /// device, whose simulated time is not compared. An event never recorded holds nobody up.
   Status waitEvent(StreamId stream, const EventRef &event);
   /// Keeps \p reference until what was submitted to the stream so far has retired.
   Status keepAlive(StreamId stream, std::shared_ptr<const void> reference);

@@ -114,6 +114,10 @@ int spyre_sim_launch(spyre_sim *sim, uint64_t program_address, uint64_t program_
 /* "SPYRE-E7002: out-of-bounds: core 3 phase 0_add instruction 4 ..."; empty when the last call
    succeeded. */
 const char *spyre_sim_last_error(spyre_sim *sim);
+/* 1 when the thread's last call was a launch whose fault is contained: found before anything
+   outside was touched, it damaged at most what the program writes in phases 0..*phase. phase may be
+   NULL. */
+int spyre_sim_is_contained(spyre_sim *sim, uint32_t *phase);
 void spyre_sim_get_counters(spyre_sim *sim, spyre_sim_counters *counters);
 void spyre_sim_reset_counters(spyre_sim *sim);
 /* LX bytes of one core, for tests and debuggers; writing counts as data of an earlier launch. */

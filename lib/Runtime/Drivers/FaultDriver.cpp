@@ -12,12 +12,16 @@ struct KindName {
   FaultKind kind;
   const char *name;
 };
-constexpr std::array<KindName, 6> kKinds = {{{FaultKind::PageFaultFetch, "page_fault_fetch"},
+constexpr std::array<KindName, 7> kKinds = {{{FaultKind::PageFaultFetch, "page_fault_fetch"},
                                              {FaultKind::PageFaultStore, "page_fault_store"},
                                              {FaultKind::Timeout, "timeout"},
                                              {FaultKind::CoreUnavailable, "core_unavailable"},
                                              {FaultKind::DmaCrc, "dma_crc"},
-                                             {FaultKind::Ecc, "ecc"}}};
+                                             {FaultKind::Ecc, "ecc"},
+                                             {FaultKind::BadIndex, "bad_index"}}};
+
+/// The fault that damages nothing but the results of its launch.
+constexpr int kBadIndexCode = 6155;
 
 Status faultStatus(const FaultPlan &plan, const std::string &where, uint64_t address) {
   address = plan.address.value_or(address);
@@ -39,6 +43,9 @@ Status faultStatus(const FaultPlan &plan, const std::string &where, uint64_t add
     return error<6153>("{} in {}; the bytes that arrived are not the bytes that were sent: repeat "
                        "the transfer",
                        kind, where);
+  case FaultKind::BadIndex:
+    return error<6155>("{} in {}; what the launch was writing is damaged, and nothing else", kind,
+                       where);
   case FaultKind::Ecc:
     break;
   }
@@ -87,8 +94,16 @@ public:
   }
   Status launch(uint64_t programAddress, uint64_t programBytes,
                 const std::vector<SegmentBinding> &segments, uint32_t flags) override {
-    SPYRE_RETURN_IF_ERROR(injector->next(FaultTarget::Launch, programAddress));
-    return inner->launch(programAddress, programBytes, segments, flags);
+    const Status injected = injector->next(FaultTarget::Launch, programAddress);
+    isInjected = !injected.ok();
+    isContained = injected.code() == kBadIndexCode;
+    return isInjected ? injected : inner->launch(programAddress, programBytes, segments, flags);
+  }
+  std::optional<uint32_t> containedPhase() const override {
+    if (isInjected) {
+      return isContained ? std::optional<uint32_t>(0) : std::nullopt;
+    }
+    return inner->containedPhase();
   }
   DeviceCounters counters() const override { return inner->counters(); }
   void resetCounters() override { inner->resetCounters(); }
@@ -97,6 +112,8 @@ public:
 private:
   std::unique_ptr<Driver> inner;
   std::shared_ptr<FaultInjector> injector;
+  /// Outcome of the last launch; launches are one at a time.
+  bool isInjected = false, isContained = false;
 };
 
 } // namespace

@@ -75,6 +75,7 @@ public:
     }
     return status;
   }
+  std::optional<uint32_t> containedPhase() const override { return driver->containedPhase(); }
 
 private:
   Status note(Kind kind, uint64_t address, uint64_t bytes, Status status) {

@@ -82,6 +82,10 @@ public:
     return check(spyre_sim_launch(sim, programAddress, programBytes, mapped.data(),
                                   uint32_t(mapped.size()), flags));
   }
+  std::optional<uint32_t> containedPhase() const override {
+    uint32_t phase = 0;
+    return spyre_sim_is_contained(sim, &phase) != 0 ? std::optional(phase) : std::nullopt;
+  }
   DeviceCounters counters() const override {
     spyre_sim_counters raw{};
     spyre_sim_get_counters(sim, &raw);
