@@ -18,8 +18,9 @@ struct ProgramBinding {
   const BufferRef &program;
   std::span<const ProgramJob> jobs;
   const std::vector<SegmentBinding> &segments;
-  /// The buffers behind the segments; null entries are allowed.
-  const std::vector<BufferRef> &buffers;
+  /// The buffers behind the segments, without memory that is used in one run only; null entries are
+  /// allowed.
+  std::span<const BufferRef> buffers;
   /// Bytes that are written into the program at an offset before it runs; null: none.
   const std::string *correction = nullptr;
   uint64_t correctionOffset = 0;

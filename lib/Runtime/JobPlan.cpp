@@ -290,7 +290,9 @@ Status BoundLaunch::run(FaultRef *runFault) const {
   Device &device = plan->program->device();
   const Device::LaunchTurn turn(device);
   std::lock_guard<std::mutex> lock(plan->running);
-  ProgramBinding binding = {plan->program, plan->jobs, segments, buffers, correction.get(), 0};
+  // What is in the pool is of no use to another run, so poison does not stay there.
+  const auto arguments = std::span(buffers).subspan(hasPool ? 1 : 0);
+  ProgramBinding binding = {plan->program, plan->jobs, segments, arguments, correction.get(), 0};
   if (correction) {
     binding.correctionOffset = segmentOffset(plan->correction->devicePointer);
   }

@@ -388,6 +388,8 @@ Status Scheduler::execute(Lock &lock, StreamId stream, Entry entry) {
   }
   if (result) {
     *result = status;
+    // The caller of run() is told.
+    status = fault && !status.ok() ? fault->report() : status;
   }
   if (!status.ok() && !isLocal && fault) {
     FaultRef &pending = streams[stream].fault;

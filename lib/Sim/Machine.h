@@ -4,8 +4,8 @@
 // uninitialized-read E7003, overlapping-write E7004, missing-barrier E7005, bad-program E7006,
 // bad-mapping E7007, system-error E7008, outside-allocation E7009, foreign-read E7010,
 // other-core-data E7011, padding-read E7012, wiped-read E7013, end-of-life E7014, missing-wait
-// E7015, deadlock E7016, index-out-of-range E7017, overlapping-buffers E7018. A launch that fails
-// adds nothing to the counters.
+// E7015, deadlock E7016, index-out-of-range E7017, overlapping-buffers E7018, too-much-work E7019.
+// A launch that fails adds nothing to the counters.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 

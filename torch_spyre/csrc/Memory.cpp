@@ -92,7 +92,8 @@ const Allocation *findAllocation(const void *pointer) {
 bool lostMemory(const std::vector<at::Tensor> &tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor &tensor) {
     const Allocation *allocation = findAllocation(tensor.storage().data_ptr().get());
-    return allocation != nullptr && allocation->buffer && allocation->buffer->isLost();
+    return allocation != nullptr && allocation->buffer &&
+           (allocation->buffer->isLost() || allocation->buffer->fault());
   });
 }
 
