@@ -265,6 +265,8 @@ struct Executable::State {
   Status start(const LoadedStep &step, std::vector<BoundLaunch> launches, Run &run);
   Status hostStep(const spec::CpuStep &step, Run &run) const;
   Status allocateStep(const spec::AllocateStep &step, Run &run) const;
+  Status checkInputs(const std::vector<BufferRef> &inputs, std::optional<StreamId> stream,
+                     const RunOptions &options) const;
   Status runAll(const std::vector<BufferRef> &inputs, const std::vector<BufferRef> &outputs,
                 const HostStepRunner &host, std::optional<StreamId> stream,
                 const RunOptions &options);
@@ -472,6 +474,24 @@ Status Executable::State::runSteps(Run &run) {
   return Status::success();
 }
 
+/// Poison that is known already is an error of the call, unless queued work writes the input anew.
+Status Executable::State::checkInputs(const std::vector<BufferRef> &inputs,
+                                      std::optional<StreamId> stream,
+                                      const RunOptions &options) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]->isPoisoned() || int64_t(i) == options.replacedInput) {
+      continue;
+    }
+    if (stream) {
+      SPYRE_RETURN_IF_ERROR(device->streams().finish(*stream));
+    }
+    if (const FaultRef fault = inputs[i]->fault()) {
+      return fault->report();
+    }
+  }
+  return Status::success();
+}
+
 Status Executable::State::runAll(const std::vector<BufferRef> &inputs,
                                  const std::vector<BufferRef> &outputs, const HostStepRunner &host,
                                  std::optional<StreamId> stream, const RunOptions &options) {
@@ -480,13 +500,7 @@ Status Executable::State::runAll(const std::vector<BufferRef> &inputs,
   if (!host && hasCpuSteps) {
     return spec::refuseCpuSteps(model);
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i]->isPoisoned() && int64_t(i) != options.replacedInput) {
-      if (const FaultRef fault = inputs[i]->fault()) {
-        return fault->report();
-      }
-    }
-  }
+  SPYRE_RETURN_IF_ERROR(checkInputs(inputs, stream, options));
   SPYRE_ASSIGN_OR_RETURN(std::shared_ptr<const Loaded> programs, ensureLoaded());
   Run run{inputs,
           outputs,

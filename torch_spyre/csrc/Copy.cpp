@@ -69,10 +69,13 @@ void enqueue(const at::Tensor &tensor, runtime::Operation operation, Wait wait) 
                           : streams.submit(currentStream(index), std::move(operation)));
 }
 
-/// Poison that is known already is an error of the call that would read it.
+/// Poison that is known already is an error of the call that would read it, unless work that is
+/// queued writes the tensor anew.
 void checkContents(const at::Tensor &tensor) {
   const runtime::BufferRef &buffer = bufferOf(tensor);
   if (buffer && buffer->isPoisoned()) {
+    const c10::DeviceIndex index = tensor.device().index();
+    check(device(index)->streams().finish(currentStream(index)));
     if (const runtime::FaultRef fault = buffer->fault()) {
       raise(fault->report());
     }
