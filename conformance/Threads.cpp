@@ -51,8 +51,10 @@ TEST_F(Threads, ThreadsDoNotDisturbEachOther) {
 
 TEST_F(Threads, TheLastHandleMayGoInAnotherThread) {
   BufferRef buffer = filled(5, 16);
+  std::weak_ptr<runtime::Device> opened = device;
   device.reset();
   std::thread([moved = std::move(buffer)]() mutable { moved.reset(); }).join();
+  EXPECT_TRUE(opened.expired()) << "the last buffer closes the device";
 }
 
 } // namespace spyre::conformance

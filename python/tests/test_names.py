@@ -1,7 +1,10 @@
 """Names that code written for the existing front end imports; each gives the documented answer."""
 
+import fnmatch
+import functools
 import importlib
 import pathlib
+import re
 import subprocess
 import warnings
 
@@ -11,13 +14,10 @@ import torch
 import torch_spyre
 from tolerances import tolerance
 from torch_spyre._inductor import pass_utils, views
+from torch_spyre._inductor.documented import HOMES
 from torch_spyre._inductor.dtype_ops import DtypeOpTable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PASSES = (
-    "temp_passes propagate_layouts optimize_restickify insert_restickify memory_planning "
-    "deadcode_elimination work_division padding fusion scheduler wrapper"
-).split()
 
 
 def half(*shape, seed=0):
@@ -30,58 +30,58 @@ def check(result, reference, operations=1):
     assert error <= tolerance("chain", torch.float16, operations), float(error)
 
 
-@pytest.mark.parametrize(
-    "module, names",
-    [
-        ("torch_spyre", "_autoload _C ops memory profiler streams model_utils constants _inductor"),
-        ("torch_spyre.constants", "DEVICE_NAME DISTRIBUTED_BACKEND_NAME"),
-        ("torch_spyre.ops.fallbacks", "FallbackWarning"),
-        ("torch_spyre._inductor.constants", "DEVICE_NAME IDENTITY_OP BATCH_MATMUL_OP FP8_E4M3_MAX"),
-        ("torch_spyre._inductor.errors", "Unsupported"),
-        ("torch_spyre._inductor.patches", "enable_spyre_context"),
-        (
-            "torch_spyre._inductor.passes",
-            "CustomPreGradPasses CustomPrePasses CustomPostPasses CustomPreSchedulingPasses "
-            "CustomPreFusionPasses CustomPostFusionPasses _format_operations",
-        ),
-        ("torch_spyre._inductor.decompositions", "register_spyre_decomposition"),
-        ("torch_spyre._inductor.lowering", "register_spyre_lowering SpyreOpFuncs"),
-        ("torch_spyre._inductor.spyre_kernel", "SpyreOpFuncs PointwiseOp"),
-        (
-            "torch_spyre._inductor.multi_dim_reduction_pass",
-            "decompose_multi_dim_reductions",
-        ),
-        ("torch_spyre._inductor.views", "Term align_tensors compute_coordinates matching_dim normalize_coordinates"),
-        ("torch_spyre._inductor.propagate_named_dims", "declare_tensor_dim name_tensor_dims reset"),
-        ("torch_spyre._inductor.dtype_ops", "DtypeOpTable is_dtype_op"),
-        (
-            "torch_spyre._inductor.pass_utils",
-            "splits_by_index_coeff apply_splits_from_index_coeff",
-        ),
-        ("torch_spyre.model_utils", "load_model_to_spyre patch_module_to_for_spyre"),
-        ("torch_spyre._inductor.scratchpad.plan_solver", "LifetimeBoundBuffer MemoryPlanSolver GreedyLayoutSolver"),
-        ("torch_spyre._inductor.scratchpad.firstfit_bestfit_solver", "FirstFitLayoutSolver BestFitLayoutSolver"),
-        ("torch_spyre._inductor.scratchpad.allocator", "LifetimeBoundBuffer"),
-    ],
+#: Rows of the page, for example ("torch_spyre._inductor.views", "Term", "exists").
+DOCUMENTED = re.findall(
+    r"^\| `(torch_spyre[\w.]*)` \| `(\w+)` \| .* \| (exists|E6580: `.*`) \|$",
+    (ROOT / "docs" / "architecture.md").read_text(),
+    re.MULTILINE,
 )
-def test_names_exist(module, names):
-    found = importlib.import_module(module)
-    for name in names.split():
-        if not hasattr(found, name):
+
+
+def test_existing_names_can_be_imported():
+    rows = [row for row in DOCUMENTED if row[2] == "exists"]
+    assert len(rows) > 60
+    for module, name, _ in rows:
+        if not hasattr(importlib.import_module(module), name):
             importlib.import_module(f"{module}.{name}")
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_passes_are_where_their_module_says(name):
+def test_names_whose_work_is_done_in_cpp_are_refused_with_the_command_that_does_it():
+    rows = {row for row in DOCUMENTED if row[2] != "exists"}
+    assert rows == {
+        (f"torch_spyre._inductor.{module}", name, f"E6580: `{home.how_to_run()}`")
+        for module, home in HOMES.items()
+        for name in home.names
+    }
+    for module, name, command in rows:
+        with pytest.raises(ImportError, match="SPYRE-E6580") as refusal:
+            exec(f"from {module} import {name}")
+        assert command.removeprefix("E6580: ") in str(refusal.value)
+    with pytest.raises(ImportError, match="cannot import name 'no_such_name'"):
+        exec("from torch_spyre._inductor.padding import no_such_name")
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_modules_name_the_sources_and_the_option_of_their_pass(name):
     module = importlib.import_module(f"torch_spyre._inductor.{name}")
     assert (ROOT / module.SOURCE).exists()
-    flag = module.SPYRE_OPT_FLAG
-    if flag is not None:
-        text = subprocess.run(
-            [ROOT / "build" / "bin" / "spyre-opt", "--help"], text=True, capture_output=True
-        ).stdout
-        assert flag in text
-    assert f"`{name}`" in (ROOT / "docs" / "architecture.md").read_text()
+    if module.SPYRE_OPT_FLAG is not None:
+        assert module.SPYRE_OPT_FLAG in passes_of_spyre_opt()
+
+
+def test_every_file_of_the_plug_in_is_in_the_table_of_its_components():
+    section = (ROOT / "docs" / "architecture.md").read_text().split("## The plug-in")[1].split("\n## ")[0]
+    patterns = [p for row in re.findall(r"^\| [^|]+ \| (`[^|]+) \|", section, re.M) for p in re.findall(r"`([^`]+)`", row)]
+    stems = {p.stem for p in (ROOT / "torch_spyre" / "csrc").glob("*.cpp")}
+    assert len(stems) > 40
+    for pattern in patterns:
+        assert fnmatch.filter(stems, pattern), f"{pattern} names no file"
+    assert stems == {stem for stem in stems if any(fnmatch.fnmatch(stem, p) for p in patterns)}
+
+
+@functools.cache
+def passes_of_spyre_opt():
+    return subprocess.run([ROOT / "build" / "bin" / "spyre-opt", "--help"], text=True, capture_output=True).stdout
 
 
 def test_conversions():

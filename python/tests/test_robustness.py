@@ -216,8 +216,7 @@ def test_an_event_that_was_never_recorded_and_a_wait_for_oneself():
 def test_blocking_calls_release_the_interpreter():
     """A thread of Python runs on while another waits for the device.
 
-    It ticks about a thousand times a second. Were the interpreter held, it would get a few turns
-    just before and after each wait, and none for tenths of seconds between.
+    If a wait held the interpreter, the thread would get at most one turn before and one after each wait.
     """
     x = torch.ones(1024, 1024, dtype=HALF, device="spyre")
     ticks = 0
@@ -231,19 +230,19 @@ def test_blocking_calls_release_the_interpreter():
 
     thread = threading.Thread(target=tick)
     thread.start()
-    during, seconds = 0, 0.0
+    during = 0
     try:
         for _ in range(3):
             y = x @ x
             for _ in range(6):
                 y = y @ x * 0.01
-            before, start = ticks, time.perf_counter()
+            before = ticks
             torch.spyre.synchronize()
-            during, seconds = during + ticks - before, seconds + time.perf_counter() - start
+            during += ticks - before
     finally:
         done.set()
         thread.join()
-    assert during >= 5 and during >= 100 * seconds, (during, seconds)
+    assert during > 6, during
 
 
 def test_an_interrupt_ends_a_program_that_waits():

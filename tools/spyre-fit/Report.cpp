@@ -91,17 +91,22 @@ private:
       if (isTime) {
         worstFamily = std::max(worstFamily, medianAbsolute(errorsOf(in(RowSet::Holdout))));
       }
-      if (count >= 4 && family != "softmax-small") {
+      bool isOrderOnly = std::any_of(rows.begin(), rows.end(), [&](const TimingRow &row) {
+        return row.family == family && row.kind == RowKind::Rank;
+      });
+      if (isOrderOnly) {
+        orderOnly += fmt::format("{}{} ({:.3f})", orderOnly.empty() ? "" : ", ", family, rank);
+      } else if (count >= 4) {
         worstRank = std::min(worstRank, rank);
       }
     }
   }
 
   void target(const std::string &what, const std::string &found, bool met) {
-    out += fmt::format("{:<62}{:>14}  {}\n", what, found, met ? "met" : "missed");
+    out += fmt::format("{:<74}{:>14}  {}\n", what, found, met ? "met" : "missed");
   }
   void addTargets(const arch::DeviceDesc &device, double fastestDdr) {
-    out += fmt::format("\n{:<62}{:>14}\n", "target", "found");
+    out += fmt::format("\n{:<74}{:>14}\n", "target", "found");
     std::vector<double> times =
         errorsOf([](const TimingRow &row) { return row.set == RowSet::Holdout && !row.isRatio(); });
     target("hold-out, measured and law: median error <= 15 %",
@@ -113,7 +118,8 @@ private:
     }
     target("ratio rows: every one within 15 %", fmt::format("{:.1f}%", worstRatio),
            worstRatio <= 15);
-    target("rank correlation per family of four rows and more: >= 0.9",
+    std::string leftOut = orderOnly.empty() ? "" : " without " + orderOnly;
+    target(fmt::format("rank correlation per family of 4+ rows{}: >= 0.9", leftOut),
            fmt::format("{:.3f}", worstRank), worstRank >= 0.9);
     double prefill =
         rankOf([](const TimingRow &row) { return row.isRatio() && row.id.ends_with("prefill"); });
@@ -144,6 +150,8 @@ private:
   std::span<const double> predicted;
   std::string out;
   double worstFamily = 0, worstRank = 1;
+  /// Families of order-only rows, with their rank correlation; the target leaves them out by name.
+  std::string orderOnly;
 };
 
 } // namespace

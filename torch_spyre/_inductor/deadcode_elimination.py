@@ -1,5 +1,5 @@
-"""Removal of what no output needs: done in C++, ``spyre-opt --spyre-graph-to-loop``."""
+"""Removal of operations that no output needs: done in C++, ``spyre-opt --spyre-graph-to-loop``."""
 
-#: Where it is done; :data:`SPYRE_OPT_FLAG` runs it alone, None where it is no pass of its own.
-SOURCE = "lib/Conversion/GraphToLoop"
-SPYRE_OPT_FLAG = "--spyre-graph-to-loop"
+from torch_spyre._inductor.documented import attributes_of
+
+__getattr__ = attributes_of("deadcode_elimination")

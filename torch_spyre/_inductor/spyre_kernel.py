@@ -5,6 +5,9 @@ import dataclasses
 from typing import Any
 
 from torch_spyre import _C
+from torch_spyre._inductor.documented import attributes_of
+
+__getattr__ = attributes_of("spyre_kernel")
 
 
 @dataclasses.dataclass

@@ -181,7 +181,6 @@ TEST(Agreement, PricesAreNearTheClock) {
     distribution.print(name);
   }
   agreement.all.print("all");
-  EXPECT_LE(agreement.all.quantile(0.5), 0.05);
   // Nearly all are exact; without this a rule forgotten in the sketches would go unseen.
   EXPECT_LE(agreement.all.quantile(0.99), 0.02);
   EXPECT_LE(agreement.all.quantile(1), 0.15);
@@ -224,7 +223,6 @@ TEST(Agreement, PricesOfLargeKernelsAreNearTheClock) {
     distribution.print(name);
   }
   agreement.all.print("all");
-  EXPECT_LE(agreement.all.quantile(0.5), 0.05);
   // Nearly all are exact; without this a rule forgotten in the sketches would go unseen.
   EXPECT_LE(agreement.all.quantile(0.99), 0.02);
   EXPECT_LE(agreement.all.quantile(1), 0.15);
