@@ -113,10 +113,11 @@ _CHANGES = (
 )
 
 
-#: Those that name buffers, passes or hints of a program, that say where entries are, or that nobody reads.
+#: Settings outside of the key: wishes about one program, places of entries, and settings without an effect.
 _OTHERS = {
     *("lx_pins", "lx_forbidden", "pass_plugins", "pass_pipelines", "ignore_work_division_hints"),
     *("compile_cache", "cache_dir", "cache_limit_mb"),
+    "scratchpad_passes",  # nothing is kept of what they take part in
     *settings.NOT_READ,
 }
 
