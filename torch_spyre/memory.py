@@ -27,7 +27,9 @@ def _index(device):
 
 
 def memory_stats(device=None):
-    """All figures of the allocator, flat: "allocated_bytes.all.current" and so on."""
+    """All figures of the allocator, flat: "allocated_bytes.all.current" and so on. They are those of tensors and of the
+    temporaries of programs; "temporary_bytes" is the second part alone, "program_bytes" (code and constants) is in no
+    other figure."""
     return collections.OrderedDict(sorted(_C._memory_stats(_index(device)).items()))
 
 
@@ -52,7 +54,7 @@ def _stat(name, device):
 
 
 def memory_allocated(device=None):
-    """Bytes that tensors hold."""
+    """Bytes that tensors hold, and the temporaries of programs whose launches are being queued."""
     return _stat("allocated_bytes.all.current", device)
 
 
@@ -87,7 +89,8 @@ get_memory_info = mem_get_info
 
 
 def empty_cache():
-    """Gives cached memory back; does nothing before the device has started."""
+    """Gives cached memory back, that which programs keep for their temporaries too; does nothing before the device has
+    started."""
     if _C.is_started():
         torch.accelerator.empty_cache()
 

@@ -36,7 +36,7 @@ CachingAllocator::CachingAllocator(uint64_t totalBytes, uint64_t regionBytes)
     : totalBytes(totalBytes), regionBytes(regionBytes) {
   SPYRE_CHECK(regionBytes > 0, "a machine has segments");
   makeRegions();
-  for (MemoryKind kind : {MemoryKind::Tensor, MemoryKind::Program}) {
+  for (MemoryKind kind : {MemoryKind::Tensor, MemoryKind::Program, MemoryKind::Temporary}) {
     for (size_t region : regionOrder(kind)) {
       possibleBytes[size_t(kind)] =
           std::max(possibleBytes[size_t(kind)], regions[region].space.freeBytes());
@@ -77,12 +77,13 @@ void CachingAllocator::makeRegions() {
 
 /// Programs that find their own region full may lie elsewhere: a launch maps them by themselves.
 std::vector<size_t> CachingAllocator::regionOrder(MemoryKind kind) const {
+  const bool isOfProgram = kind != MemoryKind::Tensor;
   std::vector<size_t> order;
-  if (kind == MemoryKind::Program && !regions.empty()) {
+  if (isOfProgram && !regions.empty()) {
     order.push_back(regions.size() - 1);
   }
   for (size_t i = 0; i < regions.size(); ++i) {
-    if (regions[i].isForTensors && !(kind == MemoryKind::Program && regions[i].isForPrograms)) {
+    if (regions[i].isForTensors && !(isOfProgram && regions[i].isForPrograms)) {
       order.push_back(i);
     }
   }
@@ -95,13 +96,26 @@ MemoryPool CachingAllocator::poolOf(uint64_t bytes) const {
 
 //===- Statistics -----------------------------------------------------------------------------===//
 
+template <typename Action>
+void CachingAllocator::forStatsOf(MemoryKind kind, Action &&action) {
+  action(allStats);
+  action(kindStats[size_t(kind)]);
+  if (kind != MemoryKind::Program) {
+    action(withoutPrograms);
+  }
+}
+
+std::array<MemoryStats *, 2 + kMemoryKinds> CachingAllocator::everyStats() {
+  return {&allStats, &withoutPrograms, &kindStats[0], &kindStats[1], &kindStats[2]};
+}
+
 template <typename Change>
 void CachingAllocator::change(MemoryKind kind, MemoryPool pool, MemoryStatArray MemoryStats::*field,
                               Change &&apply) {
-  for (MemoryStats *stats : {&allStats, &kindStats[size_t(kind)]}) {
-    apply((stats->*field)[kAllPools]);
-    apply((stats->*field)[pool]);
-  }
+  forStatsOf(kind, [&](MemoryStats &stats) {
+    apply((stats.*field)[kAllPools]);
+    apply((stats.*field)[pool]);
+  });
 }
 
 void CachingAllocator::increase(const MemoryChunk &chunk, MemoryStatArray MemoryStats::*field,
@@ -115,12 +129,11 @@ void CachingAllocator::decrease(const MemoryChunk &chunk, MemoryStatArray Memory
 }
 
 void CachingAllocator::count(MemoryKind kind, int64_t MemoryStats::*counter) {
-  ++(allStats.*counter);
-  ++(kindStats[size_t(kind)].*counter);
+  forStatsOf(kind, [counter](MemoryStats &stats) { ++(stats.*counter); });
 }
 
 void CachingAllocator::resetPeaks() {
-  for (MemoryStats *stats : {&allStats, &kindStats[0], &kindStats[1]}) {
+  for (MemoryStats *stats : everyStats()) {
     for (MemoryStatArray *array : stats->arrays()) {
       for (MemoryStat &stat : *array) {
         stat.peak = stat.current;
@@ -130,7 +143,7 @@ void CachingAllocator::resetPeaks() {
 }
 
 void CachingAllocator::resetSums() {
-  for (MemoryStats *stats : {&allStats, &kindStats[0], &kindStats[1]}) {
+  for (MemoryStats *stats : everyStats()) {
     for (MemoryStatArray *array : stats->arrays()) {
       for (MemoryStat &stat : *array) {
         stat.allocated = stat.freed = 0;
@@ -250,13 +263,25 @@ MemoryBlock *CachingAllocator::allocate(const MemoryRequest &request) {
   block->requestedBytes = request.requestedBytes;
   block->stream = request.stream;
   block->tag = request.tag;
-  increase(*block->chunk, &MemoryStats::allocation, 1);
+  block->program = request.program;
   increase(*block->chunk, &MemoryStats::active, 1);
-  increase(*block->chunk, &MemoryStats::allocatedBytes, block->bytes);
   increase(*block->chunk, &MemoryStats::activeBytes, block->bytes);
-  increase(*block->chunk, &MemoryStats::requestedBytes, block->requestedBytes);
-  note(MemoryAction::Alloc, block->address, block->bytes, block->stream, block->tag);
+  countAllocated(*block);
   return block;
+}
+
+void CachingAllocator::countAllocated(const MemoryBlock &block) {
+  increase(*block.chunk, &MemoryStats::allocation, 1);
+  increase(*block.chunk, &MemoryStats::allocatedBytes, block.bytes);
+  increase(*block.chunk, &MemoryStats::requestedBytes, block.requestedBytes);
+  note(MemoryAction::Alloc, block.address, block.bytes, block.stream, block.tag);
+}
+
+void CachingAllocator::adopt(MemoryBlock *block) {
+  if (block->state == BlockState::ActivePendingFree) {
+    block->state = BlockState::ActiveAllocated;
+    countAllocated(*block);
+  }
 }
 
 void CachingAllocator::abandon(MemoryBlock *block) {
@@ -278,6 +303,7 @@ void CachingAllocator::release(MemoryBlock *block) {
   note(MemoryAction::FreeCompleted, block->address, block->bytes, block->stream,
        std::move(block->tag));
   block->tag = nullptr;
+  block->program = nullptr;
   block->requestedBytes = 0;
   if (MemoryBlock *next = block->next; next && !isActive(*next)) {
     eraseFree(next);
@@ -462,6 +488,31 @@ std::string CachingAllocator::regionTable() const {
   return table;
 }
 
+std::string CachingAllocator::temporariesTable() const {
+  constexpr size_t kMostLines = 8;
+  std::map<std::string, uint64_t> bytesOf;
+  for (const auto &[address, chunk] : chunkAt) {
+    const bool isTemporary = chunk->kind == MemoryKind::Temporary;
+    for (const MemoryBlock *block = isTemporary ? chunk->first : nullptr; block;
+         block = block->next) {
+      if (isActive(*block)) {
+        bytesOf[block->program ? *block->program : std::string()] += block->bytes;
+      }
+    }
+  }
+  std::vector<std::pair<std::string, uint64_t>> programs(bytesOf.begin(), bytesOf.end());
+  std::stable_sort(programs.begin(), programs.end(),
+                   [](const auto &a, const auto &b) { return a.second > b.second; });
+  std::string table;
+  for (size_t i = 0; i < std::min(programs.size(), kMostLines); ++i) {
+    table += fmt::format("\n  temporaries of '{}': {} bytes", programs[i].first, programs[i].second);
+  }
+  if (programs.size() > kMostLines) {
+    table += fmt::format("\n  temporaries of {} more programs", programs.size() - kMostLines);
+  }
+  return table;
+}
+
 std::vector<ChunkInfo> CachingAllocator::chunks() const {
   std::vector<ChunkInfo> all;
   for (const auto &[address, chunk] : chunkAt) {
@@ -474,7 +525,7 @@ std::vector<ChunkInfo> CachingAllocator::chunks() const {
     info.privatePool = chunk->privatePool;
     for (const MemoryBlock *block = chunk->first; block; block = block->next) {
       info.blocks.push_back({block->address, block->bytes, block->requestedBytes, block->state,
-                             block->stream, block->tag});
+                             block->stream, block->tag, block->program});
       const bool isAllocated = block->state == BlockState::ActiveAllocated;
       info.allocatedBytes += isAllocated ? block->bytes : 0;
       info.requestedBytes += isAllocated ? block->requestedBytes : 0;

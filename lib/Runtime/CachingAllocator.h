@@ -38,6 +38,7 @@ struct MemoryBlock {
   BlockState state = BlockState::Inactive;
   StreamId stream = kDefaultStream;
   std::shared_ptr<const void> tag;
+  std::shared_ptr<const std::string> program;
   MemoryChunk *chunk = nullptr;
   MemoryBlock *previous = nullptr, *next = nullptr;
 };
@@ -50,6 +51,7 @@ struct MemoryRequest {
   std::shared_ptr<const void> tag;
   /// Blocks come from chunks of the pool with this number only; 0 is everybody's.
   uint64_t privatePool = 0;
+  std::shared_ptr<const std::string> program;
 };
 
 class CachingAllocator {
@@ -64,6 +66,8 @@ public:
   MemoryBlock *allocate(const MemoryRequest &request);
   /// The owner let go; the block stays where it is until release.
   void abandon(MemoryBlock *block);
+  /// The owner uses an abandoned block again.
+  void adopt(MemoryBlock *block);
   void release(MemoryBlock *block);
   /// Chunks without a live block go back to their regions.
   void emptyCache();
@@ -80,10 +84,14 @@ public:
   uint64_t freeBytes() const;
   /// "region 0 (tensors): 100 of 200 bytes used, largest free block 100", one per line.
   std::string regionTable() const;
+  /// "temporaries of 'graph_0': 4096 bytes", one per line, the largest programs first; empty where
+  /// no temporaries are in memory.
+  std::string temporariesTable() const;
   std::vector<ChunkInfo> chunks() const;
 
-  /// Of both kinds together, or of one.
+  /// Statistics of all kinds together, of one, and of all but programs.
   const MemoryStats &stats() const { return allStats; }
+  const MemoryStats &dataStats() const { return withoutPrograms; }
   const MemoryStats &stats(MemoryKind kind) const { return kindStats[size_t(kind)]; }
   void count(MemoryKind kind, int64_t MemoryStats::*counter);
   void resetPeaks();
@@ -116,6 +124,7 @@ private:
   MemoryChunk *addChunk(const MemoryChunk &chunk);
   void removeChunk(MemoryChunk *chunk);
   void cutChunk(MemoryChunk *chunk);
+  void countAllocated(const MemoryBlock &block);
   void split(MemoryBlock *block, uint64_t bytes);
   void insertFree(MemoryBlock *block);
   void eraseFree(MemoryBlock *block);
@@ -126,6 +135,10 @@ private:
   FreeSet &freeSet(const MemoryChunk &chunk) {
     return freeSet(chunk.privatePool, chunk.kind, chunk.pool);
   }
+  /// Calls \p action for all statistics that a block of \p kind counts in.
+  template <typename Action>
+  void forStatsOf(MemoryKind kind, Action &&action);
+  std::array<MemoryStats *, 2 + kMemoryKinds> everyStats();
   template <typename Change>
   void change(MemoryKind kind, MemoryPool pool, MemoryStatArray MemoryStats::*field,
               Change &&apply);
@@ -135,12 +148,12 @@ private:
   const uint64_t totalBytes, regionBytes;
   /// Sizes of requests and chunks, scaled down on machines with little memory.
   uint64_t smallRequestBytes, mediumRequestBytes, smallChunkBytes, mediumChunkBytes, roundBytes;
-  uint64_t possibleBytes[2] = {0, 0};
+  uint64_t possibleBytes[kMemoryKinds] = {};
   std::vector<Region> regions;
   std::map<uint64_t, std::unique_ptr<MemoryChunk>> chunkAt;
   /// By private pool, kind and size.
-  std::map<uint64_t, std::array<std::array<FreeSet, 2>, 2>> freeSets;
-  MemoryStats allStats, kindStats[2];
+  std::map<uint64_t, std::array<std::array<FreeSet, 2>, kMemoryKinds>> freeSets;
+  MemoryStats allStats, withoutPrograms, kindStats[kMemoryKinds];
   size_t maxEvents = 0;
   std::deque<MemoryEvent> events;
 };

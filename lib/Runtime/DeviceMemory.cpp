@@ -65,6 +65,8 @@ Buffer::~Buffer() { owner->release(*this); }
 
 void Buffer::abandon() { owner->abandon(*this); }
 
+void Buffer::adopt() { owner->adopt(*this); }
+
 bool Buffer::isLost() const { return generation != owner->generation(); }
 
 FaultRef Buffer::fault() {
@@ -199,7 +201,8 @@ Status Device::State::outOfMemory(const MemoryRequest &request) {
         "buffers, {} reserved; free tensors or use a smaller batch{}{}",
         request.requestedBytes, report.info.freeBytes, allocator.largestFreeBytes(request.kind),
         stats.activeBytes[kAllPools].current, stats.active[kAllPools].current,
-        stats.reservedBytes[kAllPools].current, limit, allocator.regionTable());
+        stats.reservedBytes[kAllPools].current, limit,
+        allocator.regionTable() + allocator.temporariesTable());
     allocator.count(request.kind, &MemoryStats::numOoms);
     allocator.note(MemoryAction::Oom, report.info.freeBytes, request.requestedBytes, request.stream,
                    request.tag);
@@ -256,17 +259,24 @@ bool Device::State::allocateUnderPressure(const MemoryRequest &request, Allocate
   return false;
 }
 
+void Device::countRejection(MemoryKind kind) {
+  std::lock_guard lock(state->memoryMutex);
+  state->allocator.count(kind, &MemoryStats::numOomRejections);
+}
+
 Expected<BufferRef> Device::allocate(uint64_t bytes, MemoryKind kind, StreamId stream,
-                                     std::shared_ptr<const void> tag, uint64_t privatePool) {
+                                     std::shared_ptr<const void> tag, uint64_t privatePool,
+                                     std::shared_ptr<const std::string> program) {
   // Compared before rounding: rounding the largest numbers up would wrap.
   if (bytes > uint64_t(desc().segmentBytes)) {
-    std::lock_guard lock(state->memoryMutex);
-    state->allocator.count(kind, &MemoryStats::numOomRejections);
+    countRejection(kind);
     return error<6111>("an allocation of {} bytes is larger than a segment of {} bytes and can "
                        "never succeed; split the tensor",
                        bytes, desc().segmentBytes);
   }
-  const MemoryRequest request{bytes, roundUp(bytes), kind, stream, std::move(tag), privatePool};
+  const MemoryRequest request{bytes,          roundUp(bytes), kind,
+                              stream,         std::move(tag), privatePool,
+                              std::move(program)};
   State::Allocated result;
   const bool isPossible =
       request.roundedBytes <= state->allocator.largestPossibleBytes(request.kind);
@@ -282,6 +292,13 @@ void Device::abandon(Buffer &buffer) {
   std::lock_guard lock(state->memoryMutex);
   if (buffer.generation == state->generation) {
     state->allocator.abandon(buffer.block);
+  }
+}
+
+void Device::adopt(Buffer &buffer) {
+  std::lock_guard lock(state->memoryMutex);
+  if (buffer.generation == state->generation) {
+    state->allocator.adopt(buffer.block);
   }
 }
 
@@ -369,6 +386,11 @@ MemoryStats Device::memoryStats(MemoryKind kind) const {
   return state->allocator.stats(kind);
 }
 
+MemoryStats Device::dataMemoryStats() const {
+  std::lock_guard lock(state->memoryMutex);
+  return state->allocator.dataStats();
+}
+
 void Device::resetPeakMemoryStats() {
   std::lock_guard lock(state->memoryMutex);
   state->allocator.resetPeaks();
@@ -435,7 +457,7 @@ std::string Device::memorySummary() const {
   {
     std::lock_guard lock(state->memoryMutex);
     stats = state->allocator.stats();
-    table = state->allocator.regionTable();
+    table = state->allocator.regionTable() + state->allocator.temporariesTable();
   }
   text += fmt::format("memory of device '{}' ({} bytes)\n", desc().name, memoryEnd(desc()));
   text +=

@@ -88,7 +88,8 @@ Expected<std::string> encodeScalar(double value, numerics::HostType type) {
       numerics::hostTypeName(type));
 }
 
-Expected<BufferRef> uploadConstant(Device &device, const spec::ConstantDesc &constant) {
+Expected<BufferRef> uploadConstant(Device &device, const spec::ConstantDesc &constant,
+                                   const std::shared_ptr<const std::string> &program) {
   const spec::TensorDesc &tensor = constant.tensor;
   if (tensor.layout.bytes() > kMaxConstantBytes) {
     return error<6205>(
@@ -101,7 +102,8 @@ Expected<BufferRef> uploadConstant(Device &device, const spec::ConstantDesc &con
     return element.status().withContext(fmt::format("constant '{}': ", tensor.name));
   }
   SPYRE_ASSIGN_OR_RETURN(BufferRef buffer,
-                         device.allocate(uint64_t(tensor.layout.bytes()), MemoryKind::Program));
+                         device.allocate(uint64_t(tensor.layout.bytes()), MemoryKind::Program,
+                                         kDefaultStream, nullptr, 0, program));
   // Every lane holds the scalar: it reads the same however it is spread.
   std::string sticks;
   while (int64_t(sticks.size()) < tensor.layout.bytes()) {
@@ -154,6 +156,67 @@ Status checkMachine(const spec::Model &model, const arch::DeviceDesc &desc) {
   return Status::success();
 }
 
+/// Most bytes that the buffers which the steps allocate take at the same time.
+uint64_t mostBufferBytes(const spec::Model &model) {
+  std::map<std::string, uint64_t> bytesOf;
+  for (const spec::TensorDesc &buffer : model.buffers) {
+    bytesOf[buffer.name] = uint64_t(buffer.layout.bytes());
+  }
+  uint64_t now = 0, most = 0;
+  for (const spec::ModelStep &step : model.steps) {
+    if (const auto *allocate = std::get_if<spec::AllocateStep>(&step)) {
+      now += bytesOf[allocate->buffer];
+      most = std::max(most, now);
+    } else if (const auto *freed = std::get_if<spec::FreeStep>(&step)) {
+      now -= std::min(now, bytesOf[freed->buffer]);
+    }
+  }
+  return most;
+}
+
+uint64_t bytesOfTensors(const std::vector<spec::TensorDesc> &tensors) {
+  uint64_t bytes = 0;
+  for (const spec::TensorDesc &tensor : tensors) {
+    bytes += uint64_t(tensor.layout.bytes());
+  }
+  return bytes;
+}
+
+/// Refuses a model that an empty device could not run.
+Status checkFits(Device &device, const spec::Model &model, const std::string &name) {
+  const auto segment = uint64_t(device.desc().segmentBytes);
+  const auto pool = uint64_t(model.poolBytes);
+  if (pool > segment) {
+    device.countRejection(MemoryKind::Temporary);
+    return error<6111>("the temporaries of '{}' take {} bytes, larger than a segment of {} bytes, "
+                       "and can never be allocated; use a smaller batch, or cut the function in "
+                       "parts (torch.compiler.disable, torch._dynamo.graph_break)",
+                       name, pool, segment);
+  }
+  for (const std::vector<spec::TensorDesc> *tensors :
+       {&model.inputs, &model.outputs, &model.buffers}) {
+    for (const spec::TensorDesc &tensor : *tensors) {
+      if (uint64_t(tensor.layout.bytes()) > segment) {
+        device.countRejection(MemoryKind::Tensor);
+        return error<6111>("tensor '{}' of '{}' takes {} bytes, larger than a segment of {} bytes, "
+                           "and can never be allocated; split the tensor",
+                           tensor.name, name, tensor.layout.bytes(), segment);
+      }
+    }
+  }
+  const uint64_t inputs = bytesOfTensors(model.inputs), results = bytesOfTensors(model.outputs);
+  const uint64_t temporaries = pool + mostBufferBytes(model);
+  const uint64_t total = device.memoryInfo().totalBytes;
+  if (inputs + results + temporaries > total) {
+    device.countRejection(MemoryKind::Temporary);
+    return error<6102>("out of device memory: '{}' needs {} bytes at the same time ({} of "
+                       "arguments, {} of results, {} of temporaries), the device has {}; use a "
+                       "smaller batch, or cut the function in parts",
+                       name, inputs + results + temporaries, inputs, results, temporaries, total);
+  }
+  return Status::success();
+}
+
 Status checkBuffers(const Device &device, const char *what, const std::vector<BufferRef> &buffers,
                     const std::vector<spec::TensorDesc> &descs) {
   if (buffers.size() != descs.size()) {
@@ -180,10 +243,11 @@ Status checkBuffers(const Device &device, const char *what, const std::vector<Bu
 }
 
 Expected<std::shared_ptr<JobPlan>> prepareStep(Device &device, const Artifacts &artifacts,
-                                               const std::string &directory) {
+                                               const std::string &directory,
+                                               const std::shared_ptr<const std::string> &program) {
   const std::string prefix = (directory.empty() ? "" : directory + "/") + "spyreCodeDir/";
   Expected<std::shared_ptr<JobPlan>> plan =
-      JobPlan::prepare(device, subArtifacts(artifacts, prefix), directory);
+      JobPlan::prepare(device, subArtifacts(artifacts, prefix), directory, program);
   if (!plan.ok()) {
     return plan.status().withContext(prefix + ": ");
   }
@@ -238,6 +302,8 @@ struct Executable::State {
   /// Set by the first load.
   std::atomic<bool> readsIndices{false};
   std::string label;
+  /// Name in memory snapshots and errors: the label, else "program".
+  std::shared_ptr<const std::string> name;
   Artifacts files;
 
   /// Guards what is below it.
@@ -255,7 +321,7 @@ struct Executable::State {
   Expected<std::shared_ptr<const Loaded>> ensureLoaded();
   Status runSteps(Run &run);
   BufferRef bufferOf(const ArgumentSource &source, const Run &run) const;
-  Expected<BufferRef> allocatePool() const;
+  Expected<BufferRef> allocatePool(StreamId stream) const;
   /// Null when the step has none.
   Expected<BufferRef> poolOf(const LoadedStep &step, Run &run);
   Status launchStep(const LoadedStep &step, Run &run);
@@ -288,7 +354,7 @@ Expected<std::shared_ptr<const Loaded>> Executable::State::load() {
     LoadedStep resolved = resolveStep(*step, sources);
     std::shared_ptr<JobPlan> &plan = plans[step->directory];
     if (!plan) {
-      SPYRE_ASSIGN_OR_RETURN(plan, prepareStep(*device, files, step->directory));
+      SPYRE_ASSIGN_OR_RETURN(plan, prepareStep(*device, files, step->directory, name));
     }
     resolved.plan = plan;
     readsIndices = readsIndices || plan->readsIndices();
@@ -302,7 +368,7 @@ Expected<std::shared_ptr<const Loaded>> Executable::State::load() {
     fresh->bundles.push_back(std::move(resolved));
   }
   for (const spec::ConstantDesc &constant : model.constants) {
-    SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, uploadConstant(*device, constant));
+    SPYRE_ASSIGN_OR_RETURN(BufferRef buffer, uploadConstant(*device, constant, name));
     fresh->constants.push_back(std::move(buffer));
   }
   return std::shared_ptr<const Loaded>(std::move(fresh));
@@ -348,26 +414,29 @@ Expected<BufferRef> Executable::State::poolOf(const LoadedStep &step, Run &run) 
   if (!step.usesPool) {
     return BufferRef();
   }
+  const StreamId stream = run.stream.value_or(kDefaultStream);
   if (!run.pool && !hasCpuSteps) {
     std::lock_guard<std::mutex> lock(mutex);
-    run.pool = pools[run.stream.value_or(kDefaultStream)];
+    run.pool = pools[stream];
+    if (run.pool) {
+      run.pool->adopt();
+    }
   }
   if (!run.pool) {
-    SPYRE_ASSIGN_OR_RETURN(run.pool, allocatePool());
+    SPYRE_ASSIGN_OR_RETURN(run.pool, allocatePool(stream));
     std::lock_guard<std::mutex> lock(mutex);
     if (!hasCpuSteps && loaded) {
-      pools[run.stream.value_or(kDefaultStream)] = run.pool;
+      pools[stream] = run.pool;
     }
   }
   return run.pool;
 }
 
-/// With the programs, so that what tensors take is only what tensors take; with the tensors when
-/// there is no room.
-Expected<BufferRef> Executable::State::allocatePool() const {
-  const auto bytes = uint64_t(model.poolBytes);
-  Expected<BufferRef> beside = device->allocate(bytes, MemoryKind::Program);
-  return beside.ok() ? std::move(beside) : device->allocate(bytes);
+Expected<BufferRef> Executable::State::allocatePool(StreamId stream) const {
+  Expected<BufferRef> pool = device->allocate(uint64_t(model.poolBytes), MemoryKind::Temporary,
+                                              stream, nullptr, 0, name);
+  return pool.ok() ? std::move(pool)
+                   : pool.status().withContext(fmt::format("temporaries of '{}': ", *name));
 }
 
 Status Executable::State::launchStep(const LoadedStep &step, Run &run) {
@@ -443,7 +512,9 @@ Status Executable::State::hostStep(const spec::CpuStep &step, Run &run) const {
 Status Executable::State::allocateStep(const spec::AllocateStep &step, Run &run) const {
   const size_t index = sources.at(step.buffer).index;
   const auto bytes = uint64_t(model.buffers[index].layout.bytes());
-  SPYRE_ASSIGN_OR_RETURN(run.own[index], device->allocate(bytes));
+  SPYRE_ASSIGN_OR_RETURN(run.own[index],
+                         device->allocate(bytes, MemoryKind::Temporary,
+                                          run.stream.value_or(kDefaultStream), nullptr, 0, name));
   return Status::success();
 }
 
@@ -515,7 +586,12 @@ Status Executable::State::runAll(const std::vector<BufferRef> &inputs,
   if (model.steps.size() > 1) {
     run.fault = std::make_shared<FaultRef>();
   }
-  return runSteps(run);
+  Status done = runSteps(run);
+  // The pool is kept for the next run, but only what is queued still needs it.
+  if (run.pool) {
+    run.pool->abandon();
+  }
+  return done;
 }
 
 Executable::Executable() : state(std::make_unique<State>()) {}
@@ -529,6 +605,7 @@ Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> d
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
   SPYRE_RETURN_IF_ERROR(spec::verifyModel(model));
   SPYRE_RETURN_IF_ERROR(checkMachine(model, device->desc()));
+  SPYRE_RETURN_IF_ERROR(checkFits(*device, model, label.empty() ? "program" : label));
 
   std::shared_ptr<Executable> executable(new Executable());
   State &state = *executable->state;
@@ -536,6 +613,7 @@ Expected<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<Device> d
   state.model = std::move(model);
   state.sources = nameSources(state.model);
   state.label = label;
+  state.name = std::make_shared<const std::string>(label.empty() ? "program" : label);
   state.files = programFiles(artifacts);
   for (const spec::ModelStep &step : state.model.steps) {
     state.hasCpuSteps |= std::holds_alternative<spec::CpuStep>(step);
@@ -570,6 +648,12 @@ void Executable::evict() {
   std::map<StreamId, BufferRef> pools;
   std::lock_guard<std::mutex> lock(state->mutex);
   programs.swap(state->loaded);
+  pools.swap(state->pools);
+}
+
+void Executable::releaseTemporaries() {
+  std::map<StreamId, BufferRef> pools;
+  std::lock_guard<std::mutex> lock(state->mutex);
   pools.swap(state->pools);
 }
 

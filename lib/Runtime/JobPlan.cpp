@@ -161,9 +161,10 @@ Status JobPlan::inspect(const spec::SpyreCode &code, const Artifacts &files) {
   return Status::success();
 }
 
-Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifacts &files) {
-  SPYRE_ASSIGN_OR_RETURN(program,
-                         device.allocate(uint64_t(code.allocateBytes), MemoryKind::Program));
+Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifacts &files,
+                     const std::shared_ptr<const std::string> &owner) {
+  SPYRE_ASSIGN_OR_RETURN(program, device.allocate(uint64_t(code.allocateBytes), MemoryKind::Program,
+                                                  kDefaultStream, nullptr, 0, owner));
   FilledRanges filled;
   for (const spec::InitTransfer &step : code.transfers) {
     SPYRE_RETURN_IF_ERROR(transfer(step, files, program, filled));
@@ -183,8 +184,9 @@ Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifact
   return Status::success();
 }
 
-Expected<std::shared_ptr<JobPlan>> JobPlan::prepare(Device &device, const Artifacts &code,
-                                                    std::string name) {
+Expected<std::shared_ptr<JobPlan>>
+JobPlan::prepare(Device &device, const Artifacts &code, std::string name,
+                 const std::shared_ptr<const std::string> &owner) {
   auto file = code.find("spyrecode.json");
   if (file == code.end()) {
     return error<6202>(
@@ -193,7 +195,7 @@ Expected<std::shared_ptr<JobPlan>> JobPlan::prepare(Device &device, const Artifa
   SPYRE_ASSIGN_OR_RETURN(spec::SpyreCode spyreCode, spec::readSpyreCode(file->second));
   std::shared_ptr<JobPlan> plan(new JobPlan());
   plan->name = std::move(name);
-  SPYRE_RETURN_IF_ERROR(plan->load(device, spyreCode, code));
+  SPYRE_RETURN_IF_ERROR(plan->load(device, spyreCode, code, owner));
   return plan;
 }
 

@@ -17,6 +17,7 @@ namespace spyre::spec {
 static constexpr int64_t kStickBytes = 128;
 /// Largest host extent, in elements, in any dimension or stride.
 static constexpr int64_t kMaxHostElems = int64_t(1) << 47;
+static constexpr int64_t kMaxPoolBytes = int64_t(1) << 47;
 
 static Status verifyGeometry(const TensorDesc &tensor) {
   const std::string name = tensor.name.substr(0, 80);
@@ -42,10 +43,6 @@ static Status verifyGeometry(const TensorDesc &tensor) {
     return error<6002>("tensor '{}': format {} does not hold {}", name,
                        numerics::formatName(tensor.layout.format),
                        numerics::hostTypeName(tensor.dtype));
-  }
-  if (tensor.layout.bytes() > kSegmentBytes) {
-    return error<6002>("tensor '{}': {} bytes, a segment has {}; split the tensor", name,
-                       tensor.layout.bytes(), kSegmentBytes);
   }
   return Status::success();
 }
@@ -187,10 +184,11 @@ Status verifyModel(const Model &model) {
                        model.version, model.deviceName.substr(0, 80),
                        model.deviceHash.substr(0, 80));
   }
+  // Whether it fits a segment is a question to the machine, asked when the model is loaded.
   if (model.poolBytes < 0 || model.poolBytes % kStickBytes != 0 ||
-      model.poolBytes > kSegmentBytes) {
+      model.poolBytes > kMaxPoolBytes) {
     return error<6002>("pool_bytes {} is not a multiple of {} in 0..{}", model.poolBytes,
-                       kStickBytes, kSegmentBytes);
+                       kStickBytes, kMaxPoolBytes);
   }
   std::set<std::string> names;
   for (const TensorDesc &tensor : model.inputs) {

@@ -6,6 +6,7 @@
 
 #include "Errors.h"
 #include "Guard.h"
+#include "Programs.h"
 #include "RuntimeState.h"
 #include "c10/core/Allocator.h"
 #include "torch/csrc/profiler/combined_traceback.h"
@@ -78,7 +79,7 @@ StatArray torchStats(const runtime::MemoryStatArray &stats) {
 /// A row of torch.profiler with profile_memory=True.
 void reportToProfiler(const Allocation &allocation, int64_t bytes) {
   if (c10::memoryProfilingEnabled()) {
-    const runtime::MemoryStats stats = device(allocation.deviceIndex)->memoryStats();
+    const runtime::MemoryStats stats = device(allocation.deviceIndex)->dataMemoryStats();
     c10::reportMemoryUsageToProfiler(
         reinterpret_cast<void *>(allocation.token), bytes, size_t(stats.allocatedNow()),
         size_t(stats.reservedBytes[runtime::kAllPools].current),
@@ -179,6 +180,7 @@ const Allocation *SpyreAllocator::find(uintptr_t address) {
 bool SpyreAllocator::initialized() { return deviceStarted(); }
 
 void SpyreAllocator::emptyCache(c10::MempoolId_t) {
+  releaseTemporaries();
   forEachStarted([](runtime::Device &each) { each.emptyCache(); });
 }
 
@@ -199,8 +201,8 @@ DeviceStats SpyreAllocator::getDeviceStats(c10::DeviceIndex index) {
   if (!deviceStarted(index)) {
     return result;
   }
-  // What programs take is not the user's to free.
-  const runtime::MemoryStats stats = device(index)->memoryStats(runtime::MemoryKind::Tensor);
+  // Programs themselves are left out; memory_stats() tells their size apart.
+  const runtime::MemoryStats stats = device(index)->dataMemoryStats();
   result.allocation = torchStats(stats.allocation);
   result.segment = torchStats(stats.segment);
   result.active = torchStats(stats.active);

@@ -116,7 +116,24 @@ void addStats(py::dict &to, const std::string &name,
   }
 }
 
-/// Flat, with the names of torch.cuda.memory_stats.
+void addKind(py::dict &to, const std::string &name, c10::DeviceIndex index,
+             runtime::MemoryKind kind) {
+  const runtime::MemoryStatArray bytes =
+      deviceStarted(index) ? device(index)->memoryStats(kind).allocatedBytes
+                           : runtime::MemoryStatArray();
+  const char *pools[] = {"all", "small_pool", "large_pool"};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const std::string prefix = fmt::format("{}.{}.", name, pools[i]);
+    to[py::str(prefix + "current")] = bytes[i].current;
+    to[py::str(prefix + "peak")] = bytes[i].peak;
+    to[py::str(prefix + "allocated")] = bytes[i].allocated;
+    to[py::str(prefix + "freed")] = bytes[i].freed;
+  }
+}
+
+/// Flat, with the names of torch.cuda.memory_stats. "temporary_bytes" are the part of
+/// "allocated_bytes" that programs use while they run; "program_bytes", code and constants, are not
+/// in the others.
 py::dict memoryStats(int index) {
   const auto stats = deviceAllocator().getDeviceStats(c10::DeviceIndex(index));
   py::dict result;
@@ -137,6 +154,8 @@ py::dict memoryStats(int index) {
   addStat(result, "oversize_allocations", stats.oversize_allocations);
   addStat(result, "oversize_segments", stats.oversize_segments);
   result["max_split_size"] = stats.max_split_size;
+  addKind(result, "temporary_bytes", c10::DeviceIndex(index), runtime::MemoryKind::Temporary);
+  addKind(result, "program_bytes", c10::DeviceIndex(index), runtime::MemoryKind::Program);
   return result;
 }
 
@@ -161,6 +180,17 @@ std::vector<py::object> symbolize(const std::vector<std::shared_ptr<const void>>
 /// Places in a snapshot are numbers of a range of their own: no device address reaches Python.
 constexpr uint64_t kSnapshotBase = uint64_t(1) << 57;
 
+/// One frame that names the program, where the viewer shows stacks.
+py::list programFrames(runtime::MemoryKind kind, const std::string &program) {
+  py::dict frame;
+  frame["filename"] = program;
+  frame["line"] = 0;
+  frame["name"] = kind == runtime::MemoryKind::Program ? "code and constants" : "temporaries";
+  py::list frames;
+  frames.append(frame);
+  return frames;
+}
+
 py::list blockList(const runtime::ChunkInfo &chunk) {
   std::vector<std::shared_ptr<const void>> tags;
   for (const runtime::BlockInfo &block : chunk.blocks) {
@@ -174,7 +204,8 @@ py::list blockList(const runtime::ChunkInfo &chunk) {
     one["size"] = chunk.blocks[i].bytes;
     one["requested_size"] = chunk.blocks[i].requestedBytes;
     one["state"] = runtime::blockStateName(chunk.blocks[i].state);
-    one["frames"] = frames[i];
+    const runtime::BlockInfo &block = chunk.blocks[i];
+    one["frames"] = block.program ? programFrames(chunk.kind, *block.program) : frames[i];
     result.append(one);
   }
   return result;

@@ -47,12 +47,11 @@ void remember(const Program &program) {
   loaded.push_back(program);
 }
 
-std::vector<Program> programsOn(c10::DeviceIndex index) {
-  const runtime::Device *where = device(index).get();
+std::vector<Program> loadedPrograms() {
   std::lock_guard<std::mutex> lock(shared().mutex);
   std::vector<Program> found;
   for (const std::weak_ptr<runtime::Executable> &entry : shared().loaded) {
-    if (Program program = entry.lock(); program && program->device().get() == where) {
+    if (Program program = entry.lock()) {
       found.push_back(std::move(program));
     }
   }
@@ -62,9 +61,18 @@ std::vector<Program> programsOn(c10::DeviceIndex index) {
 } // namespace
 
 void evictPrograms(c10::DeviceIndex index) {
+  const runtime::Device *where = device(index).get();
   // Without the lock: the memory of a program is given back on this thread.
-  for (const Program &program : programsOn(index)) {
-    program->evict();
+  for (const Program &program : loadedPrograms()) {
+    if (program->device().get() == where) {
+      program->evict();
+    }
+  }
+}
+
+void releaseTemporaries() {
+  for (const Program &program : loadedPrograms()) {
+    program->releaseTemporaries();
   }
 }
 

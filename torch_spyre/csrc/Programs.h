@@ -115,6 +115,8 @@ void setLineHook(LineHook hook);
 Expected<Program> loadProgram(const Artifacts &artifacts, const std::string &name);
 /// Takes the programs of a device out of its memory; they come back when they are next used.
 void evictPrograms(c10::DeviceIndex index);
+/// Gives the memory that programs keep for their temporaries back, on all devices.
+void releaseTemporaries();
 /// Runs Python's garbage collector, which may free tensors that only cycles hold.
 void collectGarbage();
 void setGarbageCollector(std::function<void()> collect);

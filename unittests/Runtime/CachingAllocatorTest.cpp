@@ -17,7 +17,7 @@ constexpr uint64_t kAlign = kAllocationAlignmentBytes;
 constexpr uint64_t kMiB = uint64_t(1) << 20, kGiB = uint64_t(1) << 30;
 
 MemoryRequest request(uint64_t bytes, MemoryKind kind = MemoryKind::Tensor) {
-  return {bytes, (bytes + kAlign - 1) / kAlign * kAlign, kind, kDefaultStream, nullptr};
+  return {bytes, (bytes + kAlign - 1) / kAlign * kAlign, kind, kDefaultStream, nullptr, nullptr};
 }
 
 /// The preset: seven regions of 16 GiB.
@@ -104,6 +104,36 @@ TEST(CachingAllocator, AMachineWithOneRegionSharesIt) {
   EXPECT_NE(allocator.allocate(request(1000, MemoryKind::Program)), nullptr);
   EXPECT_LT(allocator.stats().reservedBytes[kAllPools].current, int64_t(kMiB))
       << "chunks are smaller where memory is";
+}
+
+TEST(CachingAllocator, TemporariesLieWithProgramsAndCountWithTensors) {
+  CardAllocator allocator;
+  allocator.allocate(request(1000));
+  allocator.allocate(request(2000, MemoryKind::Program));
+  MemoryRequest pool = request(3000, MemoryKind::Temporary);
+  pool.program = std::make_shared<const std::string>("graph_0");
+  MemoryBlock *block = allocator.allocate(pool);
+  ASSERT_NE(block, nullptr);
+  EXPECT_GE(block->address, 96 * kGiB);
+  EXPECT_EQ(allocator.dataStats().allocatedNow(), 1024u + 3072u);
+  EXPECT_EQ(allocator.stats(MemoryKind::Temporary).allocatedNow(), 3072u);
+  EXPECT_EQ(allocator.stats(MemoryKind::Program).allocatedNow(), 2048u);
+  EXPECT_EQ(allocator.temporariesTable(), "\n  temporaries of 'graph_0': 3072 bytes");
+}
+
+TEST(CachingAllocator, AnAdoptedBlockCountsAsAllocatedAgain) {
+  CardAllocator allocator;
+  MemoryBlock *block = allocator.allocate(request(1000, MemoryKind::Temporary));
+  allocator.abandon(block);
+  EXPECT_EQ(allocator.dataStats().allocatedNow(), 0u);
+  for (int i = 0; i < 2; ++i) {
+    allocator.adopt(block);
+    EXPECT_EQ(allocator.dataStats().allocatedNow(), 1024u);
+    EXPECT_EQ(allocator.dataStats().active[kAllPools].current, 1);
+  }
+  allocator.release(block);
+  EXPECT_EQ(allocator.dataStats().active[kAllPools].current, 0);
+  EXPECT_EQ(allocator.dataStats().allocatedNow(), 0u);
 }
 
 TEST(CachingAllocator, AbandonedBlocksStayActive) {

@@ -155,9 +155,82 @@ TEST_F(ExecutableTest, PoolTakesSegmentZeroAndIsKept) {
     for (size_t i = 0; i < kTestElements; ++i) {
       ASSERT_EQ(valueAt(zValues, i), valueAt(x, i) + valueAt(y, i) + 3.5f) << i;
     }
-    EXPECT_EQ(device->memoryStats().allocationsNow(), loaded + 3 + 1)
-        << "three tensors and the pool";
+    EXPECT_EQ(device->memoryStats().allocationsNow(), loaded + 3) << "three tensors";
+    const MemoryStats kept = device->memoryStats(MemoryKind::Temporary);
+    EXPECT_EQ(kept.active[kAllPools].current, 1) << "the pool, for the next run";
+    EXPECT_EQ(kept.allocatedBytes[kAllPools].peak, executable->model().poolBytes);
   }
+  executable->releaseTemporaries();
+  EXPECT_EQ(device->memoryStats(MemoryKind::Temporary).active[kAllPools].current, 0);
+  ASSERT_TRUE(executable->run({xBuffer, yBuffer}, {z}).ok()) << "it is allocated again";
+  executable.reset();
+  EXPECT_EQ(device->memoryStats(MemoryKind::Temporary).active[kAllPools].current, 0);
+}
+
+TEST_F(ExecutableTest, TemporariesCountWithTheTensorsUnderTheNameOfTheProgram) {
+  auto executable = Executable::load(device, poolArtifacts(desc, 3.5), "graph_7");
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  BufferRef x = upload(testValues(3)), y = upload(testValues(4)), z = *device->allocate(512);
+  const auto pool = uint64_t((*executable)->model().poolBytes);
+  const uint64_t tensors = device->dataMemoryStats().allocatedNow();
+  device->resetPeakMemoryStats();
+  ASSERT_TRUE((*executable)->run({x, y}, {z}).ok());
+  const MemoryStats stats = device->dataMemoryStats();
+  EXPECT_EQ(stats.allocatedNow(), tensors);
+  EXPECT_EQ(uint64_t(stats.allocatedBytes[kAllPools].peak), tensors + pool);
+  std::map<std::string, uint64_t> bytesOf;
+  for (const ChunkInfo &chunk : device->memorySnapshot().chunks) {
+    for (const BlockInfo &block : chunk.blocks) {
+      if (block.program && chunk.kind == MemoryKind::Temporary) {
+        bytesOf[*block.program] += block.bytes;
+      }
+    }
+  }
+  EXPECT_EQ(bytesOf, (std::map<std::string, uint64_t>{{"graph_7", pool}}));
+  EXPECT_NE(device->memorySummary().find("temporaries of 'graph_7': 512 bytes"), std::string::npos)
+      << device->memorySummary();
+
+  std::vector<BufferRef> all;
+  for (;;) {
+    Expected<BufferRef> more = device->allocate(uint64_t(desc.segmentBytes) / 2);
+    if (!more.ok()) {
+      EXPECT_EQ(more.status().code(), 6102);
+      EXPECT_NE(more.status().text().find("temporaries of 'graph_7': 512 bytes"), std::string::npos)
+          << more.status().message();
+      break;
+    }
+    all.push_back(*std::move(more));
+  }
+}
+
+TEST_F(ExecutableTest, WhatAnEmptyDeviceCannotHoldIsRefusedBeforeAnythingIsAllocated) {
+  const auto refusal = [&](const std::function<void(spec::Model &)> &change) {
+    Artifacts artifacts = poolArtifacts(desc, 3.5);
+    spec::Model model = *spec::readModel(artifacts["model.json"]);
+    change(model);
+    artifacts["model.json"] = spec::writeModel(model);
+    return Executable::load(device, artifacts, "graph_7").status();
+  };
+  const int64_t before = device->memoryStats().allocation[kAllPools].allocated;
+  const Status pool = refusal([&](spec::Model &m) { m.poolBytes = desc.segmentBytes + 128; });
+  EXPECT_EQ(pool.code(), 6111) << pool.message();
+  EXPECT_NE(pool.text().find("temporaries of 'graph_7'"), std::string::npos) << pool.message();
+  const Status tensor = refusal([&](spec::Model &m) {
+    m.outputs[0].layout.deviceSize[0] = desc.segmentBytes / desc.stickBytes + 1;
+  });
+  EXPECT_EQ(tensor.code(), 6111) << tensor.message();
+  const Status all = refusal([&](spec::Model &m) {
+    for (int64_t bytes = 0; bytes <= desc.ddrBytes; bytes += desc.segmentBytes) {
+      spec::TensorDesc large = m.outputs[0];
+      large.name = fmt::format("large{}", bytes);
+      large.layout.deviceSize[0] = desc.segmentBytes / desc.stickBytes;
+      m.outputs.push_back(large);
+    }
+  });
+  EXPECT_EQ(all.code(), 6102) << all.message();
+  EXPECT_NE(all.text().find("at the same time"), std::string::npos) << all.message();
+  EXPECT_EQ(device->memoryStats().allocation[kAllPools].allocated, before);
+  EXPECT_EQ(device->memoryStats().numOomRejections, 3);
 }
 
 TEST_F(ExecutableTest, TwoInputsMayBeOneBuffer) {

@@ -125,6 +125,8 @@ public:
   /// The tensor that owned it is gone: it no longer counts as allocated, and is free when the
   /// operations that hold a handle have retired. May be called more than once.
   void abandon();
+  /// An abandoned buffer that is used again counts as allocated: memory that is kept between uses.
+  void adopt();
   /// The device was reset since it was made: any use is E6117.
   bool isLost() const;
 
@@ -172,12 +174,16 @@ public:
 
   /// At least one byte, rounded up to sticks. Fresh memory reads as zero and counts as never
   /// written. When there is no room: gives cached chunks back, waits for buffers that queued work
-  /// still holds, calls the pressure handlers. \p stream and \p tag are for snapshots. Memory of a
-  /// \p privatePool other than 0 lies in chunks of that pool only. Errors: E6102 (out of device
-  /// memory) with sizes in use, E6111 (larger than a segment).
+  /// still holds, calls the pressure handlers. \p stream, \p tag and \p program (the name of the
+  /// program whose memory it is) are for snapshots. Memory of a \p privatePool other than 0 lies in
+  /// chunks of that pool only. Errors: E6102 (out of device memory) with sizes in use, E6111 (larger
+  /// than a segment).
   Expected<BufferRef> allocate(uint64_t bytes, MemoryKind kind = MemoryKind::Tensor,
                                StreamId stream = kDefaultStream,
-                               std::shared_ptr<const void> tag = nullptr, uint64_t privatePool = 0);
+                               std::shared_ptr<const void> tag = nullptr, uint64_t privatePool = 0,
+                               std::shared_ptr<const std::string> program = nullptr);
+  /// Counts a request that no amount of free memory could satisfy, and was not made therefore.
+  void countRejection(MemoryKind kind);
   /// Chunks of the pool become everybody's: nobody will allocate in it any more.
   void dissolvePool(uint64_t privatePool);
   /// Buffers may use so many bytes together from now on; those there are stay. E6102 beyond.
@@ -232,8 +238,10 @@ public:
   void resetCounters();
 
   MemoryStats memoryStats() const;
-  /// Tensors or programs alone.
+  /// Statistics of one kind alone.
   MemoryStats memoryStats(MemoryKind kind) const;
+  /// Tensors and temporaries of programs together: what torch reports.
+  MemoryStats dataMemoryStats() const;
   void resetPeakMemoryStats();
   void resetAccumulatedMemoryStats();
   MemoryInfo memoryInfo() const;
@@ -271,6 +279,7 @@ private:
   Status copy(const char *what, const BufferRef &buffer, uint64_t offset, const void *data,
               uint64_t bytes, Access &&access);
   void abandon(Buffer &buffer);
+  void adopt(Buffer &buffer);
   void release(Buffer &buffer);
   /// Resets the streams; gives the memory back when \p losesMemory says so.
   Status resetStreams(const std::function<bool()> &losesMemory);

@@ -32,7 +32,9 @@ class Executable {
 public:
   /// \p label names its operations in errors and profiles; else its bundles' directories do.
   /// Errors: E6001-E6002 (model.json), E5201 (spyrecode.json), E6201 (compiled for another
-  /// machine), E6202 (a binary is missing or has the wrong size).
+  /// machine), E6202 (a binary is missing or has the wrong size), E6111 (the temporaries or a
+  /// tensor are larger than a segment), E6102 (tensors and temporaries exceed the memory of the
+  /// device, or the code finds no room). The sizes are checked before anything is allocated.
   static Expected<std::shared_ptr<Executable>>
   load(std::shared_ptr<Device> device, const Artifacts &artifacts, const std::string &label = "");
   ~Executable();
@@ -56,6 +58,9 @@ public:
 
   /// Takes the programs off the device; queued launches keep theirs, the next run loads them again.
   void evict();
+  /// Gives the memory of temporaries back; queued launches keep theirs, the next run allocates it
+  /// again.
+  void releaseTemporaries();
   /// A number that grows with every run of any executable.
   uint64_t lastUse() const;
 

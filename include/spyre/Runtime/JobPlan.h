@@ -72,11 +72,12 @@ public:
   /// "H2D", "D2H", "Compute", "HostCompute"
   static const char *stepName(StepKind kind);
 
-  /// \p code holds spyrecode.json and its binaries; \p name is for the log. Errors: E5201, E6202 (a
-  /// binary is missing or has another size), E6204 (a job without a program), E7019 (a program that takes too long), and the
-  /// allocator's.
-  static Expected<std::shared_ptr<JobPlan>> prepare(Device &device, const Artifacts &code,
-                                                    std::string name = "kernel");
+  /// \p code holds spyrecode.json and its binaries; \p name is for the log, \p owner for memory
+  /// snapshots. Errors: E5201, E6202 (a binary is missing or has another size), E6204 (a job
+  /// without a program), E7019 (a program that takes too long), and the allocator's.
+  static Expected<std::shared_ptr<JobPlan>>
+  prepare(Device &device, const Artifacts &code, std::string name = "kernel",
+          const std::shared_ptr<const std::string> &owner = nullptr);
 
   const std::vector<StepKind> &steps() const { return kinds; }
   /// Errors: E6207.
@@ -108,7 +109,8 @@ private:
   using Ring = std::deque<std::shared_ptr<RingBuffer>>;
   std::shared_ptr<const std::string> correctionValues(uint32_t stream, bool hasPool,
                                                       const std::vector<int64_t> &addresses);
-  Status load(Device &device, const spec::SpyreCode &code, const Artifacts &files);
+  Status load(Device &device, const spec::SpyreCode &code, const Artifacts &files,
+              const std::shared_ptr<const std::string> &owner);
   /// Looks into the programs, as far as they can be read. Error: E7019.
   Status inspect(const spec::SpyreCode &code, const Artifacts &files);
 

@@ -12,12 +12,16 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace spyre::runtime {
 
-/// Programs have a region of their own, the one that appears as the last segment.
-enum class MemoryKind : uint8_t { Tensor, Program };
+/// Programs (code and constants) have a region of their own, the one that appears as the last
+/// segment. Temporaries are the pools of programs; they lie in the programs' region where it has
+/// room, but are counted with the tensors: both hold data of the user's computation.
+enum class MemoryKind : uint8_t { Tensor, Program, Temporary };
+constexpr size_t kMemoryKinds = 3;
 
 struct MemoryStat {
   int64_t current = 0, peak = 0, allocated = 0, freed = 0;
@@ -63,6 +67,8 @@ struct BlockInfo {
   StreamId stream = kDefaultStream;
   /// What the caller of allocate gave, such as the frames of a stack.
   std::shared_ptr<const void> tag;
+  /// Program whose memory it is; null for tensors.
+  std::shared_ptr<const std::string> program;
 };
 
 struct ChunkInfo {
