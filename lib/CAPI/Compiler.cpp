@@ -24,6 +24,7 @@ public:
     pipeline.device = options.device;
     pipeline.backEnd = {options.backEndCommand, options.scratchDirectory};
     pipeline.trace = &trace;
+    pipeline.culprit = &found;
     pipeline.wholeGraphLayouts = options.wholeGraphLayouts;
     pipeline.sharePool = options.sharePool;
     pipeline.symbolicArguments = options.symbolicArguments;
@@ -85,6 +86,11 @@ public:
     return finish(std::move(artifacts));
   }
 
+  /// The documented planners refuse what they cannot divide, as documented.
+  bool plansFreely() const { return pipeline.planner == solver::division::Mode::Best; }
+  /// The call that the last error is about.
+  const pipelines::Culprit &culprit() const { return found; }
+
 private:
   /// The next phase whose text is wanted: the contract between front end and planners, the one to
   /// stop at, or each one.
@@ -124,10 +130,35 @@ private:
   const CompileOptions &options;
   pipelines::Options pipeline;
   DecisionTrace trace;
+  pipelines::Culprit found;
   std::string lxProblem;
   Phase target = Phase::Code;
   Artifacts phases;
 };
+
+/// Compiles a graph that was refused once more, with calls on the CPU, until it is planned or no
+/// call is left to take off the device.
+Expected<CompileResult> compileWithHostCalls(const std::string &graphText,
+                                             const CompileOptions &options) {
+  SPYRE_ASSIGN_OR_RETURN(std::string text, pipelines::withNodeLocations(graphText));
+  while (true) {
+    Driver driver(options);
+    SPYRE_RETURN_IF_ERROR(driver.prepare());
+    Expected<CompileResult> result = driver.fromText(Phase::Graph, text);
+    if (result.ok() || !pipelines::isPlannerRefusal(result.status()) ||
+        driver.culprit().isHinted) {
+      return result;
+    }
+    log(LogLevel::Debug, "compiler", "refused node={} why={}", driver.culprit().node,
+        result.status().message());
+    SPYRE_ASSIGN_OR_RETURN(std::string fewer,
+                           pipelines::refusingCalls(text, driver.culprit(), result.status()));
+    if (fewer == text) {
+      return result;
+    }
+    text = std::move(fewer);
+  }
+}
 
 } // namespace
 
@@ -143,13 +174,25 @@ Expected<CompileResult> compileFromPhase(const std::string &phase, const std::st
   if (std::optional<CompileResult> kept = cache.find()) {
     return *std::move(kept);
   }
-  SPYRE_ASSIGN_OR_RETURN(CompileResult result, driver.fromText(from, text));
-  cache.store(result);
+  Expected<CompileResult> result = driver.fromText(from, text);
+  const bool mayUseHost = from == Phase::Graph && driver.plansFreely();
+  if (mayUseHost && !result.ok() && pipelines::isPlannerRefusal(result.status())) {
+    result = compileWithHostCalls(text, options);
+  }
+  if (result.ok()) {
+    cache.store(*result);
+  }
   return result;
 }
 
 Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options) {
   return compileFromPhase("graph", graphText, options);
+}
+
+bool isRefusal(const Status &status) {
+  constexpr int kFirst = 1000, kLast = 3999;
+  return (status.code() >= kFirst && status.code() <= kLast) ||
+         pipelines::isBackEndRefusal(status);
 }
 
 Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Artifacts &artifacts,

@@ -15,11 +15,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 #include "OwnerCheck.h"
+#include "Session.h"
 #include "UserFunctions.h"
 
 #include <algorithm>
@@ -31,76 +31,6 @@ namespace {
 
 constexpr const char *kPhaseNames[] = {"graph",  "loop",   "layout", "division",
                                        "opspec", "bundle", "code"};
-
-/// Turns what MLIR reports into a Status; our own diagnostics carry their code, MLIR's get E1001.
-class DiagnosticCollector {
-public:
-  /// \p userPasses: passes of the user's that may be at fault, or empty.
-  explicit DiagnosticCollector(mlir::MLIRContext *context, std::string userPasses = "")
-      : userPasses(std::move(userPasses)), handler(context, [this](mlir::Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error && first.empty()) {
-            llvm::raw_string_ostream(first) << diagnostic;
-            llvm::raw_string_ostream(location) << diagnostic.getLocation();
-          }
-          return mlir::success();
-        }) {}
-
-  Status status() const {
-    size_t mark = first.find("SPYRE-E");
-    if (mark != std::string::npos && first.size() >= mark + 13) {
-      int code = std::atoi(first.c_str() + mark + 7);
-      std::string before = first.substr(0, mark);
-      return Status(code, before + first.substr(mark + 13));
-    }
-    if (!userPasses.empty()) {
-      return error<1502>("{}: {}; the passes of the user at this point are {}", location,
-                         first.empty() ? "a pass failed and did not say why" : first, userPasses);
-    }
-    return error<1001>("{}: {}; compare with the phase dumps of spyre-compile --dump-phases",
-                       location, first.empty() ? "the text cannot be read" : first);
-  }
-
-private:
-  std::string first, location;
-  const std::string userPasses;
-  mlir::ScopedDiagnosticHandler handler;
-};
-
-/// A context per compilation: no state survives, and text cannot name foreign dialects.
-struct Session {
-  Session() {
-    mlir::DialectRegistry registry;
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.disableMultithreading();
-    context.loadAllAvailableDialects();
-  }
-  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
-};
-
-Expected<mlir::OwningOpRef<mlir::ModuleOp>> parseIr(const std::string &text, Session &session) {
-  SPYRE_RETURN_IF_ERROR(checkIrText(text));
-  DiagnosticCollector diagnostics(&session.context);
-  mlir::ParserConfig config(&session.context);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, config, "input");
-  if (!module) {
-    return diagnostics.status();
-  }
-  return module;
-}
-
-std::string printIr(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  // The printer writes word by word.
-  stream.SetBuffered();
-  mlir::OpPrintingFlags flags;
-  flags.enableDebugInfo(true, false);
-  module->print(stream, flags);
-  stream << "\n";
-  stream.flush();
-  return text;
-}
 
 } // namespace
 
@@ -312,6 +242,9 @@ static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Pha
     const bool ran = mlir::succeeded(manager.run(module));
     SPYRE_RETURN_IF_ERROR(owners);
     if (!ran || (verifies && mlir::failed(mlir::verify(module)))) {
+      if (options.culprit) {
+        *options.culprit = diagnostics.culprit();
+      }
       return diagnostics.status();
     }
   }
@@ -407,10 +340,18 @@ Expected<Artifacts> emitOpSpecs(Phase from, const std::string &text, const Optio
 
 namespace {
 
-/// Bundles of the model's steps, each directory once, in order.
-Expected<std::vector<spec::BundleStep>> bundlesOf(const Artifacts &artifacts) {
+/// Bundles of the model's steps, each directory once, in order. Error: E6111 (no segment of the
+/// machine holds the pool).
+Expected<std::vector<spec::BundleStep>> bundlesOf(const Artifacts &artifacts,
+                                                  const arch::DeviceDesc &device) {
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(artifacts, "model.json"));
   SPYRE_ASSIGN_OR_RETURN(spec::Model model, spec::readModel(text));
+  if (model.poolBytes > device.segmentBytes) {
+    return error<6111>("the temporaries of the program take {} bytes, larger than a segment of {} "
+                       "bytes, and can never be allocated; use a smaller batch, or cut the "
+                       "function in parts (torch.compiler.disable, torch._dynamo.graph_break)",
+                       model.poolBytes, device.segmentBytes);
+  }
   std::vector<spec::BundleStep> bundles;
   for (const spec::ModelStep &step : model.steps) {
     const auto *bundle = std::get_if<spec::BundleStep>(&step);
@@ -429,7 +370,7 @@ Expected<std::vector<spec::BundleStep>> bundlesOf(const Artifacts &artifacts) {
 Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
   spec::BundleOptions bundleOptions{
       options.symbolicArguments, options.unrollLoops, {options.kFastCores}, options.trace};
-  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts, options.device));
   for (const spec::BundleStep &step : bundles) {
     const std::string &directory = step.directory;
     bundleOptions.nonTerminal = step.nonTerminal;
@@ -451,7 +392,7 @@ Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
 }
 
 Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts, options.device));
   const arch::DeviceDesc device = backEndDevice(options);
   for (const spec::BundleStep &step : bundles) {
     const std::string &directory = step.directory;

@@ -4,6 +4,7 @@
 #include "spyre/Base/Math.h"
 
 #include "Arguments.h"
+#include "Eager.h"
 #include "EagerCall.h"
 #include "Errors.h"
 #include "Memory.h"
@@ -21,18 +22,24 @@ namespace spyre::plugin {
 
 namespace {
 
-/// Null programs are refusals. Programs lie in device memory, and every offset of a view is one:
-/// the oldest go when there are too many.
+/// Without a program a refusal; \p why where it is one of the planners.
+struct CopyProgram {
+  Program program;
+  std::string why = {};
+};
+
+/// Programs lie in device memory, and every offset of a view is one: the oldest go when there are
+/// too many.
 struct Cache {
   std::shared_mutex mutex;
-  KeyMap<Program> programs;
+  KeyMap<CopyProgram> programs;
   std::deque<std::vector<uint64_t>> order;
   size_t limit = 4096;
 
   /// With the lock held alone.
-  Program remember(KeyRef key, Program program) {
+  CopyProgram remember(KeyRef key, CopyProgram program) {
     const auto [found, isNew] = programs.emplace(key.vec(), std::move(program));
-    Program kept = found->second;
+    CopyProgram kept = found->second;
     if (isNew) {
       order.push_back(key.vec());
     }
@@ -76,12 +83,12 @@ Expected<Program> loadCopy(const capi::GraphBuilder &builder, int64_t bytes) {
 }
 
 /// Input 0 is the storage that is written, input 1 the other one.
-Program compileCopy(const at::Tensor &from, const at::Tensor &to) {
+CopyProgram compileCopy(const at::Tensor &from, const at::Tensor &to) {
   const StorageGeometry &target = geometryOf(to);
   const bool isWhole = isWholeStorage(to);
   const ViewPlan plan = isWhole ? ViewPlan() : planView(target, to);
   if (!isWhole && !canWrite(plan)) {
-    return nullptr;
+    return {};
   }
   capi::GraphBuilder builder;
   const capi::ValueId destination = builder.addInput("to", storageType(to), 0, target.layout);
@@ -101,15 +108,15 @@ Program compileCopy(const at::Tensor &from, const at::Tensor &to) {
   }
   builder.addMutation(destination, contents);
   Expected<Program> program = loadCopy(builder, 2 * int64_t(to.numel() * to.element_size()));
-  constexpr int kFirstRefusal = 1000, kLastRefusal = 3999;
-  if (!program.ok() && program.status().code() >= kFirstRefusal &&
-      program.status().code() <= kLastRefusal) {
-    return nullptr;
+  constexpr int kFirstOfPlanners = 3000;
+  if (!program.ok() && capi::isRefusal(program.status())) {
+    const bool isPlanned = program.status().code() >= kFirstOfPlanners;
+    return {nullptr, isPlanned ? program.status().message() : ""};
   }
-  return check(std::move(program));
+  return {check(std::move(program))};
 }
 
-Program programFor(const at::Tensor &from, const at::Tensor &to) {
+CopyProgram programFor(const at::Tensor &from, const at::Tensor &to) {
   KeyWords words;
   words.push_back(uint64_t(sameStorage(from, to)));
   addTensorToKey(words, from);
@@ -122,7 +129,7 @@ Program programFor(const at::Tensor &from, const at::Tensor &to) {
     }
   }
   const c10::DeviceGuard guard(to.device());
-  Program program = compileCopy(from, to);
+  CopyProgram program = compileCopy(from, to);
   std::unique_lock<std::shared_mutex> lock(cache().mutex);
   return cache().remember(key, std::move(program));
 }
@@ -133,8 +140,11 @@ bool copyByProgram(const at::Tensor &from, const at::Tensor &to) {
   if (from.numel() == 0 || from.device() != to.device()) {
     return false;
   }
-  const Program program = programFor(from, to);
-  if (!program) {
+  const CopyProgram found = programFor(from, to);
+  if (!found.program) {
+    if (!found.why.empty()) {
+      noteFallback("aten.copy_.default", found.why, uint64_t(from.nbytes() + to.nbytes()));
+    }
     return false;
   }
   std::vector<runtime::BufferRef> inputs = {bufferOf(to)};
@@ -142,7 +152,7 @@ bool copyByProgram(const at::Tensor &from, const at::Tensor &to) {
     inputs.push_back(bufferOf(from));
   }
   const bool isReplaced = isWholeStorage(to) && !sameStorage(from, to);
-  runOnBuffers(program, inputs, {}, nullptr, isReplaced ? 0 : -1);
+  runOnBuffers(found.program, inputs, {}, nullptr, isReplaced ? 0 : -1);
   return true;
 }
 

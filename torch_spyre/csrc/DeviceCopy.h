@@ -1,7 +1,8 @@
 //===- DeviceCopy.h - copies between device tensors without the host ------------------------===//
 //
 // Views, layouts and element types are changed by a program that reads the one storage and writes
-// the other. What the compiler refuses (gaps, pairs of types) goes through host images (Copy.h).
+// the other. What the compiler refuses (gaps, pairs of types) goes through host images (Copy.h);
+// what is too large for its planners is said and counted as a fallback.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 

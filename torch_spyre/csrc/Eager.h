@@ -32,6 +32,8 @@ void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFa
 using FallbackHook = std::function<void(const std::string &name, const std::string &why)>;
 /// Called before each fallback; may throw (a warning turned error).
 void setFallbackHook(FallbackHook hook);
+/// Says and counts one that runs on the CPU by other means than runOnCpu.
+void noteFallback(const std::string &name, const std::string &why, uint64_t bytes);
 /// EAGER_MODE: when switched off every eager operation fails with E6530.
 void setEagerEnabled(bool enabled);
 /// Forgets all programs and refusals.

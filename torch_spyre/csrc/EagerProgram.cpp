@@ -238,13 +238,6 @@ Expected<Program> compileTraced(const TracedCall &traced, const std::string &nam
   return std::move(compiled.program);
 }
 
-/// What the compiler may refuse for good; all else (no memory, a broken back end) is the user's to
-/// see.
-bool isRefusal(const Status &status) {
-  constexpr int kFirst = 1000, kLast = 3999;
-  return status.code() >= kFirst && status.code() <= kLast;
-}
-
 /// The layout a row-major tensor has that was permuted to these strides.
 StorageGeometry canonicalGeometry(const std::vector<int64_t> &size,
                                   const std::vector<int64_t> &stride, numerics::HostType dtype) {
@@ -280,7 +273,7 @@ std::shared_ptr<EagerProgram> tryCompile(const TracedCall &traced, const std::st
   for (bool copiesViews : hasViews ? std::vector<bool>{false, true} : std::vector<bool>{false}) {
     Expected<Program> program = compileTraced(traced, name, copiesViews);
     if (!program.ok()) {
-      if (!isRefusal(program.status())) {
+      if (!capi::isRefusal(program.status())) {
         raise(program.status());
       }
       log(LogLevel::Debug, "eager", "refused op={} why={}", name, program.status().message());

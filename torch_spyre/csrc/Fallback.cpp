@@ -207,6 +207,13 @@ std::string reportedName(const c10::OperatorHandle &op) {
 
 void setFallbackHook(FallbackHook hook) { fallbackHook() = std::move(hook); }
 
+void noteFallback(const std::string &name, const std::string &why, uint64_t bytes) {
+  if (fallbackHook()) {
+    fallbackHook()(name, why);
+  }
+  countFallback(name, bytes);
+}
+
 void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback,
               const std::string &why) {
   const c10::FunctionSchema &schema = op.schema();

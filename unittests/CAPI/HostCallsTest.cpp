@@ -115,3 +115,51 @@ TEST(HostCalls, DamagedTextGivesErrorsNotCrashes) {
   EXPECT_GT(refused, cases / 4);
   EXPECT_LT(refused, cases);
 }
+
+namespace {
+
+/// exp of the sums of rows: a core reads one row whole, which is 32 sticks.
+std::string rowsGraph(int64_t node) {
+  const capi::TensorType rows{numerics::HostType::Float16, {64, 2048}, {2048, 1}};
+  const capi::TensorType sums{numerics::HostType::Float16, {64}, {1}};
+  capi::GraphBuilder builder;
+  auto x =
+      builder.addInput("x", rows, 0, *layout::DeviceLayout::makeDefault(rows.size, rows.dtype));
+  auto sum = builder.addCall("aten.sum.dim_IntList", {x},
+                             {{"dim", std::vector<int64_t>{1}}, {"keepdim", false}}, sums,
+                             "model.py:7", node);
+  builder.addOutput(builder.addCall("aten.exp.default", {sum}, {}, sums, "model.py:8",
+                                    node < 0 ? -1 : node + 1),
+                    sums);
+  return builder.text();
+}
+
+} // namespace
+
+TEST(HostCalls, WhatCannotBeDividedGoesBackToTheCaller) {
+  capi::CompileOptions options = openSpyre();
+  options.device.spanLimitBytes = 2 * options.device.stickBytes;
+  options.cores = 1;
+  auto result = capi::compileGraph(rowsGraph(5), options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const std::vector<spec::CpuStep> steps =
+      spec::cpuSteps(*spec::readModel(result->artifacts.at("model.json")));
+  ASSERT_EQ(steps.size(), 1u) << "the function of the sums stays on the device";
+  EXPECT_EQ(steps[0].callee, "aten.sum.dim_IntList");
+  EXPECT_EQ(steps[0].node, 5);
+  EXPECT_EQ(steps[0].location, "model.py:7");
+  EXPECT_NE(steps[0].reason.find("SPYRE-E3065"), std::string::npos) << steps[0].reason;
+
+  auto again = capi::compileGraph(rowsGraph(5), options);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->artifacts, result->artifacts);
+}
+
+TEST(HostCalls, ErrorsStayWhereNobodyRunsTheCallOrThePlannerIsADocumentedOne) {
+  capi::CompileOptions options = openSpyre();
+  options.device.spanLimitBytes = 2 * options.device.stickBytes;
+  options.cores = 1;
+  EXPECT_EQ(capi::compileGraph(rowsGraph(-1), options).status().code(), 3065);
+  options.planner = "compat";
+  EXPECT_EQ(capi::compileGraph(rowsGraph(5), options).status().code(), 3064);
+}

@@ -225,7 +225,7 @@ static std::string namesOfSizes(const std::vector<int64_t> &shape) {
   return names.empty() ? "" : fmt::format("|{}", fmt::join(names, ","));
 }
 
-std::string graphText(const Graph &graph, const std::vector<std::string> &hints) {
+std::string graphText(const Graph &graph, const std::vector<std::string> &hints, bool numbered) {
   capi::GraphBuilder builder;
   std::vector<capi::ValueId> ids;
   std::vector<capi::TensorType> types;
@@ -244,7 +244,8 @@ std::string graphText(const Graph &graph, const std::vector<std::string> &hints)
     types.push_back({call.dtype, call.shape, rowMajorStrides(call.shape)});
     const size_t number = ids.size() - graph.inputs.size();
     ids.push_back(builder.addCall(call.target, operands, call.attributes, types.back(),
-                                  hints.empty() ? "" : hints[number]));
+                                  hints.empty() ? "" : hints[number],
+                                  numbered ? int64_t(number) : -1));
   }
   for (int64_t output : graph.outputs) {
     builder.addOutput(ids[size_t(output)], types[size_t(output)]);

@@ -28,7 +28,9 @@ bool isInteger(numerics::HostType dtype);
 bool isViewCall(const std::string &target);
 
 /// The graph as graph IR text, inputs in default layouts. With \p hints, a location per call,
-/// inputs have names of dimensions: those of size 64 are d64.
-std::string graphText(const Graph &graph, const std::vector<std::string> &hints = {});
+/// inputs have names of dimensions: those of size 64 are d64. With \p numbered, calls have node
+/// numbers: the caller can run them.
+std::string graphText(const Graph &graph, const std::vector<std::string> &hints = {},
+                      bool numbered = false);
 
 } // namespace spyre::testing

@@ -137,8 +137,13 @@ struct CompileResult {
 
 /// Graph IR text -> artifacts. Errors: E1001 (malformed text), E1002 (operations that are not
 /// supported, all of them with counts), E1003 (dtype), E1004 (rank or shape), E1005 (arguments),
-/// E1007 (no device operation), and those of later stages.
+/// E1007 (no device operation), and those of later stages. With planner best, a call with a node
+/// number that a later stage refuses becomes a CPU step of the model (docs/adr/0086).
 Expected<CompileResult> compileGraph(const std::string &graphText, const CompileOptions &options);
+
+/// True when the compiler has no way to run a program that may be legal: the caller may run it by
+/// other means. Other errors (settings, a broken back end) are for the user to see.
+bool isRefusal(const Status &status);
 
 /// Continues from a dumped, possibly edited, phase: text of "graph", "loop", "layout" or
 /// "division".

@@ -18,6 +18,7 @@
 #include "spyre/BackEnd/ExternalBackEnd.h"
 #include "spyre/Base/Artifacts.h"
 #include "spyre/Base/Decision.h"
+#include "spyre/Pipelines/HostRetry.h"
 #include "spyre/Pipelines/UserPasses.h"
 #include "spyre/Solver/Division/Mode.h"
 #include "spyre/Solver/Placement/LxPlan.h"
@@ -67,6 +68,8 @@ struct Options {
   std::string *lxProblem = nullptr;
   /// Checked by loadUserPasses().
   UserPasses userPasses;
+  /// Receives the call that an error is about; errors that no pass reports leave it unknown.
+  Culprit *culprit = nullptr;
 };
 
 /// The dialects of graph and loop IR, nothing else.

@@ -17,7 +17,7 @@ static std::vector<std::string> namesOf(mlir::ValueRange values) {
 
 /// "model.py:12", or nothing.
 static std::string locationText(mlir::Location location) {
-  auto line = llvm::dyn_cast<mlir::FileLineColLoc>(location);
+  auto line = location->findInstanceOf<mlir::FileLineColLoc>();
   return line ? fmt::format("{}:{}", line.getFilename().str(), line.getLine()) : "";
 }
 

@@ -2,6 +2,7 @@
 #include "spyre/Solver/Division/Tiling.h"
 
 #include "spyre/Base/Math.h"
+#include "spyre/Solver/Division/TileReach.h"
 
 #include "BestDivision.h"
 #include "Search.h"
@@ -45,6 +46,54 @@ Op tileOf(const Op &op, const std::vector<int64_t> &tileExtent) {
   return tile;
 }
 
+static bool mayTile(const Op &op, const Units &units, size_t d) {
+  const Dim &dim = op.dims[d];
+  // The padded tail of a restickify cannot be an operation of its own.
+  const bool padded =
+      op.kind == Kind::Restickify && units.stick[d] && units.extent[d] % units.elems[d] != 0;
+  return !padded && !dim.reduced && dim.granularity == 0 && dim.segments.empty() &&
+         dim.role != Role::Search && dim.role != Role::Carried && dim.role != Role::Scan &&
+         units.count[d] > 1;
+}
+
+std::vector<int64_t> tileUnits(const Op &op) {
+  const Units units = unitsOf(op);
+  std::vector<int64_t> elements;
+  for (size_t d = 0; d < op.dims.size(); ++d) {
+    elements.push_back(mayTile(op, units, d) ? units.elems[d] : 0);
+  }
+  return elements;
+}
+
+/// Sticks a core spans of each tensor if every dim had all cores to itself.
+static std::vector<int64_t> bestSpans(const Op &tile, const arch::DeviceDesc &device,
+                                      int64_t cores) {
+  const Units units = unitsOf(tile);
+  const Reaches reaches(tile, units, device);
+  std::vector<int64_t> spans(tile.tensors.size(), 0);
+  for (size_t t = 0; t < reaches.tensors(); ++t) {
+    int64_t sticks = 1 + reaches.anyRow(t);
+    for (size_t d = 0; d < tile.dims.size(); ++d) {
+      int64_t fewest = INT64_MAX;
+      for (int64_t split : divisorsUpTo(units.basis[d], cores)) {
+        fewest = std::min(fewest, reaches.sticks(t, d, split));
+      }
+      sticks += fewest;
+    }
+    spans[size_t(reaches.tensor(t))] = sticks;
+  }
+  return spans;
+}
+
+std::vector<int64_t> leastReaches(const Op &op, const arch::DeviceDesc &device, int64_t cores) {
+  const Units units = unitsOf(op);
+  std::vector<int64_t> extents = units.extent;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    extents[d] = mayTile(op, units, d) ? units.elems[d] : extents[d];
+  }
+  return bestSpans(tileOf(op, extents), device, cores);
+}
+
 namespace {
 
 class Tiler {
@@ -67,15 +116,7 @@ public:
   }
 
 private:
-  bool mayTile(size_t d) const {
-    const Dim &dim = op.dims[d];
-    // The padded tail of a restickify is no operation of its own.
-    const bool padded =
-        op.kind == Kind::Restickify && units.stick[d] && units.extent[d] % units.elems[d] != 0;
-    return !padded && !dim.reduced && dim.granularity == 0 && dim.segments.empty() &&
-           dim.role != Role::Search && dim.role != Role::Carried && dim.role != Role::Scan &&
-           units.count[d] > 1;
-  }
+  bool mayTile(size_t d) const { return division::mayTile(op, units, d); }
 
   /// Every tile moves every coordinate by the same amount, and cuts no stick.
   bool isRegular(size_t d, int64_t elements) const {
@@ -111,22 +152,10 @@ private:
   /// False when the limit cannot be kept even if every dim had all cores to itself: most tilings of
   /// a large operation are refused here, without a search.
   bool mayFit(const Op &tile) const {
-    const Units tileUnits = unitsOf(tile);
-    const Reaches reaches(tile, tileUnits, device);
-    for (size_t t = 0; t < reaches.tensors(); ++t) {
-      int64_t sticks = 1 + reaches.anyRow(t);
-      for (size_t d = 0; d < tile.dims.size(); ++d) {
-        int64_t least = INT64_MAX;
-        for (int64_t split : divisorsUpTo(tileUnits.basis[d], cores)) {
-          least = std::min(least, reaches.sticks(t, d, split));
-        }
-        sticks += least;
-      }
-      if (sticks > device.spanLimitBytes / kStickBytes) {
-        return false;
-      }
-    }
-    return true;
+    const std::vector<int64_t> spans = bestSpans(tile, device, cores);
+    return std::all_of(spans.begin(), spans.end(), [&](int64_t sticks) {
+      return sticks <= device.spanLimitBytes / kStickBytes;
+    });
   }
 
   std::optional<TiledPart> partOf(std::vector<int64_t> extents, std::vector<int64_t> tiles,

@@ -70,6 +70,14 @@ struct SplitHost : impl::SplitHostPassBase<SplitHost> {
   DecisionTrace *trace = nullptr;
   std::optional<std::vector<std::string>> extensions;
 
+  /// The refusal of a later phase, else that of the gates.
+  Status statusOf(CallOp call) {
+    if (auto refused = call->getAttrOfType<mlir::StringAttr>(kRefused)) {
+      return error<1007>("the compiler found no way to run it: {}", refused.str());
+    }
+    return checkAllGates(call, extensions ? &*extensions : nullptr);
+  }
+
   void runOnOperation() override {
     mlir::func::FuncOp main = findMain(getOperation());
     if (!main || !llvm::hasSingleElement(main.getBody())) {
@@ -81,7 +89,7 @@ struct SplitHost : impl::SplitHostPassBase<SplitHost> {
       if (!call.getNode()) {
         continue;
       }
-      const Status status = checkAllGates(call, extensions ? &*extensions : nullptr);
+      const Status status = statusOf(call);
       const auto node = int64_t(*call.getNode());
       if (status.ok() || node < 0 || resultNumber(call) < kWhole) {
         call.removeNodeAttr();

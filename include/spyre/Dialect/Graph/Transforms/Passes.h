@@ -13,6 +13,10 @@
 
 namespace spyre::graph {
 
+/// Attribute (string) of a call that a later phase refused when the graph was compiled before: why.
+/// spyre-graph-split-host gives such a call back to the caller.
+constexpr const char *kRefused = "graph.refused";
+
 /// \p extensions: operations of our own that the machine has (docs/adr/0022); null: all of them.
 std::unique_ptr<mlir::Pass>
 createSplitHostPass(DecisionTrace *trace = nullptr,

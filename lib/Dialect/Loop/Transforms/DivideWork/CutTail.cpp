@@ -15,11 +15,12 @@ namespace {
 struct Side {
   Access access;
   std::vector<int64_t> order;
-  unsigned stickVar = 0;
+  /// Nothing where sticks hold one element each.
+  std::optional<unsigned> stickVar;
 };
 
 std::optional<Side> sideOf(ComputeOp op, unsigned operand) {
-  Side side{accessOf(op, operand), {}, 0};
+  Side side{accessOf(op, operand), {}, {}};
   for (const LinearIndex &index : side.access.dims) {
     if (index.terms.size() > 1 || (!index.terms.empty() && index.terms[0].coefficient != 1)) {
       return std::nullopt;
@@ -27,10 +28,12 @@ std::optional<Side> sideOf(ComputeOp op, unsigned operand) {
   }
   Expected<StickUse> use = stickUse(side.access);
   Expected<DimRoles> roles = dimRolesOf(side.access.buffer);
-  if (!use.ok() || use->kind != StickUse::Kind::Var || !roles.ok() || !roles->given.empty()) {
+  if (!use.ok() || use->kind == StickUse::Kind::Illegal || !roles.ok() || !roles->given.empty()) {
     return std::nullopt;
   }
-  side.stickVar = use->var;
+  if (use->kind == StickUse::Kind::Var) {
+    side.stickVar = use->var;
+  }
   side.order = roles->order;
   return side;
 }
@@ -92,12 +95,12 @@ std::vector<ComputeOp> cutTail(ComputeOp op) {
     return {};
   }
   const int64_t lanes = elemsPerStick(to->access.buffer);
-  for (unsigned var : {to->stickVar, from->stickVar}) {
-    const int64_t extent = op.getExtents()[var], rest = extent % lanes;
+  for (std::optional<unsigned> var : {to->stickVar, from->stickVar}) {
+    const int64_t extent = var ? op.getExtents()[*var] : 0, rest = extent % lanes;
     // A dimension of one element could not be told from the others.
     const int64_t whole = extent - (rest == 1 ? rest + lanes : rest);
     if (whole > 0 && whole < extent && elemsPerStick(from->access.buffer) == lanes) {
-      return cutAt(op, var, whole, *from, *to);
+      return cutAt(op, *var, whole, *from, *to);
     }
   }
   return {};

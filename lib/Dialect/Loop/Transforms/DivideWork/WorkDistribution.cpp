@@ -13,6 +13,7 @@
 
 #include "../LoopPass.h"
 #include "../Pieces.h"
+#include "BringNear.h"
 #include "CutTail.h"
 #include "Divider.h"
 #include "GrowOutput.h"
@@ -353,15 +354,16 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
     return Status::success();
   }
 
-  Status divide(ComputeOp op, const DivisionSettings &settings, PlanMemo &memo) {
+  /// An operation on operands that were brought near is not asked again.
+  Status divide(ComputeOp op, const DivisionSettings &settings, PlanMemo &memo,
+                bool isNear = false) {
     const PlannedDivision *planned = memo.find(op);
     if (!planned) {
       Expected<PlannedDivision> fresh = Distribution(op, settings).run();
       if (!fresh.ok()) {
         const bool mayCut = fresh.status().code() == kNoDivision && settings.tileLarge;
-        const std::vector<ComputeOp> pieces = mayCut ? cutTail(op) : std::vector<ComputeOp>();
-        return pieces.empty() ? fresh.status()
-                              : dividePieces(op, pieces, fresh.status(), settings, memo);
+        return mayCut ? divideOtherwise(op, fresh.status(), settings, memo, isNear)
+                      : fresh.status();
       }
       planned = &memo.keep(*std::move(fresh));
     }
@@ -402,17 +404,41 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
     return reason;
   }
 
-  /// In the place of \p op, which goes when all of them can be divided; \p why it cannot be.
-  Status dividePieces(ComputeOp op, const std::vector<ComputeOp> &pieces, const Status &why,
-                      const DivisionSettings &settings, PlanMemo &memo) {
+  /// What neither a division nor tiles bring below the span limit is made of other operations;
+  /// \p why is the proof.
+  Status divideOtherwise(ComputeOp op, const Status &why, const DivisionSettings &settings,
+                         PlanMemo &memo, bool isNear) {
+    if (const std::vector<ComputeOp> pieces = cutTail(op); !pieces.empty()) {
+      return dividePieces(op, pieces,
+                          Decision::yes("tail-apart",
+                                        "the last, partial stick is copied by itself: {}",
+                                        why.text()),
+                          settings, memo, isNear);
+    }
+    if (isNear) {
+      return why;
+    }
+    SPYRE_ASSIGN_OR_RETURN(
+        const DivisionProblem problem,
+        divisionProblemOf(op, settings.device, {false, settings.kFastCores, false, false}));
+    const NearCopies near = bringNear(op, problem.op, settings.device, settings.cores);
+    return near.pieces.empty()
+               ? why
+               : dividePieces(op, near.pieces,
+                              Decision::yes("brought-near", "{} copied together, {} bytes: {}",
+                                            near.operands, near.bytes, why.text()),
+                              settings, memo, true);
+  }
+
+  /// In the place of \p op, which goes when all of them can be divided.
+  Status dividePieces(ComputeOp op, const std::vector<ComputeOp> &pieces, const Decision &decision,
+                      const DivisionSettings &settings, PlanMemo &memo, bool isNear) {
+    const std::string subject = subjectOf(op);
     for (ComputeOp piece : pieces) {
-      SPYRE_RETURN_IF_ERROR(divide(piece, settings, memo));
+      SPYRE_RETURN_IF_ERROR(divide(piece, settings, memo, isNear));
     }
     if (trace) {
-      trace->record(kStage, subjectOf(op),
-                    Decision::yes("tail-apart", "the last, partial stick is copied by itself: {}",
-                                  why.text()),
-                    {locationText(op.getLoc()), {}});
+      trace->record(kStage, subject, decision, {locationText(op.getLoc()), {}});
     }
     op->erase();
     return Status::success();
