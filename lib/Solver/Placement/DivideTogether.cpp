@@ -305,7 +305,7 @@ private:
   void extend(const State &state, size_t i, size_t c) {
     const Choice &choice = choices.of[i][c];
     const std::vector<int> &arguments = program.steps[i].tensors;
-    uint32_t mask = 0;
+    ArgumentSet mask = 0;
     int64_t freed = 0; // by an operand that hands its place over
     State base = state;
     for (size_t a = 0; a + 1 < arguments.size(); ++a) {
@@ -316,7 +316,7 @@ private:
       if (choice.views[a] != view) {
         return; // it would find another part
       }
-      mask |= 1u << a;
+      mask |= setOf(a);
       if (choices.tensors[size_t(arguments[a])].lastUse == int64_t(i)) {
         const int64_t bytes = choices.coreBytes(arguments[a], view);
         if (std::erase(base.held, std::pair(arguments[a], view)) > 0) {
@@ -338,10 +338,10 @@ private:
     base.loadBytes += bytes;
     const std::pair<int, int> entry(output, view);
     base.held.insert(std::lower_bound(base.held.begin(), base.held.end(), entry), entry);
-    keep(base, i, c, mask | 1u << (arguments.size() - 1));
+    keep(base, i, c, mask | setOf(arguments.size() - 1));
   }
 
-  void keep(State state, size_t i, size_t c, uint32_t mask) {
+  void keep(State state, size_t i, size_t c, ArgumentSet mask) {
     const double price = priceOf(i, c, mask);
     state.ns += price;
     if (std::isinf(state.ns)) {
@@ -360,7 +360,7 @@ private:
     }
   }
 
-  double priceOf(size_t i, size_t c, uint32_t mask) {
+  double priceOf(size_t i, size_t c, ArgumentSet mask) {
     for (const auto &[one, price] : known[c]) {
       if (one == mask) {
         return price;
@@ -369,20 +369,20 @@ private:
     const int kind = kinds.kindOf[i];
     double price =
         kind >= 0 ? prices[size_t(kind)].price(choices.of[i][c].splits, mask) : transferNs(i, mask);
-    if (c == 0 && std::isinf(price)) { // a model that is unsure must not stop the way it goes now
+    // The division that the operation has now always has a price.
+    if (c == 0 && std::isinf(price)) {
       price = transferNs(i, mask);
     }
     known[c].push_back({mask, price});
     return price;
   }
 
-  /// Of an operation that is not priced: what its tensors take on their way.
-  double transferNs(size_t i, uint32_t mask) const {
+  /// Time to move the tensors of an operation that is not priced.
+  double transferNs(size_t i, ArgumentSet mask) const {
     double bytes = 0;
     for (size_t a = 0; a < program.steps[i].tensors.size(); ++a) {
-      bytes += (mask >> a & 1) != 0
-                   ? 0
-                   : double(program.tensors[size_t(program.steps[i].tensors[a])].bytes);
+      bytes +=
+          holds(mask, a) ? 0 : double(program.tensors[size_t(program.steps[i].tensors[a])].bytes);
     }
     return bytes / bytesPerNs;
   }
@@ -397,8 +397,8 @@ private:
   const size_t mostStates;
   std::vector<State> states, next;
   std::unordered_map<Held, size_t, HeldHash> seen;
-  /// Of the step at hand, by choice: (mask, price).
-  std::vector<std::vector<std::pair<uint32_t, double>>> known;
+  /// Prices of the step at hand, by choice: (arguments in LX, price).
+  std::vector<std::vector<std::pair<ArgumentSet, double>>> known;
   std::vector<Trace> traces;
 };
 
@@ -454,6 +454,12 @@ Expected<TogetherResult> divideTogether(const SpecProgram &program, const Divisi
                                         const arch::DeviceDesc &device, const LxOptions &options,
                                         int cores, int64_t capacityBytes, bool kFastCores,
                                         const TogetherLimits &limits) {
+  for (const SpecStep &step : program.steps) {
+    if (step.op && step.tensors.size() > kMostArguments) {
+      return error<1302>("'{}' has {} arguments; an op has at most {}", step.op->op,
+                         step.tensors.size(), kMostArguments);
+    }
+  }
   std::vector<KindPrices> prices;
   prices.reserve(kinds.kinds.size());
   for (const DivisionKind &kind : kinds.kinds) {

@@ -88,7 +88,7 @@ const std::vector<CoreSplits> &KindPrices::wholeResults() {
   return *whole;
 }
 
-const KernelPricer *KindPrices::pricerOf(uint32_t inLx) {
+const KernelPricer *KindPrices::pricerOf(ArgumentSet inLx) {
   if (!kernel) {
     return nullptr;
   }
@@ -100,11 +100,11 @@ const KernelPricer *KindPrices::pricerOf(uint32_t inLx) {
           return one.access == division::Access::Index;
         }));
     for (size_t i = 0; i < with.inputs.size(); ++i) {
-      if ((inLx >> (indices + i) & 1) != 0) {
+      if (holds(inLx, indices + i)) {
         putIntoLx(with.inputs[i]);
       }
     }
-    if ((inLx >> (indices + with.inputs.size()) & 1) != 0) {
+    if (holds(inLx, indices + with.inputs.size())) {
       putIntoLx(with.output);
     }
     Expected<KernelPricer> pricer = KernelPricer::create(std::move(with), *device);
@@ -115,7 +115,7 @@ const KernelPricer *KindPrices::pricerOf(uint32_t inLx) {
   return found->second ? &*found->second : nullptr;
 }
 
-double KindPrices::price(const CoreSplits &splits, uint32_t inLx) {
+double KindPrices::price(const CoreSplits &splits, ArgumentSet inLx) {
   const auto [found, isNew] = prices.try_emplace({inLx, splits}, 0);
   if (isNew) {
     found->second = fresh(splits, inLx);
@@ -123,7 +123,7 @@ double KindPrices::price(const CoreSplits &splits, uint32_t inLx) {
   return found->second;
 }
 
-double KindPrices::fresh(const CoreSplits &all, uint32_t inLx) {
+double KindPrices::fresh(const CoreSplits &all, ArgumentSet inLx) {
   const division::Splits splits = ofDims(kind->op, all);
   double ns = 0;
   if (const KernelPricer *pricer = pricerOf(inLx)) {

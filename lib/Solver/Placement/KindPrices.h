@@ -9,6 +9,15 @@
 
 namespace spyre::solver::placement {
 
+/// Arguments of an operation: bit a is argument a.
+using ArgumentSet = uint64_t;
+/// An OpSpec has no more (spec::verify).
+constexpr size_t kMostArguments = 64;
+constexpr ArgumentSet setOf(size_t argument) { return ArgumentSet(1) << argument; }
+constexpr bool holds(ArgumentSet arguments, size_t argument) {
+  return (arguments >> argument & 1) != 0;
+}
+
 /// Remembers what it was asked. Refers to what it is made of.
 class KindPrices {
 public:
@@ -19,14 +28,14 @@ public:
   /// Of a sum or a product: legal divisions of the result alone, its first dims first and its last
   /// ones first.
   const std::vector<CoreSplits> &wholeResults();
-  /// Bit a of \p inLx: argument a is in LX. Indices come first among arguments.
-  double price(const CoreSplits &splits, uint32_t inLx);
+  /// Time of the operation with the arguments \p inLx in LX. Indices come first among arguments.
+  double price(const CoreSplits &splits, ArgumentSet inLx);
 
 private:
   bool judge(const CoreSplits &splits) const;
   /// The kernel with these arguments in LX; nothing where the operation is none.
-  const costmodel::KernelPricer *pricerOf(uint32_t inLx);
-  double fresh(const CoreSplits &splits, uint32_t inLx);
+  const costmodel::KernelPricer *pricerOf(ArgumentSet inLx);
+  double fresh(const CoreSplits &splits, ArgumentSet inLx);
 
   const DivisionKind *kind;
   const arch::DeviceDesc *device;
@@ -34,8 +43,8 @@ private:
   std::optional<costmodel::Kernel> kernel;
   std::map<CoreSplits, bool> legal;
   std::optional<std::vector<CoreSplits>> whole;
-  std::map<uint32_t, std::optional<costmodel::KernelPricer>> pricers;
-  std::map<std::pair<uint32_t, CoreSplits>, double> prices;
+  std::map<ArgumentSet, std::optional<costmodel::KernelPricer>> pricers;
+  std::map<std::pair<ArgumentSet, CoreSplits>, double> prices;
 };
 
 } // namespace spyre::solver::placement

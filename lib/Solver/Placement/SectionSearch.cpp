@@ -46,8 +46,9 @@ std::vector<int> SectionSearch::culprits() const {
   return all;
 }
 
-//===--- sets of levels
-//-------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------===//
+// Sets of levels
+//===--------------------------------------------------------------------------------------------===//
 
 void SectionSearch::addLevel(std::vector<Word> &set, int level) const {
   const int bit = std::min(level, lastLevel);

@@ -115,16 +115,55 @@ TEST(DivideTogether, OperationsWithoutAKindKeepTheirDivision) {
   }
 }
 
-// A sum over all rows cannot be divided as rows are: the columns are.
+// A sum over all rows cannot be divided as rows are: its operand is divided as the columns are.
 TEST(DivideTogether, ASumDrawsItsOperandToTheColumns) {
   ProgramMaker maker;
-  const int x = maker.tensor("x", kBytes, true), a = maker.tensor("a"), s = maker.tensor("s", 512),
-            y = maker.tensor("y", 512, false, true);
-  maker.pointwise("exp", {x}, a, {1, 4});
+  const int x = maker.tensor("x", kBytes, true), a = maker.tensor("a"),
+            s = maker.tensor("s", 512, false, true), y = maker.tensor("y", 512, false, true);
+  maker.pointwise("exp", {x}, a, {4, 1});
   maker.sum(a, s, {1, 4});
   maker.sum(a, y, {1, 4});
-  EXPECT_TRUE(together(maker).changes.empty());
-  (void)s;
+  const TogetherResult result = together(maker);
+  ASSERT_EQ(result.changes.size(), 1u);
+  EXPECT_EQ(result.changes[0].step, 0u);
+  EXPECT_EQ(result.changes[0].splits, CoreSplits({1, 4}));
+}
+
+/// The price of a step that nobody prices, whose first \p inLx operands are in LX, of \p operands.
+double priceOfWide(int operands, int inLx) {
+  ProgramMaker maker;
+  const int x = maker.tensor("x", kBytes, true), y = maker.tensor("y", kBytes, false, true);
+  std::vector<int> read;
+  for (int i = 0; i < operands; ++i) {
+    read.push_back(i < inLx ? maker.tensor(fmt::format("t{}", i))
+                            : maker.tensor(fmt::format("x{}", i), kBytes, true));
+    if (i < inLx) {
+      maker.pointwise("exp", {x}, read.back(), {32, 1});
+    }
+  }
+  maker.pointwise("x_many", read, y, {32, 1});
+  const arch::DeviceDesc device = *arch::DeviceDesc::preset("openspyre");
+  const DivisionKinds none{{}, std::vector<int>(maker.program.steps.size(), -1)};
+  auto result = divideTogether(maker.program, none, device, {}, 32, kCapacity, true);
+  EXPECT_TRUE(result.ok());
+  return result->nsBefore;
+}
+
+// Operand 32 + i lies in memory though operand i does not.
+TEST(DivideTogether, OperandsBeyondThirtyTwoArePricedApart) {
+  constexpr int kInLx = 8;
+  const double tensorNs = priceOfWide(2, 0) - priceOfWide(1, 0);
+  EXPECT_NEAR(priceOfWide(40, kInLx) - priceOfWide(32, kInLx), kInLx * tensorNs, 1e-6);
+  EXPECT_NEAR(priceOfWide(63, kInLx) - priceOfWide(32, kInLx), 31 * tensorNs, 1e-6);
+}
+
+TEST(DivideTogether, MoreArgumentsThanAnOpSpecHasAreRefused) {
+  ProgramMaker maker;
+  const int y = maker.tensor("y", kBytes, false, true);
+  maker.pointwise("x_many", std::vector<int>(64, maker.tensor("x", kBytes, true)), y, {32, 1});
+  const arch::DeviceDesc device = *arch::DeviceDesc::preset("openspyre");
+  auto result = divideTogether(maker.program, {{}, {-1}}, device, {}, 32, kCapacity, true);
+  EXPECT_EQ(result.status().code(), 1302);
 }
 
 TEST(DivideTogether, NoRoomNoReason) {

@@ -59,7 +59,8 @@ struct TogetherResult {
 std::optional<CoreSplits> splitsLike(const spec::OpSpec &op, size_t index, const CoreView &view,
                                      int64_t tensorBytes);
 
-/// Changes nothing unless all together is cheaper by a hundredth. Errors: those of makeProblem().
+/// Changes nothing unless all together is cheaper by a hundredth. Errors: E1302 (an operation with
+/// more arguments than an OpSpec has), those of makeProblem().
 Expected<TogetherResult> divideTogether(const SpecProgram &program, const DivisionKinds &kinds,
                                         const arch::DeviceDesc &device, const LxOptions &options,
                                         int cores, int64_t capacityBytes, bool kFastCores,

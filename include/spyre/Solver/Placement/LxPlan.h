@@ -29,8 +29,8 @@ struct LxOptions {
   std::vector<std::string> allowedOps;
   /// Compat without its list of operations.
   bool allOps = false;
-  /// Results may take the place of operands that die; of all element-wise operations if the list is
-  /// empty.
+  /// Results may take the place of operands that die: those of the listed operations, or of all
+  /// element-wise ones if the list is empty.
   bool inPlace = true;
   std::vector<std::string> inPlaceOps;
   bool inputClones = true, outputClones = true;
@@ -39,8 +39,8 @@ struct LxOptions {
   std::vector<std::string> forbidden;
   /// Also try other divisions: an operation's split moved to another output dimension.
   bool coOptimize = false;
-  /// Neighbours are divided alike where that is cheaper by the priced time of all operations. Of
-  /// divisions that the compiler chose by price.
+  /// Neighbours are divided alike where that is cheaper by the priced time of all operations; only
+  /// divisions that the compiler chose by price are changed.
   bool divideTogether = true;
   /// Registered passes (registerScratchpadPass) that run before and after planning.
   std::vector<std::string> passes;
