@@ -14,8 +14,9 @@ struct LxGraph {
   int64_t cores = 0;
 };
 
-/// Softmax, layer norm, attention with all and with shared heads, gated MLP, MLP of experts, a
-/// layer of the shape of Granite and one of BERT, all small enough to be run.
+/// Softmax, layer norm, attention with all and with shared heads, gated MLP, MLP of experts, and
+/// layers with the structure of Granite's and BERT's: 256 tokens of 512 elements, which the
+/// scratchpads of 32 cores hold whole.
 std::vector<LxGraph> lxGraphs();
 
 } // namespace spyre::bench

@@ -30,9 +30,10 @@ struct CardState {
   /// Multiply-adds the card could do in a cycle, all cores together.
   double ptMacsPerCycle = 0;
 
-  /// Share of the wall time for which the simulated card was busy, and of the busy cycles'
-  /// multiply-adds that were done. 0 to 1, but for a simulator faster than its card.
+  /// Share of the wall time for which the simulated card was busy; above 1 where the simulator is
+  /// faster than its card.
   double busyShare() const { return wallNs > 0 ? double(simulatedNs) / double(wallNs) : 0; }
+  /// Share of the multiply-adds that the busy cycles had room for, 0 to 1.
   double ptUtilisation() const {
     const double possible = double(cycles) * ptMacsPerCycle;
     return possible > 0 ? double(ptMacs) / possible : 0;

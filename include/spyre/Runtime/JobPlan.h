@@ -105,7 +105,7 @@ private:
     std::string values;
     std::atomic<bool> isInFlight{false};
   };
-  /// In the order of use, the oldest first.
+  /// Buffers of one stream in the order of their use, the oldest first.
   using Ring = std::deque<std::shared_ptr<RingBuffer>>;
   std::shared_ptr<const std::string> correctionValues(uint32_t stream, bool hasPool,
                                                       const std::vector<int64_t> &addresses);
