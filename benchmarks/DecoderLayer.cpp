@@ -32,7 +32,7 @@ public:
       x = add(x, mlp(norm(x, "norm2")));
     }
     builder.addOutput(x.id, typeOf(x.shape));
-    return builder.text();
+    return *builder.text();
   }
 
 private:

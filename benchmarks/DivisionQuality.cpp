@@ -57,7 +57,7 @@ Expected<spec::OpSpec> compiled(const Product &product, const std::string &plann
   options.device = device;
   options.planner = planner;
   options.compileTo = "opspec";
-  SPYRE_ASSIGN_OR_RETURN(capi::CompileResult done, capi::compileGraph(builder.text(), options));
+  SPYRE_ASSIGN_OR_RETURN(capi::CompileResult done, capi::compileGraph(*builder.text(), options));
   SPYRE_ASSIGN_OR_RETURN(std::string text, findArtifact(done.artifacts, "bundle_0/op_spec.txt"));
   SPYRE_ASSIGN_OR_RETURN(std::vector<spec::OpSpec> specs, spec::parseOpSpecs(text));
   for (spec::OpSpec &each : specs) {

@@ -35,7 +35,7 @@ public:
   }
   std::string finish(const Tensor &output) {
     builder.addOutput(output.id, typeOf(output.shape));
-    return builder.text();
+    return *builder.text();
   }
 
   Tensor add(const Tensor &x, const Tensor &y) {
@@ -175,8 +175,8 @@ std::vector<LxGraph> lxGraphs() {
           {"attention, shared heads", attentionGraph(kGroups)},
           {"gated MLP", gatedMlpGraph()},
           {"MLP of experts", expertsGraph()},
-          {"Granite layer", graniteGraph()},
-          {"BERT layer", bertGraph()}};
+          {"Granite layer, 256 x 512", graniteGraph()},
+          {"BERT layer, 256 x 512", bertGraph()}};
 }
 
 } // namespace spyre::bench

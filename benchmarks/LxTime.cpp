@@ -91,7 +91,7 @@ void chain(benchmark::State &state) {
                   : builder.addCall("aten.add.Tensor", {value}, {{"scalar1", 0.5}}, type, "");
   }
   builder.addOutput(value, type);
-  planLx(state, builder.text());
+  planLx(state, *builder.text());
 }
 BENCHMARK(chain)->Arg(100)->Arg(1000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 

@@ -6,6 +6,7 @@
 #include "spyre/Dialect/Graph/IR/OpTable.h"
 #include "spyre/Dialect/Graph/Transforms/Gates.h"
 #include "spyre/Pipelines/Pipelines.h"
+#include "spyre/Solver/Division/Divide.h"
 
 #include "Cache.h"
 
@@ -38,11 +39,7 @@ public:
     pipeline.lxProblem = options.lx.keepProblem ? &lxProblem : nullptr;
     SPYRE_RETURN_IF_ERROR(pipelines::lxCapacity(pipeline).status());
     pipeline.cores = options.cores == 0 ? options.device.cores : options.cores;
-    if (pipeline.cores < 1 || pipeline.cores > options.device.cores) {
-      return error<3001>("{} cores asked for, device '{}' has {}; give 1..{} (SENCORES)",
-                         options.cores, options.device.name, options.device.cores,
-                         options.device.cores);
-    }
+    SPYRE_RETURN_IF_ERROR(solver::division::checkCores(pipeline.cores, options.device));
     SPYRE_ASSIGN_OR_RETURN(pipeline.planner, solver::division::parseMode(options.planner));
     SPYRE_ASSIGN_OR_RETURN(target, pipelines::parsePhase(options.compileTo));
     return prepareUserPasses();

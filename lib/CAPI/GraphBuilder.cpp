@@ -1,26 +1,13 @@
 //===- GraphBuilder.cpp - graph IR text from plain values -----------------------------------===//
 #include "spyre/CAPI/Compiler.h"
 
+#include "Annotations.h"
+
 #include <cmath>
-#include <sstream>
 
 namespace spyre::capi {
 
 namespace {
-
-std::string quoted(const std::string &text) {
-  std::string result = "\"";
-  for (unsigned char c : text) {
-    if (c == '"' || c == '\\') {
-      result += fmt::format("\\{:02X}", c);
-    } else if (c < 0x20 || c >= 0x7f) {
-      result += fmt::format("\\{:02X}", c);
-    } else {
-      result += char(c);
-    }
-  }
-  return result + "\"";
-}
 
 std::string arrayText(const std::vector<int64_t> &values) {
   return values.empty() ? "array<i64>" : fmt::format("array<i64: {}>", fmt::join(values, ", "));
@@ -88,134 +75,15 @@ std::string attributeText(const Attribute &attribute) {
   return arrayText(std::get<std::vector<int64_t>>(attribute));
 }
 
-/// "model.py:12" -> loc("model.py":12:0)
-bool isNumber(const std::string &text) {
-  return !text.empty() && text.size() < 17 &&
-         text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-/// "tokens:4@0,hidden:2@1" -> [["tokens", 4 : i64, 0 : i64], ["hidden", 2 : i64, 1 : i64]]; what is
-/// no name with a number is left out.
-std::string countsText(const std::string &counts) {
-  std::vector<std::string> entries;
-  std::istringstream stream(counts);
-  for (std::string entry; std::getline(stream, entry, ',');) {
-    const size_t colon = entry.find(':'), scope = entry.find('@');
-    if (colon == std::string::npos || colon == 0 || (scope != std::string::npos && scope < colon)) {
-      continue;
-    }
-    const std::string count = entry.substr(colon + 1, scope - colon - 1);
-    const std::string number = scope == std::string::npos ? "0" : entry.substr(scope + 1);
-    if (isNumber(count) && isNumber(number)) {
-      entries.push_back(
-          fmt::format("[{}, {} : i64, {} : i64]", quoted(entry.substr(0, colon)), count, number));
-    }
-  }
-  return fmt::format("[{}]", fmt::join(entries, ", "));
-}
-
-std::string dimsText(const std::string &dims);
-
-/// "|work_div=tokens:4@0|tiles=m:2@1|named_dims=m:4,n:8" -> metadata of a location.
-std::string hintsText(const std::string &hints) {
-  constexpr std::string_view kNames = "named_dims=";
-  std::vector<std::string> kinds;
-  std::istringstream stream(hints);
-  for (std::string part; std::getline(stream, part, '|');) {
-    for (const char *kind : {"work_div", "tiles"}) {
-      if (part.starts_with(std::string(kind) + "=")) {
-        kinds.push_back(
-            fmt::format("{} = {}", kind, countsText(part.substr(std::string(kind).size() + 1))));
-      }
-    }
-    if (part.starts_with(kNames)) {
-      kinds.push_back(fmt::format("named_dims = {}", dimsText(part.substr(kNames.size()))));
-    }
-  }
-  return fmt::format("{{{}}}", fmt::join(kinds, ", "));
-}
-
-/// "tokens:2048,batch:2*rows:64" -> a list per dimension of names with sizes.
-std::string dimsText(const std::string &dims) {
-  std::vector<std::string> lists;
-  std::istringstream stream(dims);
-  for (std::string dim; std::getline(stream, dim, ',');) {
-    std::vector<std::string> parts;
-    std::istringstream names(dim);
-    for (std::string part; std::getline(names, part, '*');) {
-      const size_t colon = part.find(':');
-      const bool isPart = colon != std::string::npos && colon + 1 < part.size() &&
-                          part.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
-                          part.size() - colon < 18;
-      if (isPart) {
-        parts.push_back(
-            fmt::format("{}, {} : i64", quoted(part.substr(0, colon)), part.substr(colon + 1)));
-      }
-    }
-    lists.push_back(fmt::format("[{}]", fmt::join(parts, ", ")));
-  }
-  return fmt::format("[{}]", fmt::join(lists, ", "));
-}
-
-/// "0:128:1024,1:64:256" -> a list per entry: dimension, least and largest size; what is no list of
-/// three numbers is left out.
-std::string sizesText(const std::string &sizes) {
-  constexpr size_t kNumbers = 3, kMostDigits = 16;
-  std::vector<std::string> lists;
-  std::istringstream stream(sizes);
-  for (std::string entry; std::getline(stream, entry, ',');) {
-    std::vector<std::string> numbers;
-    std::istringstream parts(entry);
-    for (std::string number; std::getline(parts, number, ':');) {
-      const bool isNumber = !number.empty() && number.size() <= kMostDigits &&
-                            number.find_first_not_of("0123456789") == std::string::npos;
-      numbers.push_back(isNumber ? number : "");
-    }
-    if (numbers.size() == kNumbers && std::count(numbers.begin(), numbers.end(), "") == 0) {
-      lists.push_back(fmt::format("array<i64: {}>", fmt::join(numbers, ", ")));
-    }
-  }
-  return fmt::format("[{}]", fmt::join(lists, ", "));
-}
-
-/// "|tokens:2048,hidden:64|sizes=0:128:1024" behind the name of an input, as its attributes.
-std::string inputText(const std::string &known) {
-  constexpr std::string_view kSizes = "sizes=";
-  std::string dims, sizes;
-  std::istringstream stream(known);
-  for (std::string part; std::getline(stream, part, '|');) {
-    if (part.starts_with(kSizes)) {
-      sizes = fmt::format("graph.sizes = {}, ", sizesText(part.substr(kSizes.size())));
-    } else if (!part.empty()) {
-      dims = fmt::format("graph.dims = {}, ", dimsText(part));
-    }
-  }
-  return dims + sizes;
-}
-
-std::string placeText(const std::string &location);
-
-std::string locationText(const std::string &location) {
-  const size_t bar = location.find('|');
-  const std::string place = placeText(location.substr(0, bar));
-  if (bar == std::string::npos) {
-    return place.empty() ? "" : fmt::format(" loc({})", place);
-  }
-  return fmt::format(" loc(fused<{}>[{}])", hintsText(location.substr(bar)),
-                     place.empty() ? "unknown" : place);
-}
-
-std::string placeText(const std::string &location) {
-  size_t colon = location.rfind(':');
-  size_t slash = location.rfind('/', colon);
-  if (colon == std::string::npos || colon + 1 == location.size() ||
-      location.find_first_not_of("0123456789", colon + 1) != std::string::npos ||
-      location.size() - colon > 9) {
-    return "";
-  }
-  size_t begin = slash == std::string::npos ? 0 : slash + 1;
-  return fmt::format("{}:{}:0", quoted(location.substr(begin, colon - begin)),
-                     location.substr(colon + 1));
+/// The dictionary that Dialect/Utils reads; the standard arrangement is not written.
+std::string layoutText(const layout::DeviceLayout &layout) {
+  const std::string arrangement =
+      layout.arrangement == layout::ElementArrangement::Standard
+          ? ""
+          : fmt::format("arrangement = \"{}\", ", layout::arrangementName(layout.arrangement));
+  return fmt::format("{{{}device_size = {}, format = \"{}\", stride_map = {}}}", arrangement,
+                     arrayText(layout.deviceSize), numerics::formatName(layout.format),
+                     arrayText(layout.strideMap));
 }
 
 } // namespace
@@ -227,7 +95,15 @@ struct GraphBuilder::State {
   std::string body;
   std::vector<ValueId> outputs;
   std::vector<TensorType> outputTypes;
+  std::vector<std::string> outputLayouts;             ///< attribute, or empty
   std::vector<std::pair<ValueId, ValueId>> mutations; ///< input, new contents
+  Status fault = Status::success();                   ///< the first one
+
+  /// The text, or nothing where it is refused.
+  std::string checked(Expected<std::string> annotations) {
+    fault = fault.ok() ? annotations.status() : fault;
+    return annotations.ok() ? *std::move(annotations) : std::string();
+  }
 };
 
 GraphBuilder::GraphBuilder() : state(std::make_unique<State>()) {}
@@ -240,14 +116,11 @@ ValueId GraphBuilder::addInput(const std::string &name, const TensorType &type,
   ValueId id = state->names.size();
   state->names.push_back(fmt::format("%arg{}", state->arguments.size()));
   state->types.push_back(type);
+  const std::string annotations = bar == std::string::npos ? "" : name.substr(bar + 1);
   state->arguments.push_back(fmt::format(
-      "{}: {} {{{}graph.layout = {{device_size = {}, format = \"{}\", stride_map = {}}}, "
-      "graph.name = {}, "
-      "graph.offset = {} : i64, graph.stride = {}}}",
-      state->names.back(), typeText(type),
-      bar == std::string::npos ? "" : inputText(name.substr(bar + 1)), arrayText(layout.deviceSize),
-      numerics::formatName(layout.format), arrayText(layout.strideMap), quoted(name.substr(0, bar)),
-      storageOffset, arrayText(type.stride)));
+      "{}: {} {{{}graph.layout = {}, graph.name = {}, graph.offset = {} : i64, graph.stride = {}}}",
+      state->names.back(), typeText(type), state->checked(inputAttributes(annotations)),
+      layoutText(layout), quoted(name.substr(0, bar)), storageOffset, arrayText(type.stride)));
   return id;
 }
 
@@ -269,25 +142,30 @@ ValueId GraphBuilder::addCall(const std::string &target, const std::vector<Value
       "  {} = graph.call {}({}){}{} : ({}) -> {}{}\n", state->names.back(), quoted(target),
       fmt::join(operandNames, ", "), node < 0 ? "" : fmt::format(" node {}", node),
       attributeTexts.empty() ? "" : fmt::format(" {{{}}}", fmt::join(attributeTexts, ", ")),
-      fmt::join(operandTypes, ", "), typeText(result), locationText(location));
+      fmt::join(operandTypes, ", "), typeText(result), state->checked(locationText(location)));
   return id;
 }
 
-void GraphBuilder::addOutput(ValueId value, const TensorType &type) {
+void GraphBuilder::addOutput(ValueId value, const TensorType &type,
+                             const std::optional<layout::DeviceLayout> &layout) {
   state->outputs.push_back(value);
   state->outputTypes.push_back(type);
+  state->outputLayouts.push_back(layout ? fmt::format("graph.layout = {}, ", layoutText(*layout))
+                                        : std::string());
 }
 
 void GraphBuilder::addMutation(ValueId input, ValueId value) {
   state->mutations.emplace_back(input, value);
 }
 
-std::string GraphBuilder::text() const {
+Expected<std::string> GraphBuilder::text() const {
+  SPYRE_RETURN_IF_ERROR(state->fault);
   std::vector<std::string> results, values, types;
   for (size_t i = 0; i < state->outputs.size(); ++i) {
     types.push_back(typeText(state->outputTypes[i]));
     values.push_back(state->names.at(state->outputs[i]));
-    results.push_back(fmt::format("{} {{graph.stride = {}}}", types.back(),
+    results.push_back(fmt::format("{} {{{}graph.stride = {}}}", types.back(),
+                                  state->outputLayouts[i],
                                   arrayText(state->outputTypes[i].stride)));
   }
   for (auto [input, value] : state->mutations) {

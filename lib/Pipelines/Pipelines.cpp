@@ -9,6 +9,7 @@
 #include "spyre/Dialect/Loop/IR/Describe.h"
 #include "spyre/Dialect/Loop/IR/Loop.h"
 #include "spyre/Dialect/Loop/Transforms/Passes.h"
+#include "spyre/Dialect/Utils/Attributes.h"
 #include "spyre/Spec/Bundle.h"
 #include "spyre/Spec/Model.h"
 
@@ -97,14 +98,18 @@ void registerPasses() {
   // As the documents call them.
   registerAlias("span-reduction", [] { return loop::createSpanReductionPass(); });
   registerAlias("work-distribution", [] { return loop::createWorkDistributionPass(); });
-  mlir::PassPipelineRegistration<>("spyre-graph-to-division-pipeline",
-                                   "From graph IR to planned loop IR for 32 cores.",
-                                   [](mlir::OpPassManager &manager) {
-                                     Options options;
-                                     addPasses(manager, Phase::Graph, options);
-                                     addPasses(manager, Phase::Loop, options);
-                                     addPasses(manager, Phase::Layout, options);
-                                   });
+  mlir::PassPipelineRegistration<>(
+      "spyre-graph-to-division-pipeline",
+      "From graph IR to planned loop IR, as spyre-compile does without options.",
+      [](mlir::OpPassManager &manager) {
+        Options options;
+        options.device = *arch::DeviceDesc::preset("openspyre");
+        options.symbolicArguments = true;
+        for (Phase phase : {Phase::Graph, Phase::Loop, Phase::Layout}) {
+          const Status added = addPasses(manager, phase, options);
+          SPYRE_CHECK(added.ok(), "the preset has the scratchpad that the default options plan");
+        }
+      });
 }
 
 static loop::DivisionSettings divisionSettings(const Options &options) {
@@ -124,10 +129,9 @@ static loop::DivisionSettings divisionSettings(const Options &options) {
   return settings;
 }
 
-static PlanLxOptions lxOptions(const Options &options) {
-  // Callers that can report an error have asked before.
-  const Expected<int64_t> capacity = lxCapacity(options);
-  PlanLxOptions lx{options.lx, capacity.ok() ? *capacity : 0, options.cores};
+static Expected<PlanLxOptions> lxOptions(const Options &options) {
+  SPYRE_ASSIGN_OR_RETURN(const int64_t capacityBytes, lxCapacity(options));
+  PlanLxOptions lx{options.lx, capacityBytes, options.cores};
   lx.kFastCores = options.kFastCores;
   if (options.planner == solver::division::Mode::Best) {
     lx.device = options.device;
@@ -147,7 +151,7 @@ static Expected<double> priceOfProgram(mlir::ModuleOp module, const Options &opt
   if (mlir::failed(manager.run(module))) {
     return error<3065>("a choice of rows cannot be divided; the rows stay as they are");
   }
-  PlanLxOptions lx = lxOptions(options);
+  SPYRE_ASSIGN_OR_RETURN(PlanLxOptions lx, lxOptions(options));
   lx.capacityBytes = options.lx.enabled ? lx.capacityBytes : 0;
   return predictNanoseconds(module, lx);
 }
@@ -175,7 +179,7 @@ static void addDivision(mlir::OpPassManager &manager, const Options &options) {
   manager.addPass(loop::createWorkDistributionPass(settings, options.trace));
 }
 
-void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
+Status addPasses(mlir::OpPassManager &manager, Phase from, const Options &options) {
   switch (from) {
   case Phase::Graph:
     addUserPasses(manager, PassPoint::Pre, options.userPasses);
@@ -185,7 +189,7 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(graph::createMergeEqualPass());
     addUserPasses(manager, PassPoint::Post, options.userPasses);
     manager.addPass(createGraphToLoopPass());
-    return;
+    return Status::success();
   case Phase::Loop:
     addUserPasses(manager, PassPoint::PreScheduling, options.userPasses);
     addUserFunctions(manager, PassPoint::PreScheduling, options.userPasses,
@@ -196,13 +200,13 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     manager.addPass(loop::createElideCopyBackPass(options.trace));
     manager.addPass(loop::createPadMatmulPass(options.trace));
     manager.addPass(loop::createLimitVarsPass(options.trace));
-    return;
+    return Status::success();
   case Phase::Layout:
     addDivision(manager, options);
     addUserPasses(manager, PassPoint::PreFusion, options.userPasses);
     addUserFunctions(manager, PassPoint::PreFusion, options.userPasses, divisionSettings(options));
     if (options.lx.enabled) {
-      PlanLxOptions lx = lxOptions(options);
+      SPYRE_ASSIGN_OR_RETURN(PlanLxOptions lx, lxOptions(options));
       lx.trace = options.trace;
       lx.problem = options.lxProblem;
       manager.addPass(createPlanLxPass(lx));
@@ -212,12 +216,9 @@ void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options)
     addUserPasses(manager, PassPoint::PostFusion, options.userPasses);
     addUserFunctions(manager, PassPoint::PostFusion, options.userPasses, divisionSettings(options));
     if (options.trace) {
-      const arch::Timing &timing = options.device.timing;
-      manager.addPass(loop::createExplainPass(timing.ddrBytesPerCycle * timing.clockGhz,
-                                              timing.barrierCycles / timing.clockGhz,
-                                              options.trace));
+      manager.addPass(loop::createExplainPass(options.device.timing, options.trace));
     }
-    return;
+    return Status::success();
   default:
     SPYRE_CHECK(false, "only the first three phases are pass pipelines");
   }
@@ -232,7 +233,7 @@ static Status runPasses(Session &session, mlir::ModuleOp module, Phase from, Pha
   DiagnosticCollector diagnostics(&session.context, options.userPasses.toString());
   for (Phase phase = from; phase < to; phase = Phase(int(phase) + 1)) {
     mlir::PassManager manager(&session.context, mlir::ModuleOp::getOperationName());
-    addPasses(manager, phase, options);
+    SPYRE_RETURN_IF_ERROR(addPasses(manager, phase, options));
     manager.enableVerifier(!options.userPasses.empty());
     Status owners = Status::success();
     if (phase == Phase::Layout) {
@@ -286,12 +287,18 @@ Expected<std::unique_ptr<Planned>> planOnce(Phase from, const std::string &text,
   return planned;
 }
 
-/// Plans made until nothing outlives a bundle; then nothing stays in LX.
-constexpr int kMostPlans = 8;
+/// Adds to \p barred what it does not hold yet; false where that is nothing.
+bool barAlso(std::vector<std::string> &barred, const std::vector<std::string> &names) {
+  const size_t before = barred.size();
+  std::copy_if(names.begin(), names.end(), std::back_inserter(barred), [&](const auto &name) {
+    return std::find(barred.begin(), barred.end(), name) == barred.end();
+  });
+  return barred.size() > before;
+}
 
 /// Where bundles end is known only when OpSpecs are made, and what stays in LX is no argument of a
 /// bundle: another plan has other bundles. What would outlive one is barred and all is planned
-/// again, until it holds.
+/// again, until it holds: at the latest when every intermediate is barred.
 Expected<std::unique_ptr<Planned>> planUntilItHolds(Phase from, const std::string &text,
                                                     const Options &options) {
   Options now = options;
@@ -303,9 +310,9 @@ Expected<std::unique_ptr<Planned>> planUntilItHolds(Phase from, const std::strin
         planned->acrossBundles.empty()) {
       return planned;
     }
-    now.lx.enabled = plans + 1 < kMostPlans;
+    // A buffer that is barred already can only be one that a pass of the user put back.
+    now.lx.enabled = barAlso(now.lx.forbidden, planned->acrossBundles);
     for (const std::string &name : planned->acrossBundles) {
-      now.lx.forbidden.push_back(name);
       kept.record("plan-lx", name,
                   Decision::no("bundle-border",
                                "plan {}: it would have to outlive a bundle; all "

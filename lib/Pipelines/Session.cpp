@@ -1,10 +1,15 @@
 //===- Session.cpp - see Session.h ----------------------------------------------------------===//
 #include "Session.h"
 
+#include "spyre/Dialect/Utils/Attributes.h"
+
 #include "mlir/IR/Location.h"
 #include "mlir/Parser/Parser.h"
 
 namespace spyre::pipelines {
+
+/// File name in locations of text that names no file.
+constexpr const char *kTextName = "input";
 
 /// Node numbers and hints are metadata of locations.
 static Culprit culpritAt(mlir::Location location) {
@@ -27,6 +32,7 @@ DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext *context, std::string
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error && first.empty()) {
           llvm::raw_string_ostream(first) << diagnostic;
           llvm::raw_string_ostream(location) << diagnostic.getLocation();
+          line = dialect::sourceLine(diagnostic.getLocation());
           found = culpritAt(diagnostic.getLocation());
         }
         return mlir::success();
@@ -36,8 +42,8 @@ Status DiagnosticCollector::status() const {
   size_t mark = first.find("SPYRE-E");
   if (mark != std::string::npos && first.size() >= mark + 13) {
     int code = std::atoi(first.c_str() + mark + 7);
-    std::string before = first.substr(0, mark);
-    return Status(code, before + first.substr(mark + 13));
+    const std::string text = first.substr(0, mark) + first.substr(mark + 13);
+    return Status(code, isToldIn(text) ? text : line + ": " + text);
   }
   if (!userPasses.empty()) {
     return error<1502>("{}: {}; the passes of the user at this point are {}", location,
@@ -45,6 +51,11 @@ Status DiagnosticCollector::status() const {
   }
   return error<1001>("{}: {}; compare with the phase dumps of spyre-compile --dump-phases",
                      location, first.empty() ? "the text cannot be read" : first);
+}
+
+bool DiagnosticCollector::isToldIn(const std::string &text) const {
+  return line.empty() || line.starts_with(std::string(kTextName) + ":") ||
+         text.find(line) != std::string::npos;
 }
 
 Session::Session() {
@@ -59,7 +70,7 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> parseIr(const std::string &text, Ses
   SPYRE_RETURN_IF_ERROR(checkIrText(text));
   DiagnosticCollector diagnostics(&session.context);
   mlir::ParserConfig config(&session.context);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, config, "input");
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, config, kTextName);
   if (!module) {
     return diagnostics.status();
   }

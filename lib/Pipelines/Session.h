@@ -23,7 +23,11 @@ public:
   const Culprit &culprit() const { return found; }
 
 private:
-  std::string first, location;
+  /// True if \p text names the line already, or if there is no line of the user's program to name.
+  bool isToldIn(const std::string &text) const;
+
+  /// \p line is \p location as "model.py:12", or empty.
+  std::string first, location, line;
   Culprit found;
   const std::string userPasses;
   mlir::ScopedDiagnosticHandler handler;

@@ -218,7 +218,7 @@ def test_device_name_and_properties():
         (
             {"SENCORES": "8", "SPYRE_DEVICE_DESC": "tiny"},
             "torch.compile(torch.neg)(torch.ones(9, device='spyre'))",
-            "SPYRE-E3001: 8 cores asked for, device 'tiny' has 4",
+            "SPYRE-E3061: 8 cores asked for, device 'tiny' has 4",
         ),
     ],
 )

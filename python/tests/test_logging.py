@@ -192,7 +192,7 @@ assert len(glob.glob("**/ffdc_*.json", recursive=True)) == known
         ("SPYRE-E7002: x", "runtime_launch"),
         ("SPYRE-E1006: x", "compile_frontend"),
         ("SPYRE-E2008: x", "compile_frontend"),
-        ("SPYRE-E3001: x", "compile_backend"),
+        ("SPYRE-E3061: x", "compile_backend"),
         ("SPYRE-E6203: x", "runtime_launch"),
         ("plain", "unknown"),
     ],

@@ -77,8 +77,9 @@ capi::ValueId viewed(capi::GraphBuilder &builder, capi::ValueId storage, const a
 Expected<Program> loadCopy(const capi::GraphBuilder &builder, int64_t bytes) {
   CompileSettings settings = eagerSettings(bytes);
   settings.cacheDirectory.clear();
+  SPYRE_ASSIGN_OR_RETURN(const std::string graph, builder.text());
   SPYRE_ASSIGN_OR_RETURN(capi::CompileResult result,
-                         capi::compileGraph(builder.text(), compileOptions(settings)));
+                         capi::compileGraph(graph, compileOptions(settings)));
   return loadProgram(result.artifacts, "copy");
 }
 

@@ -173,7 +173,7 @@ Expected<CompiledProgram> compileProgram(const capi::GraphBuilder &graph, const 
   auto record = std::make_shared<CompileRecord>();
   record->name = name.substr(0, name.find('|'));
   record->isEager = purpose == CompiledFor::EagerOperation;
-  record->graphText = graph.text();
+  SPYRE_ASSIGN_OR_RETURN(record->graphText, graph.text());
   capi::CompileOptions options = compileOptions(settings);
   options.explainDivision = log != nullptr;
   const PythonFaults faults;

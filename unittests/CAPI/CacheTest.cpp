@@ -70,7 +70,7 @@ std::string graphText(double factor = 2.0) {
   auto x =
       builder.addInput("x", type, 0, *layout::DeviceLayout::makeDefault(type.size, type.dtype));
   builder.addOutput(builder.addCall("aten.mul.Tensor", {x}, {{"scalar1", factor}}, type, ""), type);
-  return builder.text();
+  return *builder.text();
 }
 
 capi::CompileOptions optionsFor(const fs::path &folder) {

@@ -1,4 +1,5 @@
 //===- CompilerTest.cpp - phases, errors and determinism of the compiler interface ----------===//
+#include "spyre/Base/Json.h"
 #include "spyre/Base/Random.h"
 
 #include "ModelRunner.h"
@@ -64,7 +65,7 @@ TEST(Compiler, UnknownOperationsAreReportedTogether) {
   auto b = builder.addCall("aten.cos.default", {a}, {}, type, "");
   auto c = builder.addCall("aten.sin.default", {b}, {}, type, "");
   builder.addOutput(c, type);
-  auto result = capi::compileGraph(builder.text(), openSpyre());
+  auto result = capi::compileGraph(*builder.text(), openSpyre());
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), 1002);
   EXPECT_NE(result.status().text().find("aten.cos.default (1x), aten.sin.default (2x)"),
@@ -82,7 +83,7 @@ TEST(Compiler, TypesAndRanksWithoutSupportAreNamed) {
                                 numerics::deviceFormat(dtype)};
     auto x = builder.addInput("x", type, 0, layout);
     builder.addOutput(builder.addCall("aten.exp.default", {x}, {}, type, ""), type);
-    return capi::compileGraph(builder.text(), openSpyre()).status();
+    return capi::compileGraph(*builder.text(), openSpyre()).status();
   };
   EXPECT_EQ(compileExp(numerics::HostType::Int64, {1}).code(), 1003);
   EXPECT_EQ(compileExp(numerics::HostType::Float16, std::vector<int64_t>(9, 1)).code(), 1004);
@@ -92,7 +93,92 @@ TEST(Compiler, TypesAndRanksWithoutSupportAreNamed) {
 TEST(Compiler, TooManyCoresAreRefused) {
   capi::CompileOptions options = openSpyre();
   options.cores = 33;
-  EXPECT_EQ(capi::compileGraph(graphText(seeded(1)), options).status().code(), 3001);
+  EXPECT_EQ(capi::compileGraph(graphText(seeded(1)), options).status().code(), 3061);
+}
+
+// Hints, names and sizes are an entry of the text or an error, never left out.
+TEST(Compiler, MalformedHintsNamesAndSizesAreRefused) {
+  const capi::TensorType type{numerics::HostType::Float16, {4, 64}, {64, 1}};
+  const auto layout = *layout::DeviceLayout::makeDefault(type.size, type.dtype);
+  auto textOf = [&](const std::string &input, const std::string &location) {
+    capi::GraphBuilder builder;
+    auto x = builder.addInput(input, type, 0, layout);
+    builder.addOutput(builder.addCall("aten.exp.default", {x}, {}, type, location), type);
+    return builder.text();
+  };
+  for (const char *hints : {"work_div=m", "work_div=m:four", "work_div=m:4@", "work_div=:4",
+                            "tiles=m:4@x", "work_div=m:99999999999999999", "named_dims=m:4,n:",
+                            "named_dims=:4", "colour=red", "aten.exp.default"}) {
+    const Expected<std::string> text = textOf("x", std::string("model.py:1|") + hints);
+    EXPECT_EQ(text.status().code(), 1008) << hints;
+  }
+  for (const char *known : {"m:four", "m", ":4", "m:2*n", "sizes=0:1", "sizes=0:1:x"}) {
+    EXPECT_EQ(textOf(std::string("x|") + known, "").status().code(), 1008) << known;
+  }
+  const Expected<std::string> text =
+      textOf("x|m:2*n:2,k:64|sizes=0:2:8", "model.py:1|work_div=m:2@0,k:1|tiles=n:2@1|"
+                                           "named_dims=m:2*n:2,k:64");
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_NE(text->find("graph.sizes = [array<i64: 0, 2, 8>]"), std::string::npos) << *text;
+  EXPECT_NE(text->find("work_div = [[\"m\", 2 : i64, 0 : i64], [\"k\", 1 : i64, 0 : i64]]"),
+            std::string::npos)
+      << *text;
+}
+
+// Elements in the order of a conversion are not read as if they were in order.
+TEST(Compiler, ArrangedInputsAreRefused) {
+  const capi::TensorType type{numerics::HostType::Float32, {4, 64}, {64, 1}};
+  const auto layout = layout::DeviceLayout::makeDefault(type.size, type.dtype)
+                          ->withElementArrangement(layout::ElementArrangement::Dl16ToFp32);
+  capi::GraphBuilder builder;
+  auto x = builder.addInput("x", type, 0, layout);
+  builder.addOutput(builder.addCall("aten.exp.default", {x}, {}, type, ""), type);
+  const Status status = capi::compileGraph(*builder.text(), openSpyre()).status();
+  EXPECT_EQ(status.code(), 2009) << status.message();
+  EXPECT_NE(status.text().find("DL16_TO_FP32"), std::string::npos);
+}
+
+TEST(Compiler, ErrorsNameTheLineOfTheProgram) {
+  const capi::TensorType type{numerics::HostType::Float16, {128, 64}, {64, 1}};
+  capi::GraphBuilder builder;
+  auto x = builder.addInput("x|m:128,n:64", type, 0,
+                            *layout::DeviceLayout::makeDefault(type.size, type.dtype));
+  builder.addOutput(
+      builder.addCall("aten.exp.default", {x}, {}, type, "model.py:12|work_div=m:5@0"), type);
+  const Status status = capi::compileGraph(*builder.text(), openSpyre()).status();
+  EXPECT_EQ(status.code(), 3067) << status.message();
+  EXPECT_EQ(status.text().find("model.py:12: 'exp':"), 0u) << status.text();
+}
+
+// Rows that cores cannot share are padded or cut in a large program as in a small one.
+TEST(Compiler, ManyEqualOperationsGetTheRowsOfOne) {
+  auto rowsOf = [&](int64_t pairs) {
+    const capi::TensorType type{numerics::HostType::Float16, {997, 512}, {512, 1}};
+    capi::GraphBuilder builder;
+    auto value =
+        builder.addInput("x", type, 0, *layout::DeviceLayout::makeDefault(type.size, type.dtype));
+    for (int64_t i = 0; i < pairs; ++i) {
+      value = builder.addCall("aten.exp.default", {value}, {}, type, "");
+      value = builder.addCall("aten.neg.default", {value}, {}, type, "");
+    }
+    builder.addOutput(value, type);
+    capi::CompileOptions options = openSpyre();
+    options.compileTo = "division";
+    auto result = capi::compileGraph(*builder.text(), options);
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    std::string reasons;
+    const Expected<Json> decisions = parseJson(result->decisionsJson);
+    for (const Json &entry : *decisions) {
+      if (entry["stage"] == "even-rows") {
+        reasons += entry["reason"].get<std::string>() + " ";
+      }
+    }
+    return reasons;
+  };
+  for (int64_t pairs : {2, 800}) {
+    const std::string reasons = rowsOf(pairs);
+    EXPECT_TRUE(reasons == "padded " || reasons == "cut ") << pairs << ": " << reasons;
+  }
 }
 
 TEST(Compiler, DamagedTextGivesErrorsNotCrashes) {
@@ -146,7 +232,7 @@ TEST(Compiler, LongGraphsAreCutIntoBundles) {
   builder.addOutput(x, type);
   capi::CompileOptions options = openSpyre();
   options.compileTo = "bundle";
-  auto result = capi::compileGraph(builder.text(), options);
+  auto result = capi::compileGraph(*builder.text(), options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE(result->artifacts.count("bundle_0/sdsc_8191.json"));
   EXPECT_TRUE(result->artifacts.count("bundle_1/sdsc_0.json"));
@@ -183,7 +269,7 @@ TEST(Compiler, CountersEqualTheAnalyticCountOfTheGraph) {
   for (int64_t cores : {1, 4, 32}) {
     capi::CompileOptions options = openSpyre();
     options.cores = cores;
-    auto compiled = capi::compileGraph(builder.text(), options);
+    auto compiled = capi::compileGraph(*builder.text(), options);
     ASSERT_TRUE(compiled.ok()) << compiled.status().message();
     auto run = runOnSimulator(compiled->artifacts, options.device, inputs);
     ASSERT_TRUE(run.ok()) << run.status().message();

@@ -56,7 +56,7 @@ std::vector<spec::OpSpec> compiled(Graph &graph, ValueId value, const Shape &res
   options.planner = planner;
   options.compileTo = "opspec";
   options.lx.enabled = false; // each operation for itself
-  Expected<capi::CompileResult> done = capi::compileGraph(graph.builder.text(), options);
+  Expected<capi::CompileResult> done = capi::compileGraph(*graph.builder.text(), options);
   EXPECT_TRUE(done.ok()) << done.status().message();
   std::vector<spec::OpSpec> specs;
   for (const auto &[name, text] : done.ok() ? done->artifacts : Artifacts{}) {

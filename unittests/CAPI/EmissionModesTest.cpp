@@ -108,7 +108,7 @@ std::vector<Artifacts> expectSameBits(const std::string &text,
 }
 
 std::vector<Artifacts> expectSameBits(const Builder &builder, const std::string &device) {
-  return expectSameBits(builder.graph.text(), builder.inputs, *arch::DeviceDesc::preset(device));
+  return expectSameBits(*builder.graph.text(), builder.inputs, *arch::DeviceDesc::preset(device));
 }
 
 size_t bundlesOf(const Artifacts &artifacts) {
@@ -150,7 +150,7 @@ TEST(EmissionModes, LargeTensorsRunInLoops) {
   capi::CompileOptions refused = optionsFor(kModes[0], "tiny");
   refused.planner = "compat";
   refused.chunkLargeTensors = false;
-  EXPECT_EQ(capi::compileGraph(builder.graph.text(), refused).status().code(), 3064);
+  EXPECT_EQ(capi::compileGraph(*builder.graph.text(), refused).status().code(), 3064);
   const std::vector<Artifacts> all = expectSameBits(builder, "tiny");
   ASSERT_EQ(all.size(), 4u);
   EXPECT_NE(all[0].at("bundle_0/op_spec.txt").find("LoopSpec("), std::string::npos);
@@ -243,12 +243,12 @@ TEST(EmissionModes, ConversionsOfHalfAStick) {
   builder.graph.addOutput(down, half({64, 32}));
   arch::DeviceDesc device = *arch::DeviceDesc::preset("tiny");
   device.spanLimitBytes = (64 + 8) * 128;
-  const std::vector<Artifacts> all = expectSameBits(builder.graph.text(), builder.inputs, device);
+  const std::vector<Artifacts> all = expectSameBits(*builder.graph.text(), builder.inputs, device);
   ASSERT_EQ(all.size(), 4u);
   EXPECT_NE(all[0].at("bundle_0/op_spec.txt").find("LoopSpec("), std::string::npos);
   capi::CompileOptions refused = optionsFor(kModes[0], "tiny");
   refused.device.spanLimitBytes = 4096;
-  EXPECT_EQ(capi::compileGraph(builder.graph.text(), refused).status().code(), 3065);
+  EXPECT_EQ(capi::compileGraph(*builder.graph.text(), refused).status().code(), 3065);
 }
 
 // A machine whose cores reach 4 KiB of a tensor: much has to run in tiles, of every kind of

@@ -45,7 +45,7 @@ Ran run(const capi::GraphBuilder &graph, const std::vector<HostTensor> &inputs, 
   options.device = *arch::DeviceDesc::preset("openspyre");
   options.device.spanLimitBytes /= scale;
   options.keepPhases = true;
-  Expected<capi::CompileResult> compiled = capi::compileGraph(graph.text(), options);
+  Expected<capi::CompileResult> compiled = capi::compileGraph(*graph.text(), options);
   EXPECT_TRUE(compiled.ok()) << compiled.status().message();
   if (!compiled.ok()) {
     return {};

@@ -39,10 +39,26 @@ std::string sortGraph() {
   builder.addOutput(builder.addCall("aten.exp.default", {narrow}, {}, kHalf, "model.py:5", 4),
                     kHalf);
   builder.addOutput(indices, kIndices);
-  return builder.text();
+  return *builder.text();
 }
 
 } // namespace
+
+TEST(HostCalls, KeepTheirLineUnderAHint) {
+  capi::GraphBuilder builder;
+  auto x = builder.addInput("x|m:4,n:64", kHalf, 0,
+                            *layout::DeviceLayout::makeDefault({4, 64}, kHalf.dtype));
+  auto wide = builder.addCall("aten._to_copy.default", {x}, {{"dtype", "float64"}}, kDouble,
+                              "model.py:7|work_div=m:1@0", 0);
+  builder.addOutput(builder.addCall("aten._to_copy.default", {wide}, {{"dtype", "float16"}}, kHalf,
+                                    "model.py:8", 1),
+                    kHalf);
+  auto result = capi::compileGraph(*builder.text(), openSpyre());
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const auto steps = spec::cpuSteps(*spec::readModel(result->artifacts.at("model.json")));
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps[0].location, "model.py:7");
+}
 
 TEST(HostCalls, AreStepsOfTheModel) {
   auto result = capi::compileGraph(sortGraph(), openSpyre());

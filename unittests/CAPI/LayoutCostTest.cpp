@@ -48,7 +48,7 @@ public:
     capi::CompileOptions options;
     options.device = *arch::DeviceDesc::preset("openspyre");
     options.compileTo = "opspec";
-    Expected<capi::CompileResult> compiled = capi::compileGraph(builder.text(), options);
+    Expected<capi::CompileResult> compiled = capi::compileGraph(*builder.text(), options);
     EXPECT_TRUE(compiled.ok()) << compiled.status().message();
     int64_t elements = compiled.ok() ? 0 : -1;
     for (const auto &[name, text] : compiled.ok() ? compiled->artifacts : Artifacts{}) {

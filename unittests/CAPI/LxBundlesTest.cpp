@@ -135,7 +135,7 @@ TEST(LxBundles, ACpuStepEndsThem) {
     }
   }
   builder.addOutput(value, half);
-  auto compiled = capi::compileGraph(builder.text(), lxOptions(machine(), 4));
+  auto compiled = capi::compileGraph(*builder.text(), lxOptions(machine(), 4));
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   std::vector<std::string> steps = stepsOf(compiled->artifacts);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end()); // CPU steps in a row

@@ -95,7 +95,7 @@ capi::CompileOptions optionsFor(const Mode &mode, bool scratchpads) {
 }
 
 std::optional<Ran> run(const Program &program, const capi::CompileOptions &options) {
-  Expected<capi::CompileResult> compiled = capi::compileGraph(program.graph.text(), options);
+  Expected<capi::CompileResult> compiled = capi::compileGraph(*program.graph.text(), options);
   EXPECT_TRUE(compiled.ok()) << compiled.status().message();
   if (!compiled.ok()) {
     return std::nullopt;
@@ -250,7 +250,7 @@ TEST(Nests, LargeTilesMoveByPhysicalStrides) {
   program.tiles = "B:2@0";
   program.output(program.call("abs.default", {x}, {120000, 4096}), {120000, 4096});
   Expected<capi::CompileResult> compiled =
-      capi::compileGraph(program.graph.text(), optionsFor(kModes[2], false));
+      capi::compileGraph(*program.graph.text(), optionsFor(kModes[2], false));
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   const spec::SpecNode loop = kernelIn(compiled->artifacts).front();
   const spec::OpSpec &op = loop.body.front().op;

@@ -253,7 +253,7 @@ std::string graphText(const Graph &graph, const std::vector<std::string> &hints,
   for (auto [input, value] : graph.mutations) {
     builder.addMutation(ids[size_t(input)], ids[size_t(value)]);
   }
-  return builder.text();
+  return *builder.text();
 }
 
 } // namespace spyre::testing

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -59,12 +60,14 @@ public:
   ValueId addCall(const std::string &target, const std::vector<ValueId> &operands,
                   const std::vector<std::pair<std::string, Attribute>> &attributes,
                   const TensorType &result, const std::string &location, int64_t node = -1);
-  void addOutput(ValueId value, const TensorType &type);
+  /// In \p layout; the compiler chooses one where none is given.
+  void addOutput(ValueId value, const TensorType &type,
+                 const std::optional<layout::DeviceLayout> &layout = std::nullopt);
   /// When the graph is done, the memory of \p input, which addInput gave, holds \p value. At most
   /// once per input.
   void addMutation(ValueId input, ValueId value);
-  /// The graph IR module.
-  std::string text() const;
+  /// The graph IR module. Error: E1008 (a name or location is malformed behind its bar).
+  Expected<std::string> text() const;
 
 private:
   struct State;

@@ -77,8 +77,9 @@ void registerDialects(mlir::DialectRegistry &registry);
 /// All passes and the pipeline spyre-graph-to-division-pipeline, by flag.
 void registerPasses();
 
-/// Passes that lead from \p from to the next IR phase (Graph, Loop or Layout).
-void addPasses(mlir::OpPassManager &manager, Phase from, const Options &options);
+/// Passes that lead from \p from to the next IR phase (Graph, Loop or Layout). Errors: those of
+/// lxCapacity().
+Status addPasses(mlir::OpPassManager &manager, Phase from, const Options &options);
 
 /// IR text of phase \p from to IR text of phase \p to, at most Division. Errors: E1001 (malformed
 /// or hostile text) and whatever the passes report.

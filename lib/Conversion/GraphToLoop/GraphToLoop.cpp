@@ -155,7 +155,7 @@ private:
     case OpKind::Scatter:
       return scatter(call);
     case OpKind::Fill:
-      return fill(call);
+      return fill(call, row);
     case OpKind::Composite:
       break;
     }
@@ -279,7 +279,8 @@ private:
     return result;
   }
 
-  /// Several reduced dimensions become a sequence, highest first.
+  /// Several reduced dimensions become a sequence, highest first, and the one with the sticks last:
+  /// what is left of a stick is one element, in a stick of its own.
   View reduction(CallOp call, const graph::OpRow &row) {
     View value = operand(call, 0);
     const auto rank = int64_t(value.dims.size());
@@ -294,10 +295,16 @@ private:
         reduced[size_t(dim < 0 ? dim + rank : dim)] = true;
       }
     }
+    const int64_t stick = loops.stickDimOf(value);
+    int64_t last = stick;
     for (int64_t dim = rank; dim-- > 0;) {
-      if (reduced[size_t(dim)]) {
+      if (reduced[size_t(dim)] && dim != last) {
         value = reduceOne(call, row, value, dim);
+        last -= dim < last ? 1 : 0;
       }
+    }
+    if (last >= 0 && reduced[size_t(stick)]) {
+      value = reduceOne(call, row, value, last);
     }
     return loops.reshape(value, shapeOf(call.getResult()));
   }
@@ -400,12 +407,11 @@ private:
   }
 
   /// One number, read everywhere.
-  View fill(CallOp call) {
-    const std::string name = call.getCallee().str();
-    const bool isOne = name.find("ones") != std::string::npos;
-    const char *key = name == "aten.scalar_tensor.default" ? "s" : "fill_value";
+  View fill(CallOp call, const graph::OpRow &row) {
+    const graph::OpConstant &constant = row.constants.front();
     mlir::Type type = typeOf(call.getResult());
-    const double value = inType(graph::numberAttribute(call, key, isOne ? 1.0 : 0.0), type);
+    const double value =
+        inType(graph::numberAttribute(call, constant.attribute, constant.otherwise), type);
     return views::broadcast(View::whole(loops.addConstant(value, type), {}),
                             shapeOf(call.getResult()));
   }
@@ -487,7 +493,8 @@ private:
       }
       std::vector<int64_t> shape = shapeOf(value);
       auto stride = source.getResultAttrOfType<mlir::DenseI64ArrayAttr>(i, "graph.stride");
-      loops.addOutput(values[value], outputs++, shape, denseStrides(shape, stride.asArrayRef()));
+      loops.addOutput(values[value], outputs++, shape, denseStrides(shape, stride.asArrayRef()),
+                      source.getResultAttr(i, "graph.layout"));
     }
     storeMutations(std::move(mutations));
   }

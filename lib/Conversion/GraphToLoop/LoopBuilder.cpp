@@ -97,6 +97,22 @@ mlir::Type LoopBuilder::elementType(int64_t buffer) {
   return llvm::cast<mlir::MemRefType>(buffers[buffer].getResult().getType()).getElementType();
 }
 
+int64_t LoopBuilder::stickDimOf(const View &view) {
+  loop::BufferOp buffer = buffers[size_t(view.buffer)];
+  int64_t stick = int64_t(bufferShape(view.buffer).size()) - 1;
+  if (buffer.getLayoutAttr()) {
+    Expected<loop::DimRoles> roles = loop::dimRolesOf(buffer);
+    stick = roles.ok() ? roles->stick() : -1;
+  }
+  for (size_t d = 0; d < view.dims.size(); ++d) {
+    const Atoms &atoms = view.dims[d];
+    if (!atoms.empty() && atoms.back().dim == stick && atoms.back().stride == 1) {
+      return int64_t(d);
+    }
+  }
+  return -1;
+}
+
 //===--------------------------------------------------------------------------------------------===//
 // One operation
 //===--------------------------------------------------------------------------------------------===//
@@ -545,7 +561,12 @@ View LoopBuilder::addMatmul(const std::string &callee, const View &a, const View
 }
 
 void LoopBuilder::addOutput(const View &view, int64_t index, const std::vector<int64_t> &shape,
-                            const std::vector<int64_t> &stride) {
+                            const std::vector<int64_t> &stride, mlir::Attribute layout) {
+  const auto want = [&](loop::BufferOp output) {
+    if (layout) {
+      output->setAttr(loop::kWantedLayout, layout);
+    }
+  };
   loop::BufferOp buffer = buffers[size_t(view.buffer)];
   std::string name = fmt::format("out{}", index);
   if (buffer.getKind() == "temp" && view.isWhole(bufferShape(view.buffer))) {
@@ -553,10 +574,12 @@ void LoopBuilder::addOutput(const View &view, int64_t index, const std::vector<i
     buffer.setName(uniqueName(name));
     buffer.setIndex(index);
     buffer.setStride(stride);
+    want(buffer);
     return;
   }
   loop::BufferOp &fresh = declare(name, "output", shape, elementType(view.buffer), stride);
   fresh.setIndex(index);
+  want(fresh);
   Because reason(*this,
                  buffer.getKind() == "temp"
                      ? "result-is-a-view: a result has memory of its own"

@@ -104,11 +104,15 @@ public:
   void keepOnHost();
 
   /// Makes the view the graph's result \p index, without a copy where its buffer can take the role.
+  /// \p layout is the device layout that the caller wants, or null.
   void addOutput(const views::View &view, int64_t index, const std::vector<int64_t> &shape,
-                 const std::vector<int64_t> &stride);
+                 const std::vector<int64_t> &stride, mlir::Attribute layout);
 
   mlir::Type elementType(int64_t buffer);
   std::vector<int64_t> bufferShape(int64_t buffer);
+  /// The dimension of the view along which its elements lie in sticks, or -1. A buffer without a
+  /// layout is expected to have them along its last dimension.
+  int64_t stickDimOf(const views::View &view);
 
 private:
   /// A view in an operation: per loop dimension the dimension of the view, or -1.

@@ -15,17 +15,15 @@ static std::vector<std::string> namesOf(mlir::ValueRange values) {
   return names;
 }
 
-/// "model.py:12", or nothing.
-static std::string locationText(mlir::Location location) {
-  auto line = location->findInstanceOf<mlir::FileLineColLoc>();
-  return line ? fmt::format("{}:{}", line.getFilename().str(), line.getLine()) : "";
-}
-
 spec::CpuStep cpuStep(loop::HostOp op) {
-  return {
-      op.getCallee().str(),    int64_t(op.getNode()),    dialect::toVector(op.getResultNumbers()),
-      namesOf(op.getInputs()), namesOf(op.getOutputs()), int64_t(op.getGate()),
-      op.getReason().str(),    locationText(op.getLoc())};
+  return {op.getCallee().str(),
+          int64_t(op.getNode()),
+          dialect::toVector(op.getResultNumbers()),
+          namesOf(op.getInputs()),
+          namesOf(op.getOutputs()),
+          int64_t(op.getGate()),
+          op.getReason().str(),
+          dialect::sourceLine(op.getLoc())};
 }
 
 spec::HostValue hostValue(loop::BufferOp buffer) {

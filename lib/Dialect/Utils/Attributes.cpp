@@ -1,8 +1,10 @@
 //===- Attributes.cpp - device layouts and element types between MLIR and our own structs ----===//
 #include "spyre/Dialect/Utils/Attributes.h"
 
+#include "llvm/Support/Path.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
 
 namespace spyre::dialect {
 
@@ -12,20 +14,44 @@ std::vector<int64_t> toVector(llvm::ArrayRef<int64_t> values) {
   return std::vector<int64_t>(values.begin(), values.end());
 }
 
+using layout::ElementArrangement;
+
 mlir::DictionaryAttr layoutToAttr(mlir::MLIRContext *context, const layout::DeviceLayout &layout) {
   mlir::Builder builder(context);
-  return builder.getDictionaryAttr({
-      builder.getNamedAttr("device_size", builder.getDenseI64ArrayAttr(layout.deviceSize)),
-      builder.getNamedAttr("format", builder.getStringAttr(numerics::formatName(layout.format))),
-      builder.getNamedAttr("stride_map", builder.getDenseI64ArrayAttr(layout.strideMap)),
-  });
+  mlir::NamedAttrList entries;
+  entries.set("device_size", builder.getDenseI64ArrayAttr(layout.deviceSize));
+  entries.set("format", builder.getStringAttr(numerics::formatName(layout.format)));
+  entries.set("stride_map", builder.getDenseI64ArrayAttr(layout.strideMap));
+  if (layout.arrangement != ElementArrangement::Standard) {
+    entries.set("arrangement", builder.getStringAttr(layout::arrangementName(layout.arrangement)));
+  }
+  return entries.getDictionary(context);
+}
+
+/// The standard one where none is written.
+static Expected<ElementArrangement> arrangementOf(mlir::DictionaryAttr layout) {
+  const mlir::Attribute given = layout.get("arrangement");
+  const auto name = llvm::dyn_cast_or_null<mlir::StringAttr>(given);
+  if (!given) {
+    return ElementArrangement::Standard;
+  }
+  for (ElementArrangement each : {ElementArrangement::Standard, ElementArrangement::Dl16ToFp32,
+                                  ElementArrangement::Qfp8Ch, ElementArrangement::Exx2}) {
+    if (name && name == layout::arrangementName(each)) {
+      return each;
+    }
+  }
+  return error<2010>("the arrangement of a device layout must be \"STANDARD\", \"DL16_TO_FP32\", "
+                     "\"QFP8CH\" or \"EXX2\"");
 }
 
 Expected<layout::DeviceLayout> layoutFromAttr(mlir::Attribute attribute) {
   auto dictionary = llvm::dyn_cast_or_null<mlir::DictionaryAttr>(attribute);
-  if (!dictionary || dictionary.size() != 3) {
+  const size_t entries = dictionary && dictionary.contains("arrangement") ? 4 : 3;
+  if (!dictionary || dictionary.size() != entries) {
     return error<2010>("a device layout is {{device_size = array<i64: ..>, format = \"..\", "
-                       "stride_map = array<i64: ..>}}");
+                       "stride_map = array<i64: ..>}}, with arrangement = \"..\" if its elements "
+                       "are not in order");
   }
   auto size = dictionary.getAs<mlir::DenseI64ArrayAttr>("device_size");
   auto stride = dictionary.getAs<mlir::DenseI64ArrayAttr>("stride_map");
@@ -38,8 +64,16 @@ Expected<layout::DeviceLayout> layoutFromAttr(mlir::Attribute attribute) {
   layout.deviceSize = toVector(size.asArrayRef());
   layout.strideMap = toVector(stride.asArrayRef());
   SPYRE_ASSIGN_OR_RETURN(layout.format, numerics::parseFormat(format.str()));
+  SPYRE_ASSIGN_OR_RETURN(layout.arrangement, arrangementOf(dictionary));
   SPYRE_RETURN_IF_ERROR(layout.verify());
   return layout;
+}
+
+std::string sourceLine(mlir::Location location) {
+  auto place = location->findInstanceOf<mlir::FileLineColLoc>();
+  return place ? fmt::format("{}:{}", llvm::sys::path::filename(place.getFilename().str()).str(),
+                             place.getLine())
+               : "";
 }
 
 Expected<HostType> hostTypeOf(mlir::Type type) {
@@ -115,7 +149,10 @@ mlir::Type elementTypeOf(mlir::MLIRContext *context, HostType type) {
 }
 
 mlir::LogicalResult report(mlir::Operation *op, const Status &status) {
-  return mlir::emitError(op->getLoc(), status.message());
+  // Hints would be printed with the fused location that holds them.
+  const mlir::Location location = op->getLoc();
+  auto line = location->findInstanceOf<mlir::FileLineColLoc>();
+  return mlir::emitError(line ? mlir::Location(line) : location, status.message());
 }
 
 } // namespace spyre::dialect

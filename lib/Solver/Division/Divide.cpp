@@ -31,12 +31,20 @@ Expected<Mode> parseMode(const std::string &name) {
   return error<3074>("\"{}\" is no planner; choose compat, compat-s1 or best", name);
 }
 
+Status checkCores(int64_t cores, const arch::DeviceDesc &device) {
+  if (cores >= 1 && cores <= device.cores) {
+    return Status::success();
+  }
+  return error<3061>("{} cores asked for, device '{}' has {}; give 1 to {} (SENCORES)", cores,
+                     device.name, device.cores, device.cores);
+}
+
 Expected<int64_t> parseCores(const std::string &text, const arch::DeviceDesc &device) {
   int64_t cores = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), cores);
   const int64_t most = std::min(kMaxSenCores, device.cores);
   if (code != std::errc() || end != text.data() + text.size() || cores < 1 || cores > most) {
-    return error<3061>("\"{}\" is no number of cores; give 1 to {} ({} has {})", text, most,
+    return error<3061>("\"{}\" is not a number of cores; give 1 to {} ({} has {})", text, most,
                        device.name, device.cores);
   }
   return cores;
@@ -54,10 +62,7 @@ public:
 
   Expected<Outcome> run() {
     SPYRE_RETURN_IF_ERROR(checkOp(op));
-    if (options.cores < 1 || options.cores > device.cores) {
-      return error<3061>("{} cores; give 1 to the {} of {}", options.cores, device.cores,
-                         device.name);
-    }
+    SPYRE_RETURN_IF_ERROR(checkCores(options.cores, device));
     if (!isDivided(op.kind)) {
       outcome.skipped = true;
       say(Decision::no("not-divided", "'{}' is neither pointwise nor a reduction", op.name));

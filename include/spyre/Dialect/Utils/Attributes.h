@@ -12,7 +12,8 @@
 
 namespace spyre::dialect {
 
-/// {device_size = array<i64: ..>, format = "SEN169_FP16", stride_map = array<i64: ..>}
+/// {device_size = array<i64: ..>, format = "SEN169_FP16", stride_map = array<i64: ..>}, with
+/// arrangement = ".." where it is not the standard one.
 mlir::DictionaryAttr layoutToAttr(mlir::MLIRContext *context, const layout::DeviceLayout &layout);
 /// Error: E2010 (not a layout dictionary, or an unsound layout).
 Expected<layout::DeviceLayout> layoutFromAttr(mlir::Attribute attribute);
@@ -22,6 +23,10 @@ Expected<numerics::HostType> hostTypeOf(mlir::Type elementType);
 mlir::Type elementTypeOf(mlir::MLIRContext *context, numerics::HostType type);
 
 std::vector<int64_t> toVector(llvm::ArrayRef<int64_t> values);
+
+/// "model.py:12", the first line that \p location names; empty where it names none. Hints stand in
+/// fused locations around it.
+std::string sourceLine(mlir::Location location);
 
 /// Reports \p status at \p op ("SPYRE-E1003: ...") and returns failure.
 mlir::LogicalResult report(mlir::Operation *op, const Status &status);

@@ -20,6 +20,10 @@
 
 namespace spyre::solver::division {
 
+/// Whether work can be divided over \p cores of the device. Error: E3061 (fewer than one, or
+/// more than the device has).
+Status checkCores(int64_t cores, const arch::DeviceDesc &device);
+
 /// A number of cores as SENCORES has it. Errors: E3061 (empty, no number, outside of 1..32 or of
 /// what the device has).
 Expected<int64_t> parseCores(const std::string &text, const arch::DeviceDesc &device);

@@ -66,6 +66,24 @@ Status checkMutations(mlir::func::FuncOp main) {
   return Status::success();
 }
 
+/// Device layout of an argument or result against its tensor type.
+Status checkLayout(mlir::Attribute attribute, mlir::RankedTensorType type,
+                   const std::string &what) {
+  SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout layout, dialect::layoutFromAttr(attribute));
+  if (layout.arrangement != layout::ElementArrangement::Standard) {
+    return error<2009>("{}: its elements are arranged as {} inside sticks, which operations do not "
+                       "read; convert it to the standard arrangement first",
+                       what, layout::arrangementName(layout.arrangement));
+  }
+  SPYRE_ASSIGN_OR_RETURN(numerics::HostType hostType, dialect::hostTypeOf(type.getElementType()));
+  if (layout.format != numerics::deviceFormat(hostType)) {
+    return error<1006>("{}: layout format {} is not the device format {} of its element type", what,
+                       numerics::formatName(layout.format),
+                       numerics::formatName(numerics::deviceFormat(hostType)));
+  }
+  return Status::success();
+}
+
 Status checkSignature(mlir::func::FuncOp main) {
   for (unsigned i = 0; i < main.getNumArguments(); ++i) {
     std::string what = fmt::format("argument {}", i);
@@ -75,20 +93,16 @@ Status checkSignature(mlir::func::FuncOp main) {
     if (!llvm::isa_and_present<mlir::StringAttr>(main.getArgAttr(i, "graph.name"))) {
       return error<1006>("{} needs graph.name", what);
     }
-    SPYRE_ASSIGN_OR_RETURN(layout::DeviceLayout deviceLayout,
-                           dialect::layoutFromAttr(main.getArgAttr(i, "graph.layout")));
-    SPYRE_ASSIGN_OR_RETURN(numerics::HostType hostType, dialect::hostTypeOf(type.getElementType()));
-    if (deviceLayout.format != numerics::deviceFormat(hostType)) {
-      return error<1006>("{}: layout format {} is not the device format {} of its element type",
-                         what, numerics::formatName(deviceLayout.format),
-                         numerics::formatName(numerics::deviceFormat(hostType)));
-    }
+    SPYRE_RETURN_IF_ERROR(checkLayout(main.getArgAttr(i, "graph.layout"), type, what));
   }
   for (unsigned i = 0; i < main.getNumResults(); ++i) {
     std::string what = fmt::format("result {}", i);
     SPYRE_RETURN_IF_ERROR(checkTensorType(main.getResultTypes()[i], what));
     auto type = llvm::cast<mlir::RankedTensorType>(main.getResultTypes()[i]);
     SPYRE_RETURN_IF_ERROR(checkStride(main.getResultAttr(i, "graph.stride"), type, what));
+    if (mlir::Attribute layout = main.getResultAttr(i, "graph.layout")) {
+      SPYRE_RETURN_IF_ERROR(checkLayout(layout, type, what));
+    }
   }
   return checkMutations(main);
 }
@@ -154,12 +168,5 @@ mlir::LogicalResult verifyGraph(mlir::ModuleOp module) {
 }
 
 std::unique_ptr<mlir::Pass> createVerifyGraphPass() { return std::make_unique<VerifyGraph>(); }
-
-void registerGraphPasses() {
-  mlir::registerPass([] { return createSplitHostPass(); });
-  mlir::registerPass(createVerifyGraphPass);
-  mlir::registerPass(createDecomposePass);
-  mlir::registerPass(createMergeEqualPass);
-}
 
 } // namespace spyre::graph

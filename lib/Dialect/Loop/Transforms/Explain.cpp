@@ -70,8 +70,9 @@ const char *kindOf(ComputeOp op) {
 
 class Explainer {
 public:
-  Explainer(mlir::func::FuncOp main, double bytesPerNs, double overheadNs, DecisionTrace &trace)
-      : main(main), bytesPerNs(bytesPerNs), overheadNs(overheadNs), trace(trace) {}
+  Explainer(mlir::func::FuncOp main, const arch::Timing &timing, DecisionTrace &trace)
+      : main(main), bytesPerNs(timing.ddrBytesPerCycle * timing.clockGhz),
+        overheadNs(timing.barrierCycles / timing.clockGhz), trace(trace) {}
 
   void run() {
     for (mlir::Operation &op : main.getBody().front()) {
@@ -121,7 +122,7 @@ private:
         "movement",
         fmt::format("{} {} -> {}", kindOf(op), from.getName().str(), to.getName().str()),
         Decision::yes(text.substr(0, colon), "{}", text.substr(std::min(colon + 2, text.size()))),
-        {locationText(op.getLoc()), {{"bytes", touched}, {"ns", nsOf(touched)}}});
+        {dialect::sourceLine(op.getLoc()), {{"bytes", touched}, {"ns", nsOf(touched)}}});
   }
 
   void add(HostOp op) {
@@ -131,10 +132,10 @@ private:
       auto buffer = operand.getDefiningOp<BufferOp>();
       transferred += isHostValue(buffer) ? 0 : allBytes(buffer);
     }
-    trace.record(
-        "movement", "host " + op.getCallee().str(),
-        Decision::yes("host-step", "runs on the CPU: {}", op.getReason().str()),
-        {locationText(op.getLoc()), {{"bytes", transferred}, {"gate", int64_t(op.getGate())}}});
+    trace.record("movement", "host " + op.getCallee().str(),
+                 Decision::yes("host-step", "runs on the CPU: {}", op.getReason().str()),
+                 {dialect::sourceLine(op.getLoc()),
+                  {{"bytes", transferred}, {"gate", int64_t(op.getGate())}}});
   }
 
   /// An input that is read in one other layout and never in its own should come in that layout.
@@ -165,7 +166,7 @@ private:
                               "input {} is only read with its sticks along dimension {}; give it "
                               "with dim_order=[{}] to save the copy",
                               *input.getIndex(), roles->stick(), fmt::join(roles->order, ", ")),
-                 {locationText(location),
+                 {dialect::sourceLine(location),
                   {{"input", int64_t(*input.getIndex())}, {"bytes", saved}, {"ns", nsOf(saved)}}});
   }
 
@@ -176,11 +177,11 @@ private:
 };
 
 struct Explain : LoopPass<impl::ExplainPassBase<Explain>> {
-  double bytesPerNs = 1, overheadNs = 0;
+  arch::Timing timing;
 
   Status runOnMain(mlir::func::FuncOp main) override {
     DecisionTrace own;
-    Explainer(main, bytesPerNs, overheadNs, trace ? *trace : own).run();
+    Explainer(main, timing, trace ? *trace : own).run();
     if (!trace) {
       llvm::errs() << own.toJson();
     }
@@ -190,12 +191,14 @@ struct Explain : LoopPass<impl::ExplainPassBase<Explain>> {
 
 } // namespace
 
-std::unique_ptr<mlir::Pass> createExplainPass(double bytesPerNs, double overheadNs,
-                                              DecisionTrace *trace) {
+std::unique_ptr<mlir::Pass> createExplainPass(const arch::Timing &timing, DecisionTrace *trace) {
   auto pass = createLoopPass<Explain>(trace);
-  pass->bytesPerNs = bytesPerNs;
-  pass->overheadNs = overheadNs;
+  pass->timing = timing;
   return pass;
+}
+
+std::unique_ptr<mlir::Pass> createExplainPass() {
+  return createExplainPass(arch::DeviceDesc::preset("openspyre")->timing, nullptr);
 }
 
 } // namespace spyre::loop

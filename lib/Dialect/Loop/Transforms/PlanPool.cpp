@@ -137,22 +137,4 @@ std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace, bool shareP
   return pass;
 }
 
-void registerLoopPasses() {
-  mlir::registerPass([] { return createPropagateLayoutsPass(); });
-  mlir::registerPass([] { return createElideCopiesPass(); });
-  mlir::registerPass([] { return createArrangeConversionsPass(); });
-  mlir::registerPass([] { return createElideCopyBackPass(); });
-  mlir::registerPass([] { return createPadMatmulPass(); });
-  mlir::registerPass([] { return createLimitVarsPass(); });
-  mlir::registerPass([] { return createAssignHintsPass(); });
-  mlir::registerPass([] { return createFormNestsPass(); });
-  mlir::registerPass([] { return createAssignSizesPass(); });
-  mlir::registerPass([] { return createEvenRowsPass(); });
-  mlir::registerPass([] { return createSpanReductionPass(); });
-  mlir::registerPass([] { return createWorkDistributionPass(); });
-  mlir::registerPass([] { return createNumberCoresPass(); });
-  mlir::registerPass([] { return createPlanPoolPass(); });
-  mlir::registerPass([] { return createExplainPass(204.8, 0); });
-}
-
 } // namespace spyre::loop

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <bit>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,10 +31,13 @@ public:
     return addBuffer(stem, "temp", shape, type, loc);
   }
 
+  /// The buffer that holds these bits in this type; a new one where there is none.
   BufferOp addConstant(double value, mlir::Type type, mlir::Location loc) {
     for (BufferOp buffer : function.getOps<BufferOp>()) {
       bool same =
-          buffer.getKind() == "constant" && buffer.getValue()->convertToDouble() == value &&
+          buffer.getKind() == "constant" &&
+          std::bit_cast<uint64_t>(buffer.getValue()->convertToDouble()) ==
+              std::bit_cast<uint64_t>(value) &&
           llvm::cast<mlir::MemRefType>(buffer.getResult().getType()).getElementType() == type;
       if (same) {
         return buffer;

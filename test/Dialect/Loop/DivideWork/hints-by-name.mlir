@@ -15,10 +15,10 @@
 // NAMES-NOT: hints
 // CHECK: loop.compute "exp" {{.*}} splits [1, 4]
 // CHECK: loop.compute "abs" {{.*}} splits [2, 4] {{.*}}tiles = array<i64: 2, 1>
-// CORES: SPYRE-E3068: model.py:12: 'exp': the hints c1 4 need 4 cores, which exceeds SENCORES=2
-// UNEVEN: SPYRE-E3067: model.py:12: 'exp': c1 (128 elements, 128 pieces) is not evenly divisible by the hint 5
-// ZERO: SPYRE-E3066: 'exp' at model.py:12: the hint for tokens must be a positive integer
-// TILES: SPYRE-E3077: 'abs' at model.py:13: 3 tiles of 256 elements of c0 are not equal or cut a stick
+// CORES: model.py:12:0: error: SPYRE-E3068: 'exp': the hints c1 4 need 4 cores, which exceeds SENCORES=2
+// UNEVEN: model.py:12:0: error: SPYRE-E3067: 'exp': c1 (128 elements, 128 pieces) is not evenly divisible by the hint 5
+// ZERO: model.py:12:0: error: SPYRE-E3066: 'exp': the hint for tokens must be a positive integer
+// TILES: model.py:13:0: error: SPYRE-E3077: 'abs': 3 tiles of 256 elements of c0 are not equal or cut a stick
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [256, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 256, 1>} {dims = [["tokens", 128], ["hidden", 256]]} : memref<128x256xf16>
   %t = loop.buffer "t" "temp" stride [128, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 8192, 1, 128>} : memref<256x128xf16>

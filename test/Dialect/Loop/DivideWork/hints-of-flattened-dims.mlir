@@ -8,8 +8,8 @@
 // CHECK: loop.compute "abs" {{.*}}hints = array<i64: 2, 2>, loops = [array<i64: 0, 2, 0>], tiles = array<i64: 2, 1>
 // CHECK: loop.compute "copy" {{.*}}hints = array<i64: 4, 0>
 // CHECK: loop.compute "add" {{.*}}hints = array<i64: 0, 2>
-// INNER: SPYRE-E3140: 'exp' at model.py:12: work_div asks for parts of dimensions that are walked as one (1 of 2 batch, 4 of 64 rows)
-// TILES: SPYRE-E3140: 'abs' at model.py:13: tiles asks for parts of dimensions that are walked as one (1 of 2 batch, 2 of 64 rows)
+// INNER: model.py:12:0: error: SPYRE-E3140: 'exp': work_div asks for parts of dimensions that are walked as one (1 of 2 batch, 4 of 64 rows)
+// TILES: model.py:13:0: error: SPYRE-E3140: 'abs': tiles asks for parts of dimensions that are walked as one (1 of 2 batch, 2 of 64 rows)
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [256, 1] layout {device_size = array<i64: 4, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 256, 1>} {dims = [["batch", 2, "rows", 64], ["hidden", 256]]} : memref<128x256xf16>
   %c = loop.buffer "c" "constant" stride [] layout {device_size = array<i64: 1, 64>, format = "SEN169_FP16", stride_map = array<i64: 0, -1>} {value = 1.0 : f64} : memref<f16>

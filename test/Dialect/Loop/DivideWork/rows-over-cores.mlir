@@ -5,7 +5,7 @@
 
 // FOUR: splits [4, 1, 1]
 // ONE: splits [1, 1, 1]
-// NONE: SPYRE-E3002: cores = 0; give 1 to the 32 of openspyre
+// NONE: SPYRE-E3061: 0 cores asked for, device 'openspyre' has 32; give 1 to 32
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [128, 1] layout {device_size = array<i64: 2, 8, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 128, 1>} : memref<8x128xf16>
   %y = loop.buffer "y" "input" index 1 stride [64, 1] layout {device_size = array<i64: 1, 128, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 64, 1>} : memref<128x64xf16>

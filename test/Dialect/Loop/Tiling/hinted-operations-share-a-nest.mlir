@@ -14,7 +14,7 @@
 // CHECK: loop.compute "sum" {{.*}}outs(%r_part : {{.*}}loops = [array<i64: 2, 2, 1>, array<i64: 3, 4, 0>], tiles = array<i64: 4, 2>
 // CHECK: loop.compute "add" ins(%r, %r_part {{.*}}outs(%r : {{.*}}loops = [array<i64: 2, 2, -1>, array<i64: 3, 4, 0>], tiles = array<i64: 4>
 // SPLIT: loop.compute "add" {{.*}} splits [{{.*}}] {{.*}}owners = {{.*}}tiles = array<i64: 2, 4>
-// UNEVEN: SPYRE-E3077: 'add' at model.py:12: 3 tiles of 1024 elements of c0 are not equal
+// UNEVEN: model.py:12:0: error: SPYRE-E3077: 'add': 3 tiles of 1024 elements of c0 are not equal
 // NOBODY: SPYRE-E3143: model.py:12: tiles asks for 4 parts of 'column', which no operation under the hint has (they have columns, rows)
 func.func @main() {
   %x = loop.buffer "x" "input" index 0 stride [4096, 1] layout {device_size = array<i64: 64, 1024, 64>, format = "SEN169_FP16", stride_map = array<i64: 64, 4096, 1>} {dims = [["rows", 1024], ["columns", 4096]]} : memref<1024x4096xf16>

@@ -16,7 +16,8 @@ def Graph_Dialect : Dialect {
   let description = [{
     A module holds one `func.func @main`. Arguments are tensors with the discardable attributes
     `graph.name` (string), `graph.stride` (array<i64>, elements), `graph.offset` (i64, elements) and
-    `graph.layout` (dictionary: `device_size`, `stride_map`, `format`); results carry `graph.stride`.
+    `graph.layout` (dictionary: `device_size`, `stride_map`, `format`); results carry `graph.stride`, and
+    `graph.layout` where the caller wants one layout.
     A result with `graph.mutates` (i64) is no result of its own: it becomes the contents of that argument
     when everything else is done.
   }];

@@ -44,6 +44,9 @@ constexpr const char *kReducesPadding = "reduces_padding";
 constexpr const char *kWhy = "why";
 /// Attribute of a temp that stays in the cores' scratchpads: its address, the same on every core.
 constexpr const char *kLxAddress = "lx_address";
+/// Attribute of an output: the device layout that the caller wants. spyre-loop-propagate-layouts
+/// copies the result to it where another one is cheaper to compute in.
+constexpr const char *kWantedLayout = "wanted_layout";
 
 /// One dimension of an access: offset + sum of coefficient * variable; terms by decreasing
 /// coefficient.

@@ -73,9 +73,11 @@ std::unique_ptr<mlir::Pass> createWorkDistributionPass();
 /// \p sharePlaces: intermediates that do not live at the same time may have the same place.
 std::unique_ptr<mlir::Pass> createPlanPoolPass(DecisionTrace *trace = nullptr,
                                                bool sharePlaces = true);
-/// \p bytesPerNs and \p overheadNs give the predicted time of a copy.
-std::unique_ptr<mlir::Pass> createExplainPass(double bytesPerNs, double overheadNs,
+/// \p timing gives the predicted time of a copy.
+std::unique_ptr<mlir::Pass> createExplainPass(const arch::Timing &timing,
                                               DecisionTrace *trace = nullptr);
+/// For the preset openspyre.
+std::unique_ptr<mlir::Pass> createExplainPass();
 
 /// Registers the passes of this folder by flag, for spyre-opt.
 void registerLoopPasses();

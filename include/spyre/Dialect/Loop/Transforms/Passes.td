@@ -162,8 +162,9 @@ def EvenRowsPass : Pass<"spyre-loop-even-rows", "::mlir::ModuleOp"> {
     Requires: layouts; hints and sizes, where there are any.
     Ensures: operations that treat the rows of one extent apart walk more of them (temps between them have as many, inputs
     are copied, with their first rows once more behind the last), or run twice, over as many rows as cores can
-    share and over the rest. So do operations over columns whose sticks cores cannot share. In the compiler only where the whole program is cheaper so, with what stays in LX; as a
-    pass of spyre-opt as its options say. Results do not change.
+    share and over the rest. So do operations over columns whose sticks cores cannot share. The compiler does so only
+    where the whole program is cheaper, with what stays in LX; spyre-opt does what the options say. Results do not change.
+    Idempotent with options; the compiler looks at three extents per run, and a further run at those that are left.
     Deterministic. Plans the program once per choice; nothing is done where cores can share all rows.
     Example: 997 rows, 32 cores: 1024 rows, or 992 and 5.
   }];
@@ -183,10 +184,11 @@ def WorkDistributionPass : DivisionPass<"spyre-loop-work-distribution"> {
   let description = [{
     Requires: layouts; for the planners compat and compat-s1 what spyre-loop-span-reduction stored.
     Ensures: every operation has `splits`; their product is at most `cores`; every core has whole sticks and the same
-    amount of work (with `uneven` set on an operation, one piece of that variable more on the first cores); no core touches more DDR per tensor than the machine allows (SPYRE-E3064, E3065); splits keep the
-    machine's rules. `span_splits` is gone. Where no division keeps the span limit the operation has `tiles`, the fewest
-    that can be divided: it runs as counted loops, and what does not fill a tile is an operation of its own behind them. Planner best takes the cheapest of all such splits, compat and compat-s1
-    the documented one, without what the machine cannot do.
+    amount of work (with `uneven` set on an operation, one piece of that variable more on the first cores); no core
+    touches more DDR per tensor than the machine allows (SPYRE-E3064, E3065); splits keep the machine's rules.
+    `span_splits` is gone. Where no division keeps the span limit the operation has `tiles`, the fewest that can be
+    divided: it runs as counted loops, and what does not fill a tile is an operation of its own behind them. Planner best
+    takes the cheapest of all such splits, compat and compat-s1 the documented one, without what the machine cannot do.
     Idempotent. Deterministic. Linear in operations that differ, times their candidates.
     Example: [256, 192] over 32 cores: c0 (256 rows) is split 32 ways.
   }];
@@ -236,7 +238,7 @@ def ExplainPass : Pass<"spyre-loop-explain", "::mlir::ModuleOp"> {
     Example: `x + y.t()`: "restickify y -> y_restick", stick-differs, 65536 bytes.
   }];
   let dependentDialects = ["::spyre::loop::LoopDialect"];
-  let constructor = "::spyre::loop::createExplainPass(204.8, 0)";
+  let constructor = "::spyre::loop::createExplainPass()";
 }
 
 #endif

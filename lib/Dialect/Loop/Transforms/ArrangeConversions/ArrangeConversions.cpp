@@ -21,6 +21,7 @@
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include "../LoopPass.h"
 #include "ElementOrders.h"
@@ -210,6 +211,24 @@ private:
     } else {
       orders.forget(operandBuffer(op, operandCount(op) - 1));
     }
+    noteSingles(op, best);
+  }
+
+  /// A reduction of sticks leaves one element per stick, and so does what is computed of such
+  /// results alone.
+  void noteSingles(ComputeOp op, std::optional<unsigned> lanes) {
+    const unsigned out = operandCount(op) - 1;
+    const bool reducesSticks =
+        lanes && *lanes >= op.getExtents().size() - size_t(op.getReductions());
+    bool ofSingles = out > 0;
+    for (unsigned i = 0; i < out; ++i) {
+      BufferOp buffer = operandBuffer(op, i);
+      ofSingles = ofSingles && (buffer.getKind() == "constant" || singles.contains(buffer));
+    }
+    BufferOp result = operandBuffer(op, out);
+    if ((reducesSticks || ofSingles) && result.getKind() == "temp" && writers.lookup(result) == 1) {
+      singles.insert(result);
+    }
   }
 
   /// The operation works on positions along \p var, whole blocks of them.
@@ -239,7 +258,9 @@ private:
     if (widens && orders.isArranged(from)) { // of another width, which this one does not undo
       rewriter.setOperand(op, 0, orders.standardFor(accessOf(op, 0), op), mapOf(op, 0));
     }
-    if (op.getExtents().empty() || varsOf(accessOf(op, 0)).empty()) {
+    if (!widens && singles.contains(from)) {
+      narrowSingles(op);
+    } else if (op.getExtents().empty() || varsOf(accessOf(op, 0)).empty()) {
       convertOne(op, widens);
     } else if (widens) {
       widen(op);
@@ -477,6 +498,46 @@ private:
     narrowInOrder(op);
   }
 
+  /// From one element per stick to one element per stick: each is a block of its own, so none
+  /// changes its place.
+  void narrowSingles(ComputeOp op) {
+    BufferOp source = operandBuffer(op, 0), target = operandBuffer(op, 1);
+    BufferOp blocks = blocksOf(source, op);
+    OwnSpace own = ownSpace(op, 0, rewriter.builder, varsOf(accessOf(op, 0)));
+    const auto lanes = unsigned(own.extents.size());
+    mlir::MLIRContext *context = rewriter.builder.getContext();
+    std::vector<int64_t> extents = own.extents;
+    extents.push_back(1);
+    llvm::SmallVector<mlir::AffineExpr> read(own.map.getResults());
+    read.push_back(rewriter.builder.getAffineDimExpr(lanes));
+    BufferOp result = rewriter.addTemp(target.getName().str() + "_converted", extents,
+                                       typeOf(target).getElementType(), op.getLoc());
+    addConversion(op, blocks, mlir::AffineMap::get(lanes + 1, 0, read, context), result,
+                  orders.identityMap(extents.size()), extents);
+    llvm::SmallVector<mlir::AffineExpr> first(own.projection.getResults());
+    first.push_back(rewriter.builder.getAffineConstantExpr(0));
+    copyInto(op, result, mlir::AffineMap::get(unsigned(op.getExtents().size()), 0, first, context));
+  }
+
+  /// The elements of \p source, each at the beginning of a block.
+  BufferOp blocksOf(BufferOp source, ComputeOp reader) {
+    std::vector<int64_t> shape = shapeOf(source), extents = shape;
+    const auto rank = unsigned(shape.size());
+    shape.push_back(blockOf(source));
+    extents.push_back(1);
+    BufferOp blocks = rewriter.addTemp(source.getName().str() + "_blocks", shape,
+                                       typeOf(source).getElementType(), source.getLoc());
+    llvm::SmallVector<mlir::AffineExpr> dims;
+    for (unsigned d = 0; d < rank; ++d) {
+      dims.push_back(rewriter.builder.getAffineDimExpr(d));
+    }
+    const auto map = mlir::AffineMap::get(rank + 1, 0, dims, rewriter.builder.getContext());
+    ComputeOp copy =
+        rewriter.addCopy(reader, source, map, blocks, orders.identityMap(extents.size()), extents);
+    copy->setDiscardableAttr(kOverwritesPadding, rewriter.builder.getUnitAttr());
+    return blocks;
+  }
+
   /// Fewer bytes are cheaper to put in order: after the conversion.
   void narrowInOrder(ComputeOp op) {
     BufferOp source = orders.standardFor(accessOf(op, 0), op), target = operandBuffer(op, 1);
@@ -520,6 +581,8 @@ private:
   Rewriter rewriter;
   ElementOrders orders;
   llvm::DenseMap<mlir::Operation *, int> writers;
+  /// Temps with one element per stick.
+  llvm::DenseSet<mlir::Operation *> singles;
 };
 
 Status checkConversion(ComputeOp op) {

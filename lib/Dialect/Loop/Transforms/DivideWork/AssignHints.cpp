@@ -244,7 +244,7 @@ private:
 
   void say(ComputeOp op, Decision decision) {
     if (trace) {
-      trace->record("hints", subjectOf(op), decision, {locationText(op.getLoc()), {}});
+      trace->record("hints", subjectOf(op), decision, {dialect::sourceLine(op.getLoc()), {}});
     }
   }
 
@@ -254,15 +254,15 @@ private:
     Entries entries = entriesOf(hints, kind);
     for (const Entry &entry : entries) {
       if (entry.count < 1 || entry.scope < 0) {
-        return error<3066>("'{}' at {}: the hint for {} must be a positive integer",
-                           op.getCallee().str(), locationText(op.getLoc()), entry.name.str());
+        return error<3066>("'{}': the hint for {} must be a positive integer", op.getCallee().str(),
+                           entry.name.str());
       }
       const bool found = llvm::any_of(
           vars, [&](const std::vector<Part> &parts) { return hasName(parts, entry.name); });
       Use &use = uses[{kind, entry.name.str(), entry.scope}];
       use.followers += found;
       use.count = entry.count;
-      use.location = use.location.empty() ? locationText(op.getLoc()) : use.location;
+      use.location = use.location.empty() ? dialect::sourceLine(op.getLoc()) : use.location;
       for (const std::vector<Part> &parts : vars) {
         for (const Part &part : parts) {
           if (!part.name.empty()) {
@@ -297,10 +297,9 @@ private:
       }
     }
     if (parts.size() > 1 && any && !cutsParts(parts, counts)) {
-      return error<3140>("'{}' at {}: {} asks for parts of dimensions that are walked as one ({}); "
+      return error<3140>("'{}': {} asks for parts of dimensions that are walked as one ({}); "
                          "cut the outer ones entirely before an inner one is cut",
-                         op.getCallee().str(), locationText(op.getLoc()), kind,
-                         fmt::join(texts, ", "));
+                         op.getCallee().str(), kind, fmt::join(texts, ", "));
     }
     return any ? product : 0;
   }
@@ -320,7 +319,7 @@ private:
       if (hasName(parts, entry.name)) {
         Use &use = uses[{kind, entry.name.str(), entry.scope}];
         --use.followers;
-        use.refused = why;
+        use.refused = why.withContext(dialect::sourceLine(op.getLoc()) + ": ");
       }
     }
     return Status::success();
@@ -382,17 +381,15 @@ private:
   Status checkTiles(ComputeOp op, unsigned v, int64_t count) {
     const int64_t extent = op.getExtents()[v];
     const auto name = llvm::cast<mlir::StringAttr>(op.getVars()[v]).str();
-    const std::string where = locationText(op.getLoc());
     // A search has rows first; then what it finds and what it looks through.
     const size_t results =
         op.getExtents().size() - (isTopK(op) ? kTopKVars - 1 : op.getReductions());
     const bool isScanned = op.getCallee() == kScan && v + 1 == op.getExtents().size();
     if (count > 1 && (isScanned || (v >= results && !combinationOf(op)))) {
-      return error<3142>(
-          "'{}' at {}: {} ({} elements) is reduced and cannot run in {} tiles, whose "
-          "results no operation puts together; give tiles of a dimension of the "
-          "result, or 1",
-          op.getCallee().str(), where, name, extent, count);
+      return error<3142>("'{}': {} ({} elements) is reduced and cannot run in {} tiles, whose "
+                         "results no operation puts together; give tiles of a dimension of the "
+                         "result, or 1",
+                         op.getCallee().str(), name, extent, count);
     }
     int64_t unit = 1;
     for (unsigned i = 0; i < operandCount(op); ++i) {
@@ -400,11 +397,10 @@ private:
       unit = use.isVar(v) ? std::max(unit, elemsPerStick(operandBuffer(op, i))) : unit;
     }
     if (extent % count != 0 || (count > 1 && extent / count % unit != 0)) {
-      return error<3077>(
-          "'{}' at {}: {} tiles of {} elements of {} are not equal{}; give a divisor "
-          "of {}",
-          op.getCallee().str(), where, count, extent, name, unit > 1 ? " or cut a stick" : "",
-          extent % unit == 0 ? extent / unit : 1);
+      return error<3077>("'{}': {} tiles of {} elements of {} are not equal{}; give a divisor "
+                         "of {}",
+                         op.getCallee().str(), count, extent, name,
+                         unit > 1 ? " or cut a stick" : "", extent % unit == 0 ? extent / unit : 1);
     }
     return Status::success();
   }

@@ -3,8 +3,6 @@
 
 #include "spyre/Dialect/Utils/Attributes.h"
 
-#include "llvm/Support/Path.h"
-
 namespace spyre::loop {
 
 namespace division = solver::division;
@@ -23,14 +21,6 @@ Expected<DivisionSettings> settingsFrom(const std::optional<DivisionSettings> &g
     settings.device.spanLimitBytes = spanLimitBytes;
   }
   return settings;
-}
-
-Status checkCores(const DivisionSettings &settings) {
-  if (settings.cores < 1 || settings.cores > settings.device.cores) {
-    return error<3002>("cores = {}; give 1 to the {} of {}", settings.cores, settings.device.cores,
-                       settings.device.name);
-  }
-  return Status::success();
 }
 
 static mlir::Attribute flat(mlir::MLIRContext *context, const std::map<int64_t, int64_t> &entries) {
@@ -98,18 +88,11 @@ std::string subjectOf(ComputeOp op) {
   return op.getCallee().str() + " -> " + operandBuffer(op, operandCount(op) - 1).getName().str();
 }
 
-std::string locationText(mlir::Location location) {
-  auto place = location->findInstanceOf<mlir::FileLineColLoc>();
-  return place ? fmt::format("{}:{}", llvm::sys::path::filename(place.getFilename().str()).str(),
-                             place.getLine())
-               : "";
-}
-
 void recordSkipped(HostOp op, const char *stage, DecisionTrace *trace) {
   if (trace) {
     trace->record(stage, op.getCallee().str(),
                   Decision::no("host-step", "runs on the CPU: {}", op.getReason().str()),
-                  {locationText(op.getLoc()), {}});
+                  {dialect::sourceLine(op.getLoc()), {}});
   }
 }
 

@@ -23,8 +23,6 @@ constexpr const char *kScan = "x_cumsum";
 Expected<DivisionSettings> settingsFrom(const std::optional<DivisionSettings> &given,
                                         const std::string &device, int64_t cores,
                                         int64_t spanLimitBytes, const std::string &planner);
-/// Errors: E3002.
-Status checkCores(const DivisionSettings &settings);
 
 void storeSplits(ComputeOp op, const solver::division::StoredSplits &stored);
 /// Empty where nothing is stored. Errors: E3076.

@@ -29,9 +29,12 @@ constexpr double kWorthIt = 0.02;
 constexpr int64_t kMostPadding = 4;
 /// Extents that are looked at, the most common ones first.
 constexpr size_t kMostExtents = 3;
-/// Operations that are divided for the sake of a choice: a decoder layer is some thirty, and forty
-/// layers must not take seconds.
+/// Operations that are divided for the sake of all choices of an extent. Equal ones are divided
+/// once, so forty equal layers count like one.
 constexpr size_t kMostPlanned = 3'000;
+/// Operations that are copied and priced for them, equal ones too: forty layers of some sixty
+/// operations must not take seconds.
+constexpr size_t kMostPriced = 60'000;
 /// Of 16 bits; parts of an even number of such sticks are whole sticks of 8 and of 32 bits.
 constexpr int64_t kLanes = 64;
 
@@ -66,7 +69,7 @@ int64_t coresOf(ComputeOp op) {
   return cores;
 }
 
-/// Of a program that has been divided.
+/// Time and cores of a program that has been divided.
 struct Priced {
   double ns = 0;
   /// Least and most cores of operations that walk the rows.
@@ -166,18 +169,24 @@ private:
 
   /// Takes away what a large program has no time for; what pays most often comes first.
   void limit(int64_t extent, std::vector<Choice> &choices) {
-    const auto ops = main.getOps<ComputeOp>();
-    const size_t count = size_t(std::distance(ops.begin(), ops.end()));
+    size_t count = 0;
+    std::set<OperationKey> kinds;
+    for (ComputeOp op : main.getOps<ComputeOp>()) {
+      kinds.insert(operationKey(op));
+      ++count;
+    }
     // The program as it is has to be priced, too.
-    const size_t most = std::max<size_t>(kMostPlanned / count, 1) - 1;
+    const size_t programs = std::min(kMostPlanned / kinds.size(), kMostPriced / count);
+    const size_t most = std::max<size_t>(programs, 1) - 1;
     if (choices.size() <= most) {
       return;
     }
     if (trace) {
       trace->record(kStage, fmt::format("{} rows", extent),
                     Decision::no("large-program",
-                                 "{} of {} choices tried: {} operations would be divided for each",
-                                 most, choices.size(), count));
+                                 "{} of {} choices tried: {} operations would be priced and {} "
+                                 "divided for each",
+                                 most, choices.size(), count, kinds.size()));
     }
     choices.resize(most);
   }

@@ -66,7 +66,7 @@ public:
     if (trace && members.size() > 1) {
       say(members.front().op,
           Decision::yes("one-nest", "{} operations in the loops of {}", members.size(),
-                        locationText(members.front().op.getLoc())));
+                        dialect::sourceLine(members.front().op.getLoc())));
     }
     members.clear();
     tensors.clear();
@@ -82,7 +82,7 @@ private:
 
   void say(ComputeOp op, Decision decision) {
     if (trace) {
-      trace->record("nests", subjectOf(op), decision, {locationText(op.getLoc()), {}});
+      trace->record("nests", subjectOf(op), decision, {dialect::sourceLine(op.getLoc()), {}});
     }
   }
 

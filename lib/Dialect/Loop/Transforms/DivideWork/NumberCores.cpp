@@ -73,7 +73,7 @@ struct NumberCores : LoopPass<impl::NumberCoresPassBase<NumberCores>> {
                                   "partners of {} have consecutive cores: {:.0f} ns instead of "
                                   "{:.0f}; nothing of it is in LX",
                                   problem.op.dims.back().name, fast, plain),
-                    {locationText(op.getLoc()), {}});
+                    {dialect::sourceLine(op.getLoc()), {}});
     }
     return Status::success();
   }

@@ -3,15 +3,14 @@
 
 namespace spyre::loop {
 
-const PlannedDivision *PlanMemo::find(ComputeOp op) {
-  asked = operationKey(op);
-  auto found = known.find(asked);
+const PlannedDivision *PlanMemo::find(const OperationKey &key) const {
+  const auto found = known.find(key);
   return found == known.end() ? nullptr : found->second;
 }
 
-const PlannedDivision &PlanMemo::keep(PlannedDivision planned) {
+const PlannedDivision &PlanMemo::keep(OperationKey key, PlannedDivision planned) {
   plans.push_back(std::move(planned));
-  known.emplace(asked, &plans.back());
+  known.insert_or_assign(std::move(key), &plans.back());
   return plans.back();
 }
 

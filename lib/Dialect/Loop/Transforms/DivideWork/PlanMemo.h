@@ -30,9 +30,9 @@ struct PlannedDivision {
 
 class PlanMemo {
 public:
-  /// Null when no equal operation has been divided; then keep() is for this one.
-  const PlannedDivision *find(ComputeOp op);
-  const PlannedDivision &keep(PlannedDivision planned);
+  /// Division of an operation with this operationKey(); null when none has been divided.
+  const PlannedDivision *find(const OperationKey &key) const;
+  const PlannedDivision &keep(OperationKey key, PlannedDivision planned);
 
 private:
   struct Hash {
@@ -41,7 +41,6 @@ private:
     }
   };
 
-  OperationKey asked;
   std::unordered_map<OperationKey, const PlannedDivision *, Hash> known;
   std::deque<PlannedDivision> plans;
 };

@@ -1,5 +1,4 @@
-//===- RowChanges.cpp - more rows, or two parts of them
-//----------------------------------------===//
+//===- RowChanges.cpp - more rows, or two parts of them -------------------------------------===//
 #include "../Pieces.h"
 #include "../Rewrite.h"
 #include "RowGroup.h"

@@ -25,7 +25,7 @@ struct SpanReduction : LoopPass<impl::SpanReductionPassBase<SpanReduction>> {
   Status runOnMain(mlir::func::FuncOp main) override {
     SPYRE_ASSIGN_OR_RETURN(const DivisionSettings settings,
                            settingsFrom(given, device, cores, spanLimitBytes, planner));
-    SPYRE_RETURN_IF_ERROR(checkCores(settings));
+    SPYRE_RETURN_IF_ERROR(solver::division::checkCores(settings.cores, settings.device));
     for (mlir::Operation &each : main.getBody().front()) {
       if (auto op = llvm::dyn_cast<ComputeOp>(each)) {
         SPYRE_RETURN_IF_ERROR(at(op, reduce(op, settings)));
@@ -53,7 +53,8 @@ struct SpanReduction : LoopPass<impl::SpanReductionPassBase<SpanReduction>> {
                            division::reduceSpan(problem.op, settings.device, settings.cores, how));
     if (trace) {
       for (const Decision &decision : found.decisions) {
-        trace->record("span-reduction", subjectOf(op), decision, {locationText(op.getLoc()), {}});
+        trace->record("span-reduction", subjectOf(op), decision,
+                      {dialect::sourceLine(op.getLoc()), {}});
       }
     }
     if (!found.stored.empty()) {

@@ -126,7 +126,7 @@ private:
         status = error<3069>("'{}': the back end cannot run the hinted splits {}; give others",
                              problem.op.name, division::describe(problem.op, planned.splits));
       }
-      return status.ok() ? status : status.withContext(locationText(op.getLoc()) + ": ");
+      return status;
     }
     return documented ? asDocumented() : cheapest();
   }
@@ -342,7 +342,7 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
       settings.padding = padding;
       settings.fastReductions = fastReductions;
     }
-    SPYRE_RETURN_IF_ERROR(checkCores(settings));
+    SPYRE_RETURN_IF_ERROR(solver::division::checkCores(settings.cores, settings.device));
     PlanMemo memo;
     for (mlir::Operation &each : llvm::make_early_inc_range(main.getBody().front())) {
       if (auto op = llvm::dyn_cast<ComputeOp>(each)) {
@@ -357,7 +357,8 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
   /// An operation on operands that were brought near is not asked again.
   Status divide(ComputeOp op, const DivisionSettings &settings, PlanMemo &memo,
                 bool isNear = false) {
-    const PlannedDivision *planned = memo.find(op);
+    const OperationKey key = operationKey(op);
+    const PlannedDivision *planned = memo.find(key);
     if (!planned) {
       Expected<PlannedDivision> fresh = Distribution(op, settings).run();
       if (!fresh.ok()) {
@@ -365,7 +366,7 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
         return mayCut ? divideOtherwise(op, fresh.status(), settings, memo, isNear)
                       : fresh.status();
       }
-      planned = &memo.keep(*std::move(fresh));
+      planned = &memo.keep(key, *std::move(fresh));
     }
     op->removeAttr(kSpanSplits);
     if (trace) {
@@ -438,7 +439,7 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
       SPYRE_RETURN_IF_ERROR(divide(piece, settings, memo, isNear));
     }
     if (trace) {
-      trace->record(kStage, subject, decision, {locationText(op.getLoc()), {}});
+      trace->record(kStage, subject, decision, {dialect::sourceLine(op.getLoc()), {}});
     }
     op->erase();
     return Status::success();
@@ -449,7 +450,7 @@ struct WorkDistribution : LoopPass<impl::WorkDistributionPassBase<WorkDistributi
     for (int64_t split : planned.splits) {
       used *= split;
     }
-    const std::string subject = subjectOf(op), location = locationText(op.getLoc());
+    const std::string subject = subjectOf(op), location = dialect::sourceLine(op.getLoc());
     for (const Decision &decision : planned.decisions) {
       trace->record(kStage, subject, decision,
                     {location,

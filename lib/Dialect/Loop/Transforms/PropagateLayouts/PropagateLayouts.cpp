@@ -37,6 +37,10 @@ public:
         rewriter.setLayout(buffer, {}); // nobody touches it: any layout will do
       }
     }
+    llvm::SmallVector<BufferOp> buffers(function.getOps<BufferOp>());
+    for (BufferOp buffer : buffers) {
+      giveWantedLayout(buffer);
+    }
   }
 
 private:
@@ -83,7 +87,36 @@ private:
     }
   }
 
-  /// Of a tensor that was written into.
+  /// An output that is computed in another layout than its caller wants is copied at the end.
+  void giveWantedLayout(BufferOp computed) {
+    const mlir::Attribute wanted = computed->removeAttr(kWantedLayout);
+    if (!wanted || wanted == computed.getLayoutAttr()) {
+      return;
+    }
+    auto type = llvm::cast<mlir::MemRefType>(computed.getResult().getType());
+    const std::vector<int64_t> shape = dialect::toVector(type.getShape());
+    const std::string name = computed.getName().str();
+    mlir::Operation *end = function.getBody().front().getTerminator();
+    BufferOp output =
+        rewriter.addTemp(name + "_computed", shape, type.getElementType(), computed.getLoc());
+    computed.setName(output.getName());
+    computed.setKind("temp");
+    output.setName(name);
+    output.setKind("output");
+    output.setIndexAttr(computed.getIndexAttr());
+    computed.removeIndexAttr();
+    output.setStrideAttr(computed.getStrideAttr());
+    output.setLayoutAttr(llvm::cast<mlir::DictionaryAttr>(wanted));
+    const mlir::AffineMap identity =
+        rewriter.builder.getMultiDimIdentityMap(unsigned(shape.size()));
+    rewriter.why = fmt::format("layout-wanted: '{}' is computed {}, and wanted {}", name,
+                               stickText(stickOf(computed)), stickText(stickOf(output)));
+    rewriter.addCopy(end, computed, identity, output, identity, shape);
+    note(output, "layout-wanted", "the result is copied to the layout of its caller: {} elements",
+         type.getNumElements());
+  }
+
+  /// Copies of a tensor that was written into hold its old contents.
   void forgetCopies(int tensor) {
     BufferOp own = model.buffers[size_t(tensor)];
     std::erase_if(optionsOf, [&](const auto &entry) {
@@ -159,8 +192,10 @@ private:
     if (buffer.getIndex() && buffer.getKind() == "input") {
       return fmt::format("input {}", *buffer.getIndex());
     }
+    // Rewriting and printing change the order of uses, not that of operations.
     llvm::SmallVector<mlir::Operation *> users(buffer.getResult().getUsers());
-    for (mlir::Operation *user : llvm::reverse(users)) { // first the first
+    llvm::sort(users, [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
+    for (mlir::Operation *user : users) {
       auto op = llvm::dyn_cast<ComputeOp>(user);
       if (op && op.getOutput() == buffer.getResult()) {
         return "written by " + op.getCallee().str();
