@@ -9,9 +9,9 @@ import torch
 import torch_spyre
 from conftest import run_python
 from tolerances import tolerance
-from torch_spyre._inductor import config, decompositions, lowering, passes
+from torch_spyre._inductor import config, decompositions, lowering, passes, spyre_kernel
 from torch_spyre._inductor.patches import enable_spyre_context
-from torch_spyre._inductor.spyre_kernel import PointwiseOp, SpyreOpFuncs
+from torch_spyre._inductor.spyre_kernel import PointwiseOp, ProductOp, ReductionOp, SpyreOpFuncs, ViewOp
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "build" / "lib" / "ExamplePasses.so"
@@ -294,7 +294,7 @@ def test_every_device_operation_has_an_entry(on_device):
     for name, (operands, constants) in _C.device_operations().items():
         given = [values.get(c, -0.5 if "Min" in c else 0.5) for c in constants]
         is_where = name == "where3"
-        emits_bool = name in lowering._COMPARISONS
+        emits_bool = name in spyre_kernel.COMPARISONS
 
         def lower(t, name=name, operands=operands, given=given, is_where=is_where):
             first = SpyreOpFuncs.gt(t, 0.5) if is_where else t
@@ -315,7 +315,6 @@ def test_lowerings_that_are_wrong():
     x = half(4, 64).to("spyre")
     for wrong, message in [
         (lambda t: t, "return an operation of SpyreOpFuncs"),
-        (lambda t: PointwiseOp("frobnicate", [t]), "frobnicate"),
         (lambda t: PointwiseOp("add", [t]), "2 positions expected"),
         (lambda t: PointwiseOp("exp", [t], {"constants": {"no": 1.0}}), "'no' is not known"),
     ]:
@@ -325,6 +324,52 @@ def test_lowerings_that_are_wrong():
                 torch.compile(lambda t: t.exp())(x)
     with pytest.raises(TypeError, match="is not an operation"):
         lowering.register_spyre_lowering("aten.exp")(lambda t: t)
+
+
+def spread_of(x, weight):
+    """A reduction, a product and two views of device operations: weighted maxima of rows."""
+    most = SpyreOpFuncs.reduce("max", x, [1], True)
+    return SpyreOpFuncs.transpose(SpyreOpFuncs.matmul(SpyreOpFuncs.expand(most, [64, 128]), weight), 0, 1)
+
+
+def test_lowerings_name_reductions_products_and_views(on_device):
+    @torch.library.custom_op("spyre_test::spread", mutates_args=())
+    def op(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x.amax(1, keepdim=True).expand(64, 128) @ w).t().contiguous()
+
+    op.register_fake(lambda x, w: x.new_empty(w.shape[1], x.shape[0]))
+    lowering.register_spyre_lowering(op)(spread_of)
+    x, w = half(64, 128), half(128, 192, seed=1)
+    with torch.no_grad(), on_device():
+        result = torch.compile(lambda a, b: op(a, b) * 2)(x.to("spyre"), w.to("spyre"))
+    assert callees() == [
+        "aten.amax.default",
+        "aten.expand.default",
+        "aten.mm.default",
+        "aten.transpose.int",
+        "aten.mul.Tensor",
+    ]
+    check(result, (x.double().amax(1, keepdim=True).expand(64, 128) @ w.double()).t() * 2, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong, near",
+    [
+        (lambda t: PointwiseOp("realdivv", [t, t]), "realdiv"),
+        (lambda t: ReductionOp("summ", t, [0]), "sum"),
+        (lambda t: ProductOp("batchmatmull", [t, t]), "batchmatmul"),
+        (lambda t: ViewOp("permut", t, ([1, 0],)), "permute"),
+        (lambda t: SpyreOpFuncs.leakyrelu(t, 0.5), "leakyrelufwd"),
+        (lambda t: PointwiseOp("frobnicate", [t]), "the names are"),
+    ],
+)
+def test_unknown_names_are_refused_at_registration(wrong, near):
+    with pytest.raises(ValueError, match=f"SPYRE-E1603: .* device; .*{near}"):
+        lowering.register_spyre_lowering(aten.exp)(wrong)
+    assert aten.exp.default not in lowering.spyre_lowerings
+    with pytest.raises(ValueError, match="SPYRE-E1603"):
+        with enable_spyre_context(lowerings={aten.exp: wrong}):
+            pass
 
 
 def test_mlir_passes_of_a_library(on_device, tmp_path, capfd):

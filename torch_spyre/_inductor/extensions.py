@@ -22,13 +22,16 @@ class _Layer:
     """What one context adds."""
 
     def __init__(self, passes, decompositions, lowerings):
+        from torch_spyre._inductor import lowering
         from torch_spyre._inductor.decompositions import overloads
 
         self.passes = passes
         self.decompositions = {
             op: fn for key, fn in (decompositions or {}).items() for op in overloads(key)
         }
-        self.lowerings = {op: fn for key, fn in (lowerings or {}).items() for op in overloads(key)}
+        self.lowerings = {
+            op: lowering.checked(op, fn) for key, fn in (lowerings or {}).items() for op in overloads(key)
+        }
 
 
 class Extensions:
