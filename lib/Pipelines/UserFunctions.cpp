@@ -41,7 +41,7 @@ OperationView viewOf(ComputeOp op, int64_t step) {
   OperationView view;
   view.step = step;
   view.name = op.getCallee().str();
-  view.location = loop::locationText(op.getLoc());
+  view.location = dialect::sourceLine(op.getLoc());
   for (mlir::Attribute var : op.getVars()) {
     view.vars.push_back(llvm::cast<mlir::StringAttr>(var).str());
   }

@@ -20,6 +20,7 @@ from torch_spyre.ops import (
     index_writes,
     limits,
     margins,
+    normalisations,
     optimizers,
     pooling,
     powers,
@@ -293,6 +294,8 @@ def decompositions():
     table = sums.decompositions()
     table.update(
         {
+            aten._fused_rms_norm.default: normalisations.rms_norm,
+            aten._fused_rms_norm_backward.default: normalisations.rms_norm_backward,
             aten._grouped_mm.default: groups.grouped_mm,
             aten._adaptive_avg_pool2d.default: pooling.adaptive_avg_pool,
             aten._adaptive_avg_pool2d_backward.default: pooling.adaptive_avg_pool_backward(2),

@@ -152,7 +152,7 @@ void checkDestination(const EagerCall &call, const at::Tensor &destination) {
 /// The program may write straight into the destination.
 bool isPlaceFor(const EagerProgram &entry, const EagerCall &call, const at::Tensor &destination) {
   const PreparedTensor &output = entry.outputs[0];
-  return destination.scalar_type() == output.type && !entry.canonical[0].geometry &&
+  return destination.scalar_type() == output.type &&
          &geometryOf(destination) == output.geometry.get() &&
          destination.sizes() == c10::IntArrayRef(output.size) && isWholeStorage(destination) &&
          !sharesStorage(call, destination);
@@ -197,13 +197,6 @@ std::vector<at::Tensor> runEntry(const EagerProgram &entry, const EagerCall &cal
     outputs.push_back(bufferOf(results.back()));
   }
   runOnBuffers(entry.program, inputs, outputs);
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (entry.canonical[i].geometry) {
-      at::Tensor relaid = makePrepared(entry.canonical[i], device);
-      copyOnDevice(results[i], relaid);
-      results[i] = std::move(relaid);
-    }
-  }
   return results;
 }
 
@@ -281,9 +274,11 @@ bool joinOthers(const EagerPlan &plan, c10::ArrayRef<c10::IValue> inputs,
   return true;
 }
 
-void pushResults(const EagerProgram &entry, std::vector<at::Tensor> &outputs, c10::Device device,
-                 torch::jit::Stack *stack) {
-  for (const EagerResult &result : entry.results) {
+/// The first \p count results.
+void pushResults(const EagerProgram &entry, size_t count, std::vector<at::Tensor> &outputs,
+                 c10::Device device, torch::jit::Stack *stack) {
+  for (size_t i = 0; i < count; ++i) {
+    const EagerResult &result = entry.results[i];
     switch (result.kind) {
     case EagerResult::Kind::Output:
       stack->emplace_back(outputs[result.output]);
@@ -294,6 +289,20 @@ void pushResults(const EagerProgram &entry, std::vector<at::Tensor> &outputs, c1
     case EagerResult::Kind::Empty:
       stack->emplace_back(makePrepared(result.empty, device));
       break;
+    case EagerResult::Kind::Written:
+      TORCH_INTERNAL_ASSERT(false, "only arguments are written, behind the results");
+    }
+  }
+}
+
+/// New contents of arguments that the program left as results.
+void storeUpdates(const EagerPlan &plan, const EagerProgram &entry,
+                  const std::vector<at::Tensor> &outputs, c10::ArrayRef<c10::IValue> arguments) {
+  const size_t first = plan.results - plan.updated.size();
+  for (size_t i = 0; i < plan.updated.size(); ++i) {
+    if (entry.results[first + i].kind == EagerResult::Kind::Output) {
+      storeResult(outputs[entry.results[first + i].output], arguments[plan.updated[i]].toTensor(),
+                  /*mayResize=*/false);
     }
   }
 }
@@ -364,8 +373,9 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack, std::string &why) 
   if (kind == Kind::Out && plan.results > 1) {
     return runIntoSeveral(plan, inputs, all.slice(plan.inputs), stack, why);
   }
-  const at::Tensor destination =
-      kind == Kind::Same ? at::Tensor() : (kind == Kind::Out ? all.back() : all.front()).toTensor();
+  const at::Tensor destination = kind == Kind::Out       ? all.back().toTensor()
+                                 : kind == Kind::InPlace ? all.front().toTensor()
+                                                         : at::Tensor();
   if (destination.defined() && !isSpyre(destination)) {
     return false;
   }
@@ -415,8 +425,9 @@ bool runPlan(const EagerPlan &plan, torch::jit::Stack *stack, std::string &why) 
     storeResult(outputs[0], destination, kind == Kind::Out);
     outputs[0] = destination;
   }
+  storeUpdates(plan, *entry, outputs, inputs);
   torch::jit::drop(*stack, plan.arguments);
-  pushResults(*entry, outputs, device, stack);
+  pushResults(*entry, plan.results - plan.updated.size(), outputs, device, stack);
   return true;
 }
 
@@ -481,16 +492,17 @@ bool isAliasing(const c10::FunctionSchema &schema) {
   });
 }
 
-bool isKnownByName(const c10::OperatorName &name) {
-  const std::vector<std::string> &table = computedOperations();
-  return std::binary_search(table.begin(), table.end(), operationName(name));
-}
-
 /// True for operations that torch composes of others, each of which would round to 16 bits. Here each is
 /// one program, and none of them needs the gradients of its pieces.
 bool staysWhole(const c10::OperatorName &name) {
-  static const std::set<std::string> names = {"aten::addr", "aten::isfinite", "aten::isinf",
-                                              "aten::logsumexp", "aten::native_group_norm"};
+  static const std::set<std::string> names = {"aten::_fused_rms_norm",
+                                              "aten::_native_batch_norm_legit_functional",
+                                              "aten::_native_batch_norm_legit_no_training",
+                                              "aten::addr",
+                                              "aten::isfinite",
+                                              "aten::isinf",
+                                              "aten::logsumexp",
+                                              "aten::native_group_norm"};
   return name.overload_name.empty() && names.count(name.name) != 0;
 }
 

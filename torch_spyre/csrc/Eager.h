@@ -11,9 +11,10 @@
 namespace spyre::plugin {
 
 /// How an operation relates to the functional one that computes its results: itself, "foo.out"
-/// (each result goes to an out argument) or "foo_" (the only one goes to the first argument).
+/// (each result goes to an out argument), "foo_" (the only one goes to the first argument), or
+/// updating: "foo_functional" has one result more for each argument that "foo" writes.
 struct FunctionalForm {
-  enum class Kind { Same, Out, InPlace };
+  enum class Kind { Same, Out, InPlace, Updating };
   Kind kind;
   c10::OperatorHandle op;
 };

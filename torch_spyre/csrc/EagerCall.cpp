@@ -155,8 +155,9 @@ bool EagerCall::readValue(const c10::IValue &value) {
 }
 
 bool EagerCall::read(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments) {
-  // add, add_ and add.out share their programs.
-  key.push_back(reinterpret_cast<uint64_t>(&plan.form->op.schema()));
+  // add, add_ and add.out share their programs; those of an updating operation store results.
+  const c10::OperatorHandle &op = plan.updated.empty() ? plan.form->op : plan.op;
+  key.push_back(reinterpret_cast<uint64_t>(&op.schema()));
   key.push_back(uint64_t(c10::get_default_dtype_as_scalartype()));
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!plan.isPlacement[i] && !readValue(arguments[i])) {

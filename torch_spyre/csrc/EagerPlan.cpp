@@ -35,6 +35,16 @@ bool sameInputs(const c10::FunctionSchema &a, const c10::FunctionSchema &b) {
                     });
 }
 
+std::vector<size_t> updatedArguments(const c10::FunctionSchema &schema) {
+  std::vector<size_t> updated;
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    if (isWritten(schema.arguments()[i])) {
+      updated.push_back(i);
+    }
+  }
+  return updated;
+}
+
 bool writesNothing(const c10::FunctionSchema &schema) {
   return std::none_of(schema.arguments().begin(), schema.arguments().end(), isWritten);
 }
@@ -61,11 +71,13 @@ std::optional<FunctionalForm> findFunctionalForm(const c10::OperatorHandle &op) 
   const size_t outs = schema.arguments().size() - inputArguments(schema).size();
   Kind kind = outs == schema.returns().size() ? Kind::Out : Kind::InPlace;
   std::string base = schema.name();
-  if (kind == Kind::InPlace) {
-    if (base.empty() || base.back() != '_' || outs != 0 || schema.returns().size() != 1) {
-      return std::nullopt;
-    }
+  size_t results = schema.returns().size();
+  if (kind == Kind::InPlace && outs == 0 && results == 1 && base.back() == '_') {
     base.pop_back();
+  } else if (kind == Kind::InPlace) {
+    kind = Kind::Updating;
+    base += "_functional";
+    results += updatedArguments(schema).size();
   }
   auto &dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
@@ -74,7 +86,7 @@ std::optional<FunctionalForm> findFunctionalForm(const c10::OperatorHandle &op) 
     }
     std::optional<c10::OperatorHandle> candidate = dispatcher.findSchema(name);
     if (candidate && writesNothing(candidate->schema()) &&
-        candidate->schema().returns().size() == schema.returns().size() &&
+        candidate->schema().returns().size() == results &&
         sameInputs(schema, candidate->schema())) {
       return FunctionalForm{kind, *candidate};
     }
@@ -130,6 +142,9 @@ EagerPlan::EagerPlan(const c10::OperatorHandle &op)
   target = operationName(form->op.operator_name());
   results = schema.returns().size();
   inputs = schema.arguments().size();
+  if (form->kind == FunctionalForm::Kind::Updating) {
+    updated = updatedArguments(op.schema());
+  }
   for (const c10::Argument &argument : schema.arguments()) {
     isPlacement.push_back(plugin::isPlacement(argument));
   }

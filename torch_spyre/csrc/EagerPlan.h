@@ -23,6 +23,8 @@ struct EagerPlan {
   /// "aten.add.Tensor" of the functional form.
   std::string target;
   size_t arguments = 0, inputs = 0, results = 0;
+  /// Arguments that an updating operation writes; their new contents are its last results.
+  std::vector<size_t> updated;
   /// Arguments that only say where a result lives; one per input.
   std::vector<bool> isPlacement;
   /// A row of the compiler's table with one result.

@@ -217,6 +217,16 @@ int64_t bytesMoved(const TracedCall &traced) {
   return elements * kElementBytes;
 }
 
+/// The layout a row-major tensor has that was permuted to these strides.
+layout::DeviceLayout canonicalLayout(const capi::TensorType &type) {
+  std::vector<int64_t> order(type.size.size());
+  std::iota(order.begin(), order.end(), int64_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return type.stride[size_t(a)] > type.stride[size_t(b)];
+  });
+  return check(layout::DeviceLayout::make(type.size, type.stride, type.dtype, order));
+}
+
 Expected<Program> compileTraced(const TracedCall &traced, const std::string &name,
                                 bool copiesViews) {
   capi::GraphBuilder builder;
@@ -230,7 +240,11 @@ Expected<Program> compileTraced(const TracedCall &traced, const std::string &nam
                                   graphType(call.type), ""));
   }
   for (GraphValue output : traced.graph.outputs) {
-    builder.addOutput(ids[size_t(output.id)], graphType(traced.graph.typeOf(output)));
+    const capi::TensorType type = graphType(traced.graph.typeOf(output));
+    builder.addOutput(ids[size_t(output.id)], type, canonicalLayout(type));
+  }
+  for (const auto &[input, contents] : traced.updates) {
+    builder.addMutation(capi::ValueId(input), ids[size_t(contents.id)]);
   }
   SPYRE_ASSIGN_OR_RETURN(CompiledProgram compiled,
                          compileProgram(builder, name, eagerSettings(bytesMoved(traced)),
@@ -238,26 +252,10 @@ Expected<Program> compileTraced(const TracedCall &traced, const std::string &nam
   return std::move(compiled.program);
 }
 
-/// The layout a row-major tensor has that was permuted to these strides.
-StorageGeometry canonicalGeometry(const std::vector<int64_t> &size,
-                                  const std::vector<int64_t> &stride, numerics::HostType dtype) {
-  std::vector<int64_t> order(size.size());
-  std::iota(order.begin(), order.end(), int64_t(0));
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return stride[size_t(a)] > stride[size_t(b)]; });
-  return {size, stride, check(layout::DeviceLayout::make(size, stride, dtype, order))};
-}
-
 void describeOutputs(EagerProgram &entry) {
   for (const spec::TensorDesc &desc : entry.program->model().outputs) {
-    const c10::ScalarType type = scalarTypeOf(desc.dtype);
-    entry.outputs.push_back(
-        prepareTensor(desc.size, desc.stride, type, {desc.size, desc.stride, desc.layout}));
-    StorageGeometry wanted = canonicalGeometry(desc.size, desc.stride, desc.dtype);
-    const bool isCanonical = *entry.outputs.back().geometry == wanted;
-    entry.canonical.push_back(isCanonical
-                                  ? PreparedTensor()
-                                  : prepareTensor(desc.size, desc.stride, type, std::move(wanted)));
+    entry.outputs.push_back(prepareTensor(desc.size, desc.stride, scalarTypeOf(desc.dtype),
+                                          {desc.size, desc.stride, desc.layout}));
   }
 }
 
@@ -366,6 +364,39 @@ static bool subtractsTruth(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arg
          });
 }
 
+/// Lets the program store new contents of arguments that it can store: whole tensors of the type
+/// that the contents have, each of them one input. The others stay results.
+static void updateInPlace(const EagerPlan &plan, const EagerCall &call,
+                          c10::ArrayRef<c10::IValue> arguments, TracedCall &traced) {
+  const size_t first = plan.results - plan.updated.size();
+  std::set<int64_t> seen;
+  for (size_t i = 0; i < plan.updated.size(); ++i) {
+    EagerResult &result = traced.results[first + i];
+    const at::Tensor &target = arguments[plan.updated[i]].toTensor();
+    const int64_t source = call.inputOf(target);
+    const auto input = std::find(traced.sources.begin(), traced.sources.end(), source);
+    const bool isInput = source >= 0 && input != traced.sources.end();
+    if (!isInput || !seen.insert(source).second || result.kind != EagerResult::Kind::Output ||
+        !isWholeStorage(target)) {
+      continue;
+    }
+    const GraphValue contents = traced.graph.outputs[result.output];
+    const CapturedType &type = traced.graph.typeOf(contents);
+    if (type.dtype == target.scalar_type() && target.sizes() == c10::IntArrayRef(type.size)) {
+      traced.updates.emplace_back(size_t(input - traced.sources.begin()), contents);
+      result.kind = EagerResult::Kind::Written;
+    }
+  }
+  std::vector<GraphValue> left;
+  for (EagerResult &result : traced.results) {
+    if (result.kind == EagerResult::Kind::Output) {
+      left.push_back(traced.graph.outputs[result.output]);
+      result.output = left.size() - 1;
+    }
+  }
+  traced.graph.outputs = std::move(left);
+}
+
 std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const EagerCall &call,
                                                  c10::ArrayRef<c10::IValue> arguments) {
   if (subtractsTruth(plan, arguments)) {
@@ -390,6 +421,9 @@ std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const Ea
       plan.mayTrace = false;
     }
     if (answer == TraceAnswer::Traced) {
+      if (!plan.updated.empty()) {
+        updateInPlace(plan, call, arguments, traced);
+      }
       if (std::shared_ptr<EagerProgram> entry = tryCompile(traced, plan.target, ofParts)) {
         return entry;
       }

@@ -20,6 +20,7 @@ struct EagerResult {
     Output,    ///< of the program, by number
     Undefined, ///< None
     Empty,     ///< without elements
+    Written,   ///< new contents of an argument, which the program has stored
   };
   Kind kind = Kind::Output;
   size_t output = 0;
@@ -38,9 +39,6 @@ struct EagerProgram {
   /// Tensors the graph brought along.
   std::vector<at::Tensor> constants;
   std::vector<PreparedTensor> outputs;
-  /// One per output: what it is copied to because the compiler chose another layout than the
-  /// canonical one; without geometry where it chose that.
-  std::vector<PreparedTensor> canonical;
   std::vector<EagerResult> results;
 };
 
@@ -51,6 +49,8 @@ struct TracedCall {
   std::vector<at::Tensor> tensors;
   std::vector<int64_t> sources;
   std::vector<at::Tensor> constants;
+  /// Inputs of the graph, each with the value that it holds when the program is done.
+  std::vector<std::pair<size_t, GraphValue>> updates;
   std::vector<EagerResult> results;
 };
 

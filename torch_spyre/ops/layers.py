@@ -1,9 +1,7 @@
 """Kernels of layers that torch hands to a device as a whole and has no way around.
 
 Convolutions are one program each, made of what ops/convolution says; others run on
-the CPU, which is said like any other fallback. Batch norm is composed of operations
-the device has: its schema does not say that it writes the running statistics, so nothing but a
-kernel of its own keeps them.
+the CPU, which is said like any other fallback.
 """
 
 import functools
@@ -11,7 +9,7 @@ import math
 
 import torch
 
-from torch_spyre.ops import convolution, fallbacks, index_writes, margins, sums
+from torch_spyre.ops import convolution, fallbacks, index_writes, margins, normalisations, sums
 from torch_spyre.ops.functions import FLOATS
 
 aten = torch.ops.aten
@@ -87,34 +85,6 @@ def _on_cpu(name):
     return fallbacks.kernel_for(op, function, said=f"aten.{name}.default")
 
 
-def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    """The normalised tensor, and the mean and reciprocal deviation it was made with: torch's are of no elements outside of
-    training, where nobody reads them, but a program of the backward pass takes no such tensors."""
-    dims = [0, *range(2, x.dim())]
-    shape = [1, -1] + [1] * (x.dim() - 2)
-    wide = x.float()
-    if training:
-        if not x.numel():
-            raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(x.shape)}")
-        mean = wide.mean(dims)
-        rest = wide - mean.reshape(shape)
-        var = (rest * rest).mean(dims)
-        count = x.numel() // x.shape[1]
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean * momentum)
-        if running_var is not None:
-            unbiased = var * (momentum * count / max(count - 1, 1))
-            running_var.mul_(1 - momentum).add_(unbiased)
-    else:
-        mean, var = running_mean.float(), running_var.float()
-        rest = wide - mean.reshape(shape)
-    scale = torch.rsqrt(var + eps)
-    out = rest * scale.reshape(shape)
-    out = out if weight is None else out * weight.reshape(shape)
-    out = out if bias is None else out + bias.reshape(shape)
-    return out.to(x.dtype), mean, scale
-
-
 _kernels = None
 
 
@@ -124,8 +94,9 @@ def install():
     if _kernels is not None:
         return
     _kernels = torch.library.Library("aten", "IMPL")
-    for name in ("native_batch_norm", "_native_batch_norm_legit"):
-        _kernels.impl(name, batch_norm, "PrivateUse1")
+    _kernels.impl("native_batch_norm", normalisations.native_batch_norm, "PrivateUse1")
+    for key in ("PrivateUse1", "AutogradPrivateUse1"):
+        _kernels.impl("instance_norm", normalisations.instance_norm, key)
     # Torch would fill two tensors from a helper that has no functional form.
     for name in ("cummax", "cummin"):
         _kernels.impl(name, getattr(torch.ops.spyre, name).default, "PrivateUse1")

@@ -71,8 +71,6 @@ def in_fp32(formula):
 
 #: Operations whose formula in torch multiplies and sums the products.
 _MULTIPLY_AND_SUM = (
-    aten._fused_rms_norm.default,
-    aten._fused_rms_norm_backward.default,
     aten._native_batch_norm_legit.no_stats,
     aten._native_batch_norm_legit_functional.default,
     aten._batch_norm_with_update_functional.default,

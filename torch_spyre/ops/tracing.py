@@ -47,12 +47,13 @@ def _eager_only():
     """Operations of which the compiler has only a part."""
     from torch_spyre._inductor import integer_decompositions, number_decompositions
     from torch_spyre._inductor.patches import either
-    from torch_spyre.ops import index_writes
+    from torch_spyre.ops import index_writes, normalisations
 
     integers = integer_decompositions.decompositions()
     numbers = number_decompositions.decompositions()
     aten = torch.ops.aten
     return {
+        **normalisations.eager_decompositions(),
         aten.index_put.default: index_writes.index_put,
         aten._unsafe_index_put.default: index_writes.index_put,
         aten._index_put_impl.default: lambda x, i, v, accumulate=False, unsafe=False: (
