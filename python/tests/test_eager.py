@@ -506,7 +506,8 @@ def test_fallbacks_can_be_forbidden_or_silent(policy, monkeypatch, only_on_the_c
             if policy == "silent":
                 assert torch.lgamma(x).cpu().tolist() == [0.0] * 4
             else:
-                with pytest.raises(RuntimeError, match="E6531" if policy == "error" else "E6508"):
+                kind, code = (RuntimeError, "E6531") if policy == "error" else (ValueError, "E6508")
+                with pytest.raises(kind, match=code):
                     torch.lgamma(x)
     finally:
         monkeypatch.undo()
