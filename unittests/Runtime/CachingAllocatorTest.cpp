@@ -17,7 +17,11 @@ constexpr uint64_t kAlign = kAllocationAlignmentBytes;
 constexpr uint64_t kMiB = uint64_t(1) << 20, kGiB = uint64_t(1) << 30;
 
 MemoryRequest request(uint64_t bytes, MemoryKind kind = MemoryKind::Tensor) {
-  return {bytes, (bytes + kAlign - 1) / kAlign * kAlign, kind, kDefaultStream, nullptr, nullptr};
+  MemoryRequest made;
+  made.requestedBytes = bytes;
+  made.roundedBytes = (bytes + kAlign - 1) / kAlign * kAlign;
+  made.kind = kind;
+  return made;
 }
 
 /// The preset: seven regions of 16 GiB.
