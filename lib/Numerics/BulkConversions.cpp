@@ -1,6 +1,7 @@
 //===- BulkConversions.cpp - runs of host elements to the device and back, vectorised -------===//
 #include "spyre/Base/TargetClones.h"
 #include "spyre/Numerics/Formats.h"
+#include "spyre/Numerics/Narrowing.h"
 #include "spyre/Numerics/Ranges.h"
 
 #include "LooseTypes.h"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace spyre::numerics {
 
@@ -100,8 +102,11 @@ static void dl16ToBool(const Half *__restrict in, Byte *__restrict out, int64_t 
 
 SPYRE_TARGET_CLONES
 static void int64ToInt32(const SignedLong *__restrict in, Word *__restrict out, int64_t count) {
+  constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   for (int64_t i = 0; i < count; ++i) {
-    out[i] = uint32_t(uint64_t(in[i]));
+    const int64_t atLeast = in[i] < kLeast ? kLeast : in[i];
+    out[i] = uint32_t(uint64_t(atLeast > kMost ? kMost : atLeast));
   }
 }
 
@@ -126,6 +131,18 @@ static void int32ToUint8(const Word *__restrict in, Byte *__restrict out, int64_
     out[i] = uint8_t(in[i]);
   }
 }
+
+SPYRE_TARGET_CLONES
+static int64_t countWide(const SignedLong *__restrict in, int64_t count) {
+  constexpr uint64_t kHalfRange = uint64_t(1) << 31;
+  uint64_t beyond = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    beyond += (uint64_t(in[i]) + kHalfRange) >> 32 != 0 ? 1 : 0;
+  }
+  return int64_t(beyond);
+}
+
+int64_t countBeyondInt32(const int64_t *values, int64_t count) { return countWide(values, count); }
 
 static void copyBytes(const void *in, void *out, int64_t bytes) {
   if (bytes > 0) {

@@ -1,6 +1,7 @@
 //===- BulkConversionsTest.cpp - the vectorised loops equal the scalar functions ------------===//
 #include "spyre/Base/Random.h"
 #include "spyre/Numerics/Formats.h"
+#include "spyre/Numerics/Narrowing.h"
 #include "spyre/Numerics/Ranges.h"
 
 #include "gtest/gtest.h"
@@ -173,9 +174,9 @@ TEST(BulkConversions, BoolIsOneOrZeroAndReadsAsNonZero) {
   }
 }
 
-TEST(BulkConversions, Int64NarrowsByWrapping) {
+TEST(BulkConversions, Int64BecomesTheNearestOf32Bits) {
   const int64_t host[] = {0, -1, 5, INT64_MIN, INT64_MAX, (int64_t(1) << 32) + 7, 1ll << 31};
-  const int32_t expected[] = {0, -1, 5, 0, -1, 7, INT32_MIN};
+  const int32_t expected[] = {0, -1, 5, INT32_MIN, INT32_MAX, INT32_MAX, INT32_MAX};
   int32_t device[7];
   convertHostToDevice(HostType::Int64, host, device, 7);
   int64_t back[7];
@@ -184,6 +185,18 @@ TEST(BulkConversions, Int64NarrowsByWrapping) {
     EXPECT_EQ(device[i], expected[i]);
     EXPECT_EQ(back[i], expected[i]);
   }
+}
+
+TEST(BulkConversions, ValuesBeyond32BitsAreCounted) {
+  std::vector<int64_t> values(1000, INT32_MAX);
+  values[3] = INT32_MIN;
+  EXPECT_EQ(countBeyondInt32(values.data(), 1000), 0);
+  int64_t placed = 0;
+  for (int64_t beyond : {int64_t(INT32_MAX) + 1, int64_t(INT32_MIN) - 1, INT64_MAX, INT64_MIN}) {
+    values[size_t(7 * placed + 17)] = beyond;
+    EXPECT_EQ(countBeyondInt32(values.data(), 1000), ++placed);
+  }
+  EXPECT_EQ(countBeyondInt32(values.data(), 17), 0);
 }
 
 TEST(BulkConversions, BytesAreWordsOnTheDeviceAndWrapOnTheWayBack) {

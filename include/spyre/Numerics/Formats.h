@@ -99,7 +99,8 @@ int64_t floatToInt64(float value);
 uint32_t encodeConstant(double value, DataFormat format);
 
 /// n host elements (contiguous) to n device elements (contiguous) and back, in the formats of
-/// \p type. Int64 narrows to 32 bits (wraps); Bool becomes 1.0/0.0, and any non-zero reads as true.
+/// \p type. Int64 becomes the nearest number of 32 bits; Bool becomes 1.0/0.0, and any non-zero
+/// reads as true.
 void convertHostToDevice(HostType type, const void *host, void *device, int64_t count);
 void convertDeviceToHost(HostType type, const void *device, void *host, int64_t count);
 
