@@ -47,6 +47,7 @@ def _autoload():
     except (OSError, ValueError) as error:  # torch must stay usable
         warnings.warn(f"settings of the logs of torch_spyre are left out: {error}", stacklevel=2)
     _C._set_fallback_hook(_unseen_by_dynamo(fallbacks.warn_fallback))
+    _C._set_downcast_hook(_unseen_by_dynamo(fallbacks.warn_downcast))
     _C._set_settings_hook(_unseen_by_dynamo(_eager_settings))
     if environment.get_at_import("TORCH_SPYRE_FFDC"):
         _C._set_failure_hook(_unseen_by_dynamo(_report_failure))

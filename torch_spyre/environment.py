@@ -44,7 +44,7 @@ _DEVICE = [
     Variable(
         "TORCH_SPYRE_DOWNCAST_WARN",
         True,
-        "warning when int64 becomes 32 bits; error: values that do not fit are refused",
+        "warning for int64 values that 32 bits cannot hold; error: they are refused",
         "flag or error",
     ),
 ]

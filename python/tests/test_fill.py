@@ -112,27 +112,6 @@ def test_what_cannot_be_filled():
         x.requires_grad_().fill_(1)
 
 
-def test_int64_values_may_be_checked(python):
-    code = """
-import torch
-torch.arange(3).to("spyre")
-for make in (lambda: torch.tensor([1, 2**40]).to("spyre"),
-             lambda: torch.empty(3, dtype=torch.int64, device="spyre").fill_(-2**33),
-             lambda: torch.tensor([3e12]).to("spyre", torch.int64)):
-    try:
-        make()
-    except RuntimeError as error:
-        assert "SPYRE-E6130" in str(error), error
-    else:
-        raise AssertionError
-assert torch.tensor([2**31 - 1, -2**31]).to("spyre").tolist() == [2**31 - 1, -2**31]
-"""
-    python(code, env={"TORCH_SPYRE_DOWNCAST_WARN": "error"})
-    python(code, env={"TORCH_SPYRE_DEBUG": "1"})
-    with pytest.raises(AssertionError):
-        python(code)
-
-
 def test_fresh_memory_is_filled_when_torch_asks_for_it():
     """torch.use_deterministic_algorithms: NaN, or the largest number."""
     torch.use_deterministic_algorithms(True)

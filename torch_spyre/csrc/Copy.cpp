@@ -6,12 +6,11 @@
 #include "spyre/Runtime/TensorTransfer.h"
 
 #include "ATen/MemoryOverlap.h"
-#include "ATen/ops/aminmax.h"
-#include "ATen/ops/clamp.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "ATen/record_function.h"
 #include "DeviceCopy.h"
+#include "Downcast.h"
 #include "Elements.h"
 #include "Errors.h"
 #include "Guard.h"
@@ -22,9 +21,7 @@
 #include "c10/util/Exception.h"
 #include "fmt/ranges.h"
 
-#include <atomic>
 #include <cstring>
-#include <limits>
 
 namespace spyre::plugin {
 
@@ -34,9 +31,6 @@ using numerics::HostType;
 namespace {
 
 constexpr size_t kStickBytes = 128;
-
-std::atomic<bool> warnOnDowncast{true};
-std::atomic<bool> checkOnDowncast{false};
 
 layout::HostTensorRef hostRef(const at::Tensor &host, HostType type) {
   layout::HostTensorRef ref;
@@ -139,31 +133,8 @@ void storeRawImage(const at::Tensor &tensor, const at::Tensor &image) {
   upload(hostRef(whole, raw.host), tensor, rawLayout(geometry, raw), keep(image), Wait::No);
 }
 
-/// The numbers a copy has to bring to the device. Of one number alone bounds such as the largest
-/// int64 stay bounds, as they do in constants of a program.
-at::Tensor withinRange(const at::Tensor &host) {
-  return host.numel() == 1 ? nearestIntegers(host) : host;
-}
-
 bool isDl16Value(c10::ScalarType type) {
   return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
-}
-
-/// int64 values that leave for the device.
-void checkDowncast(const at::Tensor &host) {
-  if (!checkOnDowncast || host.scalar_type() != c10::ScalarType::Long || host.numel() == 0) {
-    return;
-  }
-  const auto [low, high] = at::aminmax(host);
-  const auto smallest = low.item<int64_t>(), largest = high.item<int64_t>();
-  if (smallest < std::numeric_limits<int32_t>::min() ||
-      largest > std::numeric_limits<int32_t>::max()) {
-    raise(
-        error<6130>("int64 values from {} to {} do not fit the device's 32-bit integers; keep them "
-                    "on the CPU, or unset TORCH_SPYRE_DOWNCAST_WARN and TORCH_SPYRE_DEBUG to let "
-                    "them wrap",
-                    smallest, largest));
-  }
 }
 
 } // namespace
@@ -172,21 +143,6 @@ bool coversStorage(const at::Tensor &tensor) {
   const StorageGeometry &geometry = geometryOf(tensor);
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          tensor.numel() == hostExtent(geometry.size, geometry.stride);
-}
-
-at::Tensor nearestIntegers(const at::Tensor &host) {
-  if (host.scalar_type() != c10::ScalarType::Long) {
-    return host;
-  }
-  return at::clamp(host, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
-}
-
-void warnAboutDowncast() {
-  static std::atomic<bool> warned{false};
-  if (warnOnDowncast && !warned.exchange(true)) {
-    TORCH_WARN("Spyre stores int64 as 32-bit integers: values outside that range wrap. "
-               "Set TORCH_SPYRE_DOWNCAST_WARN=0 to silence this warning.");
-  }
 }
 
 namespace {
@@ -207,9 +163,8 @@ at::Tensor bitsOfValues(const at::Tensor &host, c10::ScalarType type, DataFormat
     }
     return bits;
   }
-  at::Tensor values = host.to(type).contiguous();
-  checkDowncast(values);
-  values = withinRange(values);
+  const at::Tensor values = host.to(type).contiguous();
+  check(checkDowncast(values, values));
   numerics::convertHostToDevice(requireHostType(type), values.const_data_ptr(), bits.data_ptr(),
                                 bits.numel());
   return bits;
@@ -218,9 +173,6 @@ at::Tensor bitsOfValues(const at::Tensor &host, c10::ScalarType type, DataFormat
 } // namespace
 
 at::Tensor deviceBits(const at::Tensor &host, const at::Tensor &tensor) {
-  if (host.scalar_type() == c10::ScalarType::Long) {
-    warnAboutDowncast();
-  }
   return bitsOfValues(host, tensor.scalar_type(), geometryOf(tensor).layout.format);
 }
 
@@ -368,15 +320,12 @@ std::optional<at::Tensor> asStorage(const at::Tensor &host, const at::Tensor &te
 void copyToDevice(const at::Tensor &given, const at::Tensor &tensor, bool nonBlocking) {
   const StorageGeometry &geometry = geometryOf(tensor);
   const HostType type = requireHostType(tensor.scalar_type());
-  if (given.scalar_type() == c10::ScalarType::Long && type == HostType::Int64) {
-    warnAboutDowncast();
-  }
   const std::optional<at::Tensor> whole = asStorage(given, tensor);
   if (whole && given.scalar_type() == tensor.scalar_type() &&
       geometry.layout.format == numerics::deviceFormat(type)) {
     const at::Tensor &host = *whole;
-    checkDowncast(host);
-    at::Tensor source = withinRange(host.is_non_overlapping_and_dense() ? host : host.contiguous());
+    at::Tensor source = host.is_non_overlapping_and_dense() ? host : host.contiguous();
+    check(checkDowncast(source, given));
     // Pageable memory may be changed as soon as the call returns: the device reads a copy.
     if (nonBlocking && source.is_same(host) && !host.is_pinned()) {
       source = host.clone();
@@ -475,9 +424,5 @@ at::Tensor toHost(const at::Tensor &tensor) {
   }
   return host;
 }
-
-bool downcastWarning() { return warnOnDowncast; }
-void setDowncastWarning(bool enabled) { warnOnDowncast = enabled; }
-void setDowncastCheck(bool enabled) { checkOnDowncast = enabled; }
 
 } // namespace spyre::plugin

@@ -18,9 +18,6 @@ inline bool isSpyre(const at::Tensor &tensor) {
 /// Every element of the storage belongs to the tensor, once.
 bool coversStorage(const at::Tensor &tensor);
 
-/// Numbers of int64 beyond the device's 32-bit integers as the nearest of them.
-at::Tensor nearestIntegers(const at::Tensor &host);
-
 /// Device bits of host values as an element of \p tensor has them, in its own rounding.
 at::Tensor deviceBits(const at::Tensor &host, const at::Tensor &tensor);
 /// Device bits of every element of the storage, flat, in an integer type of the element's width.
@@ -47,13 +44,5 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination, bool no
 at::Tensor canonical(const at::Tensor &tensor);
 /// Copy with a CPU tensor; .cpu() without the dispatcher.
 at::Tensor toHost(const at::Tensor &tensor);
-
-/// Whether the first int64 that is sent to the device, where integers have 32 bits, gets a warning.
-bool downcastWarning();
-void setDowncastWarning(bool enabled);
-/// Whether values that 32 bits cannot hold are an error (E6130) instead; costs a look at each.
-void setDowncastCheck(bool enabled);
-/// Gives it, once per process.
-void warnAboutDowncast();
 
 } // namespace spyre::plugin

@@ -19,6 +19,7 @@
 #include "Memory.h"
 #include "Placement.h"
 #include "Programs.h"
+#include "ResultStrides.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "c10/core/DeviceGuard.h"
@@ -103,10 +104,9 @@ bool isHostIndex(const at::Tensor &tensor) {
          (tensor.scalar_type() == c10::kLong || tensor.scalar_type() == c10::kInt);
 }
 
-/// A number beyond 32 bits is outside of every dimension; what it would wrap to need not be.
 at::Tensor moveIndex(const at::Tensor &tensor, c10::Device device) {
   at::Tensor moved = makeDefaultTensor(tensor.sizes(), tensor.scalar_type(), device);
-  copyTensor(nearestIntegers(tensor), moved);
+  copyTensor(tensor, moved);
   return moved;
 }
 
@@ -210,11 +210,14 @@ bool runOnNothing(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments,
   if (!isNothing || (destination.defined() && destination.sizes() != metas[0].sizes())) {
     return false;
   }
+  const std::vector<std::vector<int64_t>> strides = resultStrides(plan.form->op, arguments, metas);
   torch::jit::drop(*stack, plan.arguments);
-  for (const at::Tensor &meta : metas) {
+  for (size_t i = 0; i < metas.size(); ++i) {
+    const c10::ScalarType type = metas[i].scalar_type();
     torch::jit::push(*stack, destination.defined()
                                  ? destination
-                                 : makeDefaultTensor(meta.sizes(), meta.scalar_type(), device));
+                                 : makeTensor(metas[i].sizes(), strides[i], type, device,
+                                              makeGeometry(metas[i].sizes(), strides[i], type)));
   }
   return true;
 }
@@ -459,6 +462,15 @@ void checkDevices(const EagerPlan &plan, const torch::jit::Stack &stack) {
   }
 }
 
+/// Why an operation runs on the CPU that no row and no formula refused.
+std::string reasonOf(const EagerPlan &plan) {
+  if (plan.isForCpu) {
+    return "random numbers, and results whose sizes depend on values, are made on the CPU";
+  }
+  return plan.isKnown ? "the device's kernel does not take these arguments"
+                      : "the device has no kernel and no formula for it";
+}
+
 void eagerKernel(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   if (!eagerEnabled()) [[unlikely]] {
     raise(
@@ -476,7 +488,7 @@ void eagerKernel(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
     const c10::ArrayRef<c10::IValue> all(stack->data() + stack->size() - plan.arguments,
                                          plan.arguments);
     runOnCpu(op, stack, /*isFallback=*/!(plan.form && readsNothing(all.slice(0, plan.inputs))),
-             why);
+             why.empty() ? reasonOf(plan) : why);
   }
 }
 

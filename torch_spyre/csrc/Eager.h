@@ -25,13 +25,14 @@ const std::optional<FunctionalForm> &functionalForm(const c10::OperatorHandle &o
 /// then the stack is untouched.
 bool runCompiled(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 /// Runs the operation on the CPU: arguments are copied there, results and changed arguments back.
-/// One that is no fallback (of nothing to compute with) is neither said nor counted. \p why ends
-/// with the gate that refused; empty for operations nobody knows.
+/// Unless \p isFallback (a call on empty tensors is not) nothing is reported or counted. \p why may
+/// end with the gate that refused.
 void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFallback = true,
               const std::string &why = "");
 
 using FallbackHook = std::function<void(const std::string &name, const std::string &why)>;
-/// Called before each fallback; may throw (a warning turned error).
+/// Called for each fallback when the CPU has its results, before anything is written to the device;
+/// may throw (a warning turned error).
 void setFallbackHook(FallbackHook hook);
 /// Says and counts one that runs on the CPU by other means than runOnCpu.
 void noteFallback(const std::string &name, const std::string &why, uint64_t bytes);

@@ -135,6 +135,7 @@ EagerPlan::EagerPlan(const c10::OperatorHandle &op)
   takesHostIndices = subscripts.count(name.name) > 0;
   mixesDevices = takesHostIndices || startsWith(name.name, "aten::_pack_padded") ||
                  startsWith(name.name, "aten::_foreach") || startsWith(name.name, "aten::_fused");
+  isForCpu = plugin::isForCpu(form ? form->op : op);
   if (!form) {
     return;
   }
@@ -151,7 +152,7 @@ EagerPlan::EagerPlan(const c10::OperatorHandle &op)
   const bool isTensorOnly = !isPlainMovement(schema) && returnsTensors(schema);
   // What a row of the table cannot do of an operation (masks as indices) the compiler refuses.
   isKnown = isTensorOnly && results == 1 && inTable(target);
-  isComputed = isTensorOnly && !isForCpu(form->op);
+  isComputed = isTensorOnly && !isForCpu;
   mayTrace = isComputed;
 }
 

@@ -33,6 +33,8 @@ struct EagerPlan {
   bool takesHostIndices = false;
   /// Tensors of several devices are part of the operation's meaning.
   bool mixesDevices = false;
+  /// Makes random numbers, or results whose sizes depend on values.
+  bool isForCpu = false;
   /// All results are tensors the compiler may compute.
   bool isComputed = false;
   /// Cleared when the compiler knows neither the operation nor a decomposition of it.

@@ -7,6 +7,7 @@
 #include "ATen/ops/empty_strided.h"
 #include "Copy.h"
 #include "Errors.h"
+#include "ResultStrides.h"
 #include "RuntimeState.h"
 #include "Types.h"
 #include "Views.h"
@@ -97,12 +98,6 @@ CapturedType typeOf(const at::Tensor &tensor) {
   return {tensor.scalar_type(), toVector(tensor.sizes()), toVector(tensor.strides())};
 }
 
-/// The strides torch gives the result, if they are those of a dense tensor.
-std::vector<int64_t> resultStrides(const at::Tensor &meta) {
-  return meta.is_non_overlapping_and_dense() ? toVector(meta.strides())
-                                             : rowMajorStrides(toVector(meta.sizes()));
-}
-
 std::string typeRefusal(c10::ScalarType type) {
   return fmt::format("{} is not a device type; convert with .to(torch.float32) first "
                      "[gate 3: dtype]",
@@ -139,7 +134,7 @@ std::optional<TracedCall> singleCall(const EagerPlan &plan, const EagerCall &cal
     single.sources.push_back(int64_t(i));
   }
   CapturedType type = typeOf(metas[0]);
-  type.stride = resultStrides(metas[0]);
+  type.stride = resultStrides(plan.form->op, arguments, metas)[0];
   single.graph.addOutput(
       single.graph.addCall(plan.target, std::move(given), std::move(type), "", -1));
   single.results.resize(1);
@@ -239,8 +234,12 @@ Expected<Program> compileTraced(const TracedCall &traced, const std::string &nam
     ids.push_back(builder.addCall(call.target, operands, call.arguments.attributes,
                                   graphType(call.type), ""));
   }
-  for (GraphValue output : traced.graph.outputs) {
-    const capi::TensorType type = graphType(traced.graph.typeOf(output));
+  for (size_t i = 0; i < traced.graph.outputs.size(); ++i) {
+    const GraphValue output = traced.graph.outputs[i];
+    capi::TensorType type = graphType(traced.graph.typeOf(output));
+    if (i < traced.strides.size() && !traced.strides[i].empty()) {
+      type.stride = traced.strides[i];
+    }
     builder.addOutput(ids[size_t(output.id)], type, canonicalLayout(type));
   }
   for (const auto &[input, contents] : traced.updates) {
@@ -397,6 +396,24 @@ static void updateInPlace(const EagerPlan &plan, const EagerCall &call,
   traced.graph.outputs = std::move(left);
 }
 
+/// Formulas lay out their results as their last step does; the user gets what torch gives.
+static void layOutAsTorch(TracedCall &traced, const EagerPlan &plan,
+                          c10::ArrayRef<c10::IValue> arguments) {
+  const std::vector<at::Tensor> metas = inferResults(plan.form->op, arguments);
+  const std::vector<std::vector<int64_t>> strides = resultStrides(plan.form->op, arguments, metas);
+  traced.strides.resize(traced.graph.outputs.size());
+  for (size_t i = 0; i < metas.size() && i < traced.results.size(); ++i) {
+    const EagerResult &result = traced.results[i];
+    if (result.kind != EagerResult::Kind::Output || !metas[i].is_non_overlapping_and_dense()) {
+      continue;
+    }
+    const CapturedType &type = traced.graph.typeOf(traced.graph.outputs[result.output]);
+    if (metas[i].sizes() == c10::IntArrayRef(type.size)) {
+      traced.strides[result.output] = strides[i];
+    }
+  }
+}
+
 std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const EagerCall &call,
                                                  c10::ArrayRef<c10::IValue> arguments) {
   if (subtractsTruth(plan, arguments)) {
@@ -424,6 +441,7 @@ std::shared_ptr<const EagerProgram> compileEager(const EagerPlan &plan, const Ea
       if (!plan.updated.empty()) {
         updateInPlace(plan, call, arguments, traced);
       }
+      layOutAsTorch(traced, plan, arguments);
       if (std::shared_ptr<EagerProgram> entry = tryCompile(traced, plan.target, ofParts)) {
         return entry;
       }

@@ -52,6 +52,8 @@ struct TracedCall {
   /// Inputs of the graph, each with the value that it holds when the program is done.
   std::vector<std::pair<size_t, GraphValue>> updates;
   std::vector<EagerResult> results;
+  /// One per output of the graph: its strides where they are not those of the value.
+  std::vector<std::vector<int64_t>> strides = {};
 };
 
 enum class TraceAnswer { Traced, Refused, Unknown };

@@ -203,6 +203,10 @@ std::string reportedName(const c10::OperatorHandle &op) {
   return operationName(form && isOne ? form->op.operator_name() : op.operator_name());
 }
 
+bool isRefusalOfTypes(const std::string &why) {
+  return why.find("[gate 2: schema]") != why.npos || why.find("[gate 3: dtype]") != why.npos;
+}
+
 } // namespace
 
 void setFallbackHook(FallbackHook hook) { fallbackHook() = std::move(hook); }
@@ -221,10 +225,9 @@ void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFa
   const size_t count = schema.arguments().size();
   const torch::jit::Stack originals(stack->end() - int64_t(count), stack->end());
   checkGenerators(originals);
+
   const std::string name = reportedName(op);
-  if (isFallback && fallbackHook()) {
-    fallbackHook()(name, why);
-  }
+  const bool isReported = isFallback && fallbackHook();
 
   Transfer transfer;
   torch::jit::Stack host;
@@ -239,7 +242,19 @@ void runOnCpu(const c10::OperatorHandle &op, torch::jit::Stack *stack, bool isFa
     }
   }
   const torch::jit::Stack hostArguments = host;
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &host);
+  try {
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &host);
+  } catch (...) {
+    // Arguments that torch refuses raise its error alone, unless the device names a type that the
+    // CPU lacks, too.
+    if (isReported && isRefusalOfTypes(why)) {
+      fallbackHook()(name, why);
+    }
+    throw;
+  }
+  if (isReported) {
+    fallbackHook()(name, why);
+  }
 
   for (size_t i = 0; i < count; ++i) {
     if (isWritten(schema.arguments()[i])) {

@@ -5,6 +5,7 @@
 
 #include "ATen/ops/empty.h"
 #include "Copy.h"
+#include "Downcast.h"
 #include "Errors.h"
 #include "RuntimeState.h"
 #include "Types.h"
@@ -75,10 +76,8 @@ Status HostStepContext::store(const spec::CpuStep &step, const std::string &name
                        value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", ")) : "",
                        numerics::hostTypeName(desc.dtype), fmt::join(desc.size, ", "));
   }
-  if (desc.dtype == numerics::HostType::Int64) {
-    warnAboutDowncast();
-  }
   const at::Tensor dense = value.resolve_conj().resolve_neg().contiguous();
+  SPYRE_RETURN_IF_ERROR(checkDowncast(dense, dense));
   SPYRE_RETURN_IF_ERROR(runtime::uploadTensor(bufferOf(name), desc, refOf(dense, desc)));
   hostCounters().h2dBytes += uint64_t(desc.layout.bytes());
   hostCounters().fallbackBytes += hostBytes(dense);

@@ -6,6 +6,7 @@
 
 #include "Copy.h"
 #include "DeviceCopy.h"
+#include "Downcast.h"
 #include "Eager.h"
 #include "Errors.h"
 #include "Fill.h"
@@ -42,6 +43,11 @@ void installFallbackHook(const py::function &callable) {
   setFallbackHook([kept](const std::string &name, const std::string &why) {
     withPython([&] { (*kept)(name, why); });
   });
+}
+
+void installDowncastHook(const py::function &callable) {
+  auto *kept = new py::function(callable);
+  setDowncastHook([kept](const std::string &text) { withPython([&] { (*kept)(text); }); });
 }
 
 /// Null: no reports. What the callable raises is not the failure and is dropped.
@@ -190,6 +196,8 @@ PYBIND11_MODULE(_C, module) {
   module.def("get_downcast_warning", &downcastWarning);
   module.def("set_downcast_warning", &setDowncastWarning);
   module.def("_set_downcast_check", &setDowncastCheck);
+  module.def("_check_downcast", [](const at::Tensor &host) { check(checkDowncast(host, host)); });
+  module.def("_set_downcast_hook", &installDowncastHook);
   module.def("_set_fallback_hook", &installFallbackHook);
   module.def("_set_settings_hook", &installSettingsHook);
   module.def("_set_failure_hook", &installFailureHook);

@@ -1,10 +1,11 @@
 //===- Serialization.cpp - storages as host bytes -------------------------------------------===//
 #include "Serialization.h"
 
+#include "spyre/Base/Math.h"
 #include "spyre/Layout/Coordinates.h"
 
 #include "ATen/ops/empty.h"
-#include "ATen/ops/empty_strided.h"
+#include "ATen/ops/empty_like.h"
 #include "Copy.h"
 #include "Errors.h"
 #include "Memory.h"
@@ -141,20 +142,21 @@ void readMetadata(const at::Tensor &tensor, std::unordered_map<std::string, bool
   }
 }
 
+/// Whether a copy in this memory format has the strides of its source.
+bool keepsStrides(const at::Tensor &self, c10::MemoryFormat format) {
+  return format == c10::MemoryFormat::Preserve
+             ? self.is_non_overlapping_and_dense()
+             : format == c10::MemoryFormat::Contiguous &&
+                   self.strides() == c10::IntArrayRef(rowMajorStrides(toVector(self.sizes())));
+}
+
 /// A copy lies on the device as its source does, which torch's own clone cannot know.
-at::Tensor clone(const at::Tensor &self, std::optional<c10::MemoryFormat> format) {
-  const bool keeps = !format || *format == c10::MemoryFormat::Preserve ||
-                     (*format == c10::MemoryFormat::Contiguous && self.is_contiguous());
-  at::Tensor result;
-  if (keeps && self.numel() > 0 && isWholeStorage(self)) {
-    result = makeTensor(self.sizes(), self.strides(), self.scalar_type(), self.device(),
-                        geometryOf(self));
-  } else if (keeps && self.is_non_overlapping_and_dense()) {
-    result = at::empty_strided(self.sizes(), self.strides(), self.options());
-  } else {
-    result = at::empty(self.sizes(), self.options(),
-                       format == c10::MemoryFormat::Preserve ? std::nullopt : format);
-  }
+at::Tensor clone(const at::Tensor &self, std::optional<c10::MemoryFormat> given) {
+  const c10::MemoryFormat format = given.value_or(c10::MemoryFormat::Preserve);
+  const bool liesAlike = keepsStrides(self, format) && self.numel() > 0 && isWholeStorage(self);
+  const at::Tensor result = liesAlike ? makeTensor(self.sizes(), self.strides(), self.scalar_type(),
+                                                   self.device(), geometryOf(self))
+                                      : at::empty_like(self, self.options(), format);
   copyTensor(self, result);
   return result;
 }

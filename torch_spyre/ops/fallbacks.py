@@ -43,19 +43,19 @@ def _policy():
 #: How the reason of a refusal ends.
 _GATE = re.compile(r"(?s)(.*) \[gate (\d): (\w+)\]\s*")
 
+_OF_TYPES = re.compile(r"\[gate (2: schema|3: dtype)\]")
+
 
 def _told(why):
     """ ": gate 3 (dtype): ..."; what no gate says is the first one's, as in captured graphs."""
-    if not why:
-        return ""
     found = _GATE.fullmatch(why)
     reason, number, name = found.groups() if found else (why, 1, "compatibility")
     return f": gate {number} ({name}): {reason}"
 
 
-def warn_fallback(operation, why=""):
-    """Called before each fallback; ``why`` is the reason of the row or formula that refused, empty for operations without.
-    Python shows a warning once per text and line."""
+def warn_fallback(operation, why):
+    """Called for each fallback when the CPU has its results and before they are sent back. ``why`` may end with the gate
+    that refused. Python shows a warning once per text and line."""
     policy = _policy()
     if policy == "error":
         raise RuntimeError(
@@ -69,6 +69,11 @@ def warn_fallback(operation, why=""):
 def warn_host_nodes(refusals, text):
     """What runs on the CPU of a graph, and the limits that its formulas met."""
     warn_graph(text + "".join(f"\n  beyond a limit{_told(why)}" for why in refusals))
+
+
+def warn_downcast(text):
+    """Called when int64 values were sent to the device that its 32 bits cannot hold."""
+    warn_graph(text, UserWarning)
 
 
 def warn_graph(text, category=FallbackWarning):
@@ -202,8 +207,9 @@ def _map(function, tree):
     return tree_unflatten([function(leaf) for leaf in leaves], structure)
 
 
-def kernel_for(op, function, device="cpu", said=None):
-    """A kernel of ``op`` that runs the function on the device; warnings call it ``said``."""
+def kernel_for(op, function, device="cpu", said=None, reason="the device has no kernel and no formula for it"):
+    """A kernel of ``op`` that runs the function on the device. Warnings call it ``said``, and give the reason where a call
+    has none."""
     from torch_spyre import _C
 
     said = said or str(op)
@@ -218,11 +224,17 @@ def kernel_for(op, function, device="cpu", said=None):
             raise TypeError(f"out= of {op} must be a Tensor, not {type(kwargs['out']).__name__}")
         leaves = tree_flatten((args, kwargs))[0]
         target = _target_device(leaves, kwargs.get("device"))
-        warn_fallback(said, why)
         move = _Move(device, leaves)
         given, named = _map(move.there, (args, kwargs))
-        with torch.no_grad():
-            result = function(*given, **named)
+        try:
+            with torch.no_grad():
+                result = function(*given, **named)
+        except Exception:
+            # Arguments that torch refuses raise its error alone, unless the device names a type that the CPU lacks, too.
+            if _OF_TYPES.search(why):
+                warn_fallback(said, why)
+            raise
+        warn_fallback(said, why or reason)
         out = kwargs.get("out")
         if out is not None and result is not named["out"]:
             # The function need not know about out=.
@@ -278,7 +290,7 @@ def _computed(op, function, args, named):
 
 def otherwise_on_cpu(function, op):
     """A kernel of ``op``: the function, and the CPU for what it does not cover, and for the words of what torch refuses."""
-    on_cpu = kernel_for(op, op)
+    on_cpu = kernel_for(op, op, reason="its formula does not cover these arguments")
 
     def kernel(*args, **named):
         reasons = []
@@ -303,7 +315,10 @@ def register_fallback(ops, device="cpu"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # replacing our own kernel is the purpose
                 _library(namespace).impl(
-                    name, kernel_for(op, function, device), "PrivateUse1", allow_override=True
+                    name,
+                    kernel_for(op, function, device, reason=f"it was registered to run on {device}"),
+                    "PrivateUse1",
+                    allow_override=True,
                 )
             fallback_ops.append(op)
         return function
