@@ -11,6 +11,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from torch_spyre import _C
+from torch_spyre._inductor.propagate_named_dims import give_names, take_names
 from torch_spyre.constants import DEVICE_NAME
 
 
@@ -18,7 +19,10 @@ def _checked_dtype(tensor, dtype):
     """The type a tensor gets: integers and truth values keep theirs."""
     target = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
     if not _C.holds_dtype(target):
-        raise ValueError(f"{target} has no Spyre device representation; give another dtype")
+        raise ValueError(
+            f"SPYRE-E6502: {target} has no Spyre device representation; convert the model on the CPU first, as "
+            'with .to("spyre", torch.float32)'
+        )
     return target
 
 
@@ -108,10 +112,14 @@ def _apply_overrides(model, dtype, device):
 def _put(model, tensor, moved):
     """``moved`` in the place of ``tensor``: as the same object, or, where a computation on the host
     still holds that one, as another, which is what ``nn.Module.to`` does across devices."""
+    names = take_names(tensor)
     try:
         torch.utils.swap_tensors(tensor, moved)
     except RuntimeError:
         _replace(model, tensor, moved)
+        give_names(moved, names)
+    else:
+        give_names(tensor, names)
 
 
 def _replace(model, tensor, other):

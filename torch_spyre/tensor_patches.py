@@ -1,13 +1,15 @@
-"""What torch's own tensors learn: ``device_layout=``, readable printing, flex_attention. Each patch passes
-other devices straight through.
+"""What torch's own tensors learn: ``device_layout=``, readable printing, flex_attention, checks of
+traces. Each patch passes other devices straight through.
 """
 
 import functools
+import threading
 
 import torch
 from torch.nn.attention import flex_attention
 
 from torch_spyre import _C
+from torch_spyre._inductor.propagate_named_dims import copy_names
 from torch_spyre.constants import DEVICE_NAME
 
 
@@ -96,8 +98,8 @@ def _wrap_to(original):
     @_documented(original, _TO_TEXT)
     def to(self, *args, device_layout=None, **kwargs):
         if device_layout is None:
-            return original(self, *args, **kwargs)
-        return _to_with_layout(self, device_layout, args, kwargs)
+            return copy_names(self, original(self, *args, **kwargs))
+        return copy_names(self, _to_with_layout(self, device_layout, args, kwargs))
 
     return to
 
@@ -149,6 +151,26 @@ def _wrap_repr(original):
     return __repr__
 
 
+def _wrap_check_trace(original):
+    """torch.jit.trace compares the results of the trace and of the function in float64: for that they go to the CPU."""
+    active = threading.Lock()
+    double = torch.Tensor.double
+
+    def double_on_host(self, *args, **kwargs):
+        return double(self.cpu() if _is_spyre(self) else self, *args, **kwargs)
+
+    @functools.wraps(original)
+    def check_trace(*args, **kwargs):
+        with active:
+            torch.Tensor.double = double_on_host
+            try:
+                return original(*args, **kwargs)
+            finally:
+                torch.Tensor.double = double
+
+    return check_trace
+
+
 def from_device(self):
     """The tensor on the CPU: the way back of ``to("spyre")``."""
     return self.cpu()
@@ -179,4 +201,5 @@ def install():
     torch.Tensor.from_device = from_device
     torch.empty = _wrap_empty(torch.empty)
     flex_attention._validate_device = _wrap_validate_device(flex_attention._validate_device)
+    torch.jit._trace._check_trace = _wrap_check_trace(torch.jit._trace._check_trace)
     torch.Tensor._spyre_tensor_patched = True

@@ -60,9 +60,6 @@ def test_what_does_not_fit_is_refused():
     for bad in (0, -1, 2.5, True, "4"):
         with pytest.raises(ValueError, match="SPYRE-E1601: .* positive integer"):
             named.declare_tensor_dim("k", bad)
-    named.declare_tensor_dim("m", 4)
-    with pytest.raises(ValueError, match="SPYRE-E1601: .* 4 elements, not 5"):
-        named.declare_tensor_dim("m", 5)
     with pytest.raises(KeyError, match="SPYRE-E1601: .*'k' is not declared"):
         named.name_tensor_dims(torch.zeros(4), ["k"])
     with pytest.raises(ValueError, match="names a dimension twice"):
@@ -73,6 +70,48 @@ def test_what_does_not_fit_is_refused():
     named.reset()
     with pytest.raises(KeyError, match="known: none"):
         named.name_tensor_dims(torch.zeros(4), ["m"])
+
+
+def test_the_last_declaration_holds():
+    declare(batch=1, hidden=64)
+    old = named.name_tensor_dims(whole(1, 64), ["batch", "hidden"])
+    declare(batch=4)
+    new = named.name_tensor_dims(whole(4, 64), ["batch", "hidden"])
+    assert named.size_of("batch") == 4
+    assert named.text_of(old) == "|batch:1,hidden:64" and named.text_of(new) == "|batch:4,hidden:64"
+    assert named.text_of(old.view(64)) == "|batch:1*hidden:64"
+    with pytest.raises(ValueError, match=r"batch=4.* do not make up the shape \(1, 64\)"):
+        named.name_tensor_dims(whole(1, 64), ["batch", "hidden"])
+
+
+def test_sizes_of_dimensions_may_change_between_calls(on_device):
+    def function(x):
+        with spyre_hint(work_div={"batch": x.shape[0]}):
+            return x + 1
+
+    compiled = torch.compile(function, backend="spyre", dynamic=False)
+    for batch in (1, 4, 2):
+        declare(batch=batch, hidden=64)
+        x = named.name_tensor_dims(whole(batch, 64), ["batch", "hidden"])
+        with on_device():
+            result = compiled(x.to("spyre"))
+        assert torch.equal(result.cpu(), function(x))
+        if batch > 1:
+            assert divisions()["add"][:2] == ("hint", f"c0 {batch} as hinted")
+
+
+def test_names_survive_the_way_to_the_device():
+    declare(rows=3, columns=4, flat=12)
+    x = named.name_tensor_dims(torch.zeros(3, 4), ["rows", "columns"])
+    moved = x.to("spyre")
+    for copy in (moved, x.spyre(), x.to("spyre", torch.float16), moved.to("cpu"), x.view(12).to("spyre").view(12)):
+        assert [name for group in named.names_of(copy) for name in group] == ["rows", "columns"]
+    assert x.to("cpu") is x and named.names_of(torch.zeros(3, 4).to("spyre")) is None
+    layout = moved.device_tensor_layout()
+    assert named.names_of(x.to("spyre", device_layout=layout)) == [["rows"], ["columns"]]
+    model = torch.nn.Linear(4, 3)
+    named.name_tensor_dims(model.weight, ["rows", "columns"])
+    assert named.names_of(model.to("spyre").weight) == [["rows"], ["columns"]]
 
 
 def test_hints_name_declared_dimensions():
@@ -99,8 +138,16 @@ def test_hints_name_declared_dimensions():
         ({"num_tiles_per_dim": {"m": 0}}, ValueError),
         ({"num_tiles_per_dim": {}}, NotImplementedError),
     ):
-        with pytest.raises(error, match="SPYRE-E1601"), spyre_hint(**bad):
-            pass
+
+        def hinted_badly(x, bad=bad):
+            with spyre_hint(**bad):
+                return x + 1
+
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match=rf"{error.__name__}: .*SPYRE-E1601.*hint at test_named_dims.py:\d+"):
+            torch.compile(hinted_badly, backend="spyre")(x)
+        assert torch.equal(hinted_badly(torch.ones(3)), torch.full((3,), 2.0)), "nothing reads it on the CPU"
+        hinted_badly(x)
 
 
 def divisions():
@@ -259,8 +306,13 @@ def test_names_that_do_not_fit_a_result_are_told():
 
     with pytest.warns(UserWarning, match="full.* gets no names: SPYRE-E1601: .*do not make up"):
         torch.compile(function, backend="spyre")(whole(64, 8).to("spyre"))
-    with pytest.raises(KeyError, match="SPYRE-E1601"), spyre_hint(named_dims=["nobody"]):
-        pass
+
+    def names_nobody(x):
+        with spyre_hint(named_dims=["nobody"]):
+            return x + 1
+
+    with pytest.raises(Exception, match="SPYRE-E1601: dimension 'nobody' is not declared"):
+        torch.compile(names_nobody, backend="spyre")(whole(64, 8).to("spyre"))
 
 
 def test_hints_no_planner_reads_are_told_once_each():

@@ -8,6 +8,8 @@ import weakref
 
 import torch
 
+from torch_spyre._inductor import places
+
 _PREFIX = "_hint_"
 _ASIDE = "spyre_hints_aside"
 _TILES = ("num_tiles_per_dim", "tiles", "slices")
@@ -23,19 +25,12 @@ def _next_number():
     return next(_numbers)
 
 
-@torch._dynamo.assume_constant_result
-def _check(hint):
-    from torch_spyre._inductor import propagate_named_dims
-
-    propagate_named_dims.check_hint(hint)
-
-
 def spyre_hint(**hint):
     """Context manager: every operation inside carries ``hint``, after those of outer contexts.
-    Dimensions it names are those of ``propagate_named_dims``."""
+    Dimensions it names are those of ``propagate_named_dims``. Only what is compiled for the device
+    reads hints, so only there they are checked."""
     from torch.fx.traceback import annotate
 
-    _check(hint)
     return annotate({f"{_PREFIX}{_next_number()}": hint})
 
 
@@ -54,6 +49,23 @@ def _numbered_hints(node):
 def get_op_hints(node):
     """Hints of a node of an FX graph, outermost first."""
     return [hint for _, hint in _numbered_hints(node)]
+
+
+def check(graph):
+    """Refuses hints that name dimensions wrongly, with the line of a call under them."""
+    from torch_spyre._inductor import propagate_named_dims as named
+
+    checked = set()
+    for node in graph.nodes:
+        for number, hint in _numbered_hints(node):
+            if number in checked:
+                continue
+            checked.add(number)
+            try:
+                named.check_hint(hint)
+            except (KeyError, ValueError, NotImplementedError) as error:
+                where = places.line_of(node)
+                raise type(error)(f"{error.args[0]} (hint at {where})" if where else error.args[0]) from None
 
 
 def _scopes(graph):

@@ -6,36 +6,34 @@
 
 Names are given from the outermost dimension to the innermost and describe the elements of a tensor:
 one dimension may hold several of them one inside the other, as after flatten(). They follow the
-tensor object and reach the views of it; in a compiled graph they follow the elements from
-operation to operation (spyre-loop-assign-hints).
+tensor object, its views, and its copies on other devices; in a compiled graph they follow the elements
+from operation to operation (spyre-loop-assign-hints). A tensor keeps the sizes that its names had when
+they were given.
 """
 
 import operator
 
+import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
 _sizes = {}
+# Tensor -> for each dimension its names with their sizes.
 _names = WeakTensorKeyDictionary()
 
 
 def declare_tensor_dim(name, size):
-    """Makes ``name`` known, as a dimension of ``size`` elements. Again only with the same size."""
+    """Makes ``name`` a dimension of ``size`` elements from now on, whatever it was before."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"SPYRE-E1601: {name!r} is no name of a dimension; give an identifier")
     if isinstance(size, bool) or not hasattr(size, "__index__") or operator.index(size) < 1:
         raise ValueError(
             f"SPYRE-E1601: dimension '{name}' has size {size!r}; give a positive integer"
         )
-    size = operator.index(size)
-    if _sizes.setdefault(name, size) != size:
-        raise ValueError(
-            f"SPYRE-E1601: dimension '{name}' is declared with {_sizes[name]} elements, not {size}; "
-            "use another name, or reset() first"
-        )
+    _sizes[name] = operator.index(size)
 
 
 def size_of(name):
-    """Of a declared dimension."""
+    """Elements of a declared dimension."""
     if name not in _sizes:
         known = ", ".join(sorted(_sizes)) or "none"
         raise KeyError(
@@ -51,8 +49,25 @@ def name_tensor_dims(tensor, names):
     return tensor
 
 
+def copy_names(source, target):
+    """Gives ``target``, a copy of ``source`` on another device, its names. Returns ``target``."""
+    if _names and not torch.compiler.is_compiling() and target is not source:
+        give_names(target, _sized_names(source))
+    return target
+
+
+def take_names(tensor):
+    """Removes and returns what :func:`give_names` takes. Torch swaps no tensors that something refers to weakly."""
+    return _names.pop(tensor, None)
+
+
+def give_names(tensor, names):
+    if names is not None:
+        _names[tensor] = names
+
+
 def grouped(shape, names):
-    """The names of each dimension of a tensor of that shape."""
+    """Names and sizes of what each dimension of a tensor of that shape is made of."""
     names, shape = list(names), tuple(int(extent) for extent in shape)
     if len(set(names)) != len(names):
         raise ValueError(f"SPYRE-E1601: {names} names a dimension twice; give each name once")
@@ -64,7 +79,7 @@ def grouped(shape, names):
             f"SPYRE-E1601: the names [{named}] do not make up the shape {shape}; give one "
             "name per dimension, or for one dimension those of the dimensions it was flattened from"
         )
-    return [[names[i] for i in group] for group in groups]
+    return [[(names[i], sizes[i]) for i in group] for group in groups]
 
 
 def _groups(shape, sizes):
@@ -86,13 +101,18 @@ def _groups(shape, sizes):
 def names_of(tensor):
     """Names per dimension, outermost first; None where nothing is known. A view whose shape still
     follows from the names of its base has them, too."""
+    names = _sized_names(tensor)
+    return None if names is None else [[name for name, _ in group] for group in names]
+
+
+def _sized_names(tensor):
     if tensor in _names:
         return _names[tensor]
     base = getattr(tensor, "_base", None)
     if base is None or base not in _names:
         return None
-    flat = [name for group in _names[base] for name in group]
-    groups = _groups(list(tensor.shape), [_sizes[name] for name in flat])
+    flat = [named for group in _names[base] for named in group]
+    groups = _groups(list(tensor.shape), [size for _, size in flat])
     if groups is None or not tensor.is_contiguous():
         return None
     return [[flat[i] for i in group] for group in groups]
@@ -100,17 +120,17 @@ def names_of(tensor):
 
 def text_of(tensor):
     """What the compiler reads of an input's names: "|tokens:2048,batch:2*rows:64"."""
-    names = names_of(tensor)
+    names = _sized_names(tensor)
     return "" if names is None else "|" + dims_text(names)
 
 
 def dims_text(names):
-    """ "tokens:2048,batch:2*rows:64" of names per dimension."""
-    return ",".join("*".join(f"{name}:{size_of(name)}" for name in group) for group in names)
+    """ "tokens:2048,batch:2*rows:64" of names and sizes per dimension."""
+    return ",".join("*".join(f"{name}:{size}" for name, size in group) for group in names)
 
 
 def check_hint(hint):
-    """Dimensions in the values of a hint are declared, and tiles are given for one of them."""
+    """Refuses a hint that speaks of dimensions nobody declared, or asks for too many parts of one."""
     names = hint.get("named_dims")
     for name in names if isinstance(names, (list, tuple)) else ():
         size_of(name)
