@@ -291,6 +291,22 @@ def print_model_table(results: pathlib.Path) -> int:
     return 0
 
 
+def print_generation_table(results: pathlib.Path) -> int:
+    """Graphs of a compiled decoder that generates; only where the plug-in and transformers are there."""
+    if not list((ROOT / "torch_spyre").glob("_C*.so")):
+        print("\nGeneration: not measured, the plug-in is not built (make build)")
+        return 0
+    row = run_json([peer_python(), str(ROOT / "benchmarks" / "generation.py")])
+    if not row:
+        print("\nGeneration: not measured, transformers is not installed (scripts/setup.sh)")
+        return 0
+    print("\nGeneration with a compiled forward and a static cache")
+    print(f"  graphs compiled   {row['graphs']:7}     in {row['tokens']} tokens, {row['seconds']:.1f} s; target at most {row['limit']}"
+          f"{mark(row['graphs'] <= row['limit'])}")
+    (results / "Generation.json").write_text(json.dumps(row, indent=1) + "\n")
+    return 0
+
+
 def print_timing_table(bin_directory: pathlib.Path, results: pathlib.Path) -> int:
     """The simulated clock beside published times of the card: every row, families, targets (docs/timing.md)."""
     program = bin_directory / "spyre-fit"
@@ -360,6 +376,7 @@ def main() -> int:
         codes.append(print_timing_table(args.bin, args.results))
         codes.append(print_eager_table(args.results))
         codes.append(print_model_table(args.results))
+        codes.append(print_generation_table(args.results))
     print(f"\nbench: results in {args.results}")
     return max(codes, key=abs)
 

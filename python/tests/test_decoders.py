@@ -2,12 +2,17 @@
 values. Every token is the one the CPU gives in the device's formats, and logits are near those in fp32."""
 
 import os
+import pathlib
+import sys
 
 import pytest
 import torch
 from tolerances import dl16, relative_error, tolerance
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+import generation  # noqa: E402
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip(
@@ -105,3 +110,14 @@ def test_tokens_are_those_of_the_cpu(decoder, mode, cache, on_device):
     assert tokens == expected
     error = relative_error(logits.numpy(), exact.numpy())
     assert error <= tolerance("acceptance", torch.float16), error
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_generation_makes_two_graphs(on_device):
+    """One reads the prompt, one makes a token: what changes from token to token is the same as on the CPU."""
+    steps = 32 if os.environ.get("SPYRE_TEST_LONG") else 12
+    tokens, graphs, _ = generation.generated(generation.decoder(), "cpu", steps, backend="eager")
+    with on_device():
+        found, on_spyre, _ = generation.generated(generation.decoder(), "spyre", steps)
+    assert on_spyre == graphs <= generation.LIMIT
+    assert torch.equal(found, tokens)
