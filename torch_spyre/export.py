@@ -27,7 +27,7 @@ class CompiledProgram:
         from torch_spyre._inductor import extensions
 
         with extensions.capturing() as active:
-            program = _moved(program).run_decompositions(active.decompositions())
+            program = _without_tokens(_moved(program).run_decompositions(active.decompositions()))
             graph = active.run_post_grad(_with_mutations(program))
         self._program = program
         self._specs = program.graph_signature.input_specs
@@ -43,7 +43,7 @@ class CompiledProgram:
         if not args and not kwargs:
             args, kwargs = self._program.example_inputs
         directory = os.fspath(directory)
-        flat = self._arguments(args, kwargs)
+        flat = [_on_device(value) for value in self._arguments(args, kwargs)]
         record, inputs = self._graph.compile_for(*flat)
         os.makedirs(os.path.join(directory, "inputs"), exist_ok=True)
         record.save(os.path.join(directory, "model"))
@@ -109,6 +109,20 @@ def _moved(program):
     moved._state_dict = dict(program.state_dict)
     moved._constants = dict(program.constants)
     return move_to_device_pass(moved, f"{DEVICE_NAME}:{torch.spyre.current_device()}")
+
+
+def _on_device(value):
+    """An argument as the program takes it: tensors with dimensions are moved."""
+    return value.to(DEVICE_NAME) if isinstance(value, torch.Tensor) and value.dim() else value
+
+
+def _without_tokens(program):
+    """Tokens order operations with effects, such as checks of values; here the order of the graph does."""
+    from torch.export._remove_effect_tokens_pass import _remove_effect_tokens
+
+    kinds = torch.export.graph_signature.OutputKind
+    has_tokens = any(spec.kind == kinds.TOKEN for spec in program.graph_signature.output_specs)
+    return _remove_effect_tokens(program) if has_tokens else program
 
 
 def _with_mutations(program):

@@ -4,6 +4,8 @@ For the same seed the values are those of the CPU's generator, whatever the CPU'
 """
 
 import copyreg
+import functools
+import inspect
 
 import torch
 
@@ -35,9 +37,26 @@ def _reduce_generator(generator):
     return _rebuild_generator, (generator.device, generator.get_state())
 
 
+def _wrap_fork_rng(original):
+    """Torch warns of many cards, whose generators it would have to start; ours need no started card."""
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def fork_rng(*args, **kwargs):
+        given = signature.bind(*args, **kwargs).arguments
+        accelerator = torch.accelerator.current_accelerator()
+        kind = given.get("device_type") or getattr(accelerator, "type", None)
+        if kind == DEVICE_NAME and given.get("devices") is None:
+            given["devices"] = range(_C.device_count())
+        return original(**given)
+
+    return fork_rng
+
+
 def install():
-    """Pickle and copy.deepcopy of generators."""
+    """Pickle and copy.deepcopy of generators; ``torch.random.fork_rng`` for all cards without a warning."""
     copyreg.pickle(torch._C.Generator, _reduce_generator)
+    torch.random.fork_rng = _wrap_fork_rng(torch.random.fork_rng)
 
 
 @_untraced

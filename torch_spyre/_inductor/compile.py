@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_spyre import _C
 from torch_spyre._inductor import branches, errors, expansion, extensions, folding, hints, lowering
-from torch_spyre._inductor import memory, mixed, passes, places, settings, sizes, streams
+from torch_spyre._inductor import memory, mixed, numbers, passes, places, settings, sizes, streams
 from torch_spyre._inductor import propagate_named_dims as named
 from torch_spyre.constants import DEVICE_NAME
 from torch_spyre.ops import fallbacks, margins, resampling
@@ -69,6 +69,7 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
     """The backend: Dynamo's graph module in, callable out."""
     from torch._dynamo.backends.common import aot_autograd
 
+    _refuse_packages()
     margins.install()
     resampling.install()
     with extensions.capturing(decompositions) as active:
@@ -83,6 +84,16 @@ def compile_graph_module(gm, example_inputs, decompositions=None):
             decompositions=active.decompositions(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
+
+
+def _refuse_packages():
+    from torch._inductor.virtualized import V
+
+    if V.aot_compilation:
+        raise RuntimeError(
+            "SPYRE-E6520: AOTInductor packages kernels of the host and has none for spyre; "
+            "torch_spyre.compile_exported(program).save(directory) writes what runs without Python"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +118,8 @@ def _compile_aten(gm, example_inputs, active, bounded, shares=_NOTHING, names=()
     gm = active.run_post_grad(gm)
     if is_backward:
         hints.set_aside(gm.graph)
+    else:
+        hints.check(gm.graph)
     inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
     for node, text in zip(inputs, names, strict=False) if len(inputs) == len(names) else ():
         node.meta["spyre_dims"] = text
@@ -129,6 +142,9 @@ def _spyre_devices(gm):
 def make_callable(gm, active=extensions.Extensions(), shares=_NOTHING):
     """A graph of ATen operations, functional but for copies into its arguments, as a callable."""
     _refuse_data_dependent(gm)
+    host = numbers.HostNumbers(gm)
+    if host.count:
+        return numbers.WithHostNumbers(host, make_callable(host.rest, active, shares))
     branches.compile_bodies(gm, functools.partial(make_callable, active=active))
     if mixed.is_mixed(gm):
         # A view is in the stage of what it was taken of, so stages share what the graph would.
@@ -429,7 +445,7 @@ class _Importer:
                 self._values[node] = tensor.item()
             return
         with _real_tensors():
-            held = self.constants.add(_nearest_places(node, tensor.cpu()))
+            held = self.constants.add(tensor.cpu())
         self._add_input(node, held, -len(self.constants))
 
     def _is_returned_constant(self, node):
@@ -491,6 +507,8 @@ class _Importer:
         kwargs = {k: self._argument(v) for k, v in node.kwargs.items()}
         if node in self._masks:
             args, kwargs = _with_mask(args, kwargs, self._masks[node])
+        if node.target in folding.FILLS and result.dtype == torch.int64:
+            _check_fill(args)
         if node not in self._numbers:
             self._numbers[node] = len(self.nodes)
             self.nodes.append((node.target, args, kwargs))
@@ -760,13 +778,12 @@ _READERS = {
 }
 
 
-def _nearest_places(node, tensor):
-    """A known index beyond the device's 32 bits stays outside of every dimension: it does not wrap."""
-    is_index = all(user.target in _READERS and user.args[0] is not node for user in node.users)
-    if tensor.dtype != torch.int64 or not is_index:
-        return tensor
-    bounds = torch.iinfo(torch.int32)
-    return tensor.clamp(bounds.min, bounds.max)
+def _check_fill(args):
+    """Reports numbers of a fill that the device's integers cannot hold, as a copy to the device does."""
+    with _real_tensors():
+        for number in args:
+            if isinstance(number, int):
+                _C._check_downcast(torch.tensor(number, dtype=torch.int64))
 
 
 def _readers(gm):

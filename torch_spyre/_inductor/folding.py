@@ -16,7 +16,7 @@ from torch_spyre._inductor import places
 MAX_ELEMENTS = 1 << 24
 
 aten = torch.ops.aten
-_FILLS = {
+FILLS = {
     aten.full.default,
     aten.full_like.default,
     aten.new_full.default,
@@ -114,7 +114,7 @@ class Constants:
         )
 
     def _is_cheap(self, node):
-        fills = node.target in _FILLS or node.target in _VIEWS
+        fills = node.target in FILLS or node.target in _VIEWS
         return fills and all(n in self._cheap for n in node.all_input_nodes)
 
     def _compute(self, node):
