@@ -508,7 +508,7 @@ class _Importer:
         if node in self._masks:
             args, kwargs = _with_mask(args, kwargs, self._masks[node])
         if node.target in folding.FILLS and result.dtype == torch.int64:
-            _check_fill(args)
+            folding.check_fill(args)
         if node not in self._numbers:
             self._numbers[node] = len(self.nodes)
             self.nodes.append((node.target, args, kwargs))
@@ -776,14 +776,6 @@ _READERS = {
     torch.ops.aten.index.Tensor,
     torch.ops.aten.index_select.default,
 }
-
-
-def _check_fill(args):
-    """Reports numbers of a fill that the device's integers cannot hold, as a copy to the device does."""
-    with _real_tensors():
-        for number in args:
-            if isinstance(number, int):
-                _C._check_downcast(torch.tensor(number, dtype=torch.int64))
 
 
 def _readers(gm):

@@ -10,6 +10,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
 
+from torch_spyre import _C
 from torch_spyre._inductor import places
 
 # A constant lives as long as its graph; what is larger is computed in each call.
@@ -150,6 +151,14 @@ def _is_plain(value):
         and leaf.numel() <= MAX_ELEMENTS
         for leaf in leaves
     )
+
+
+def check_fill(args):
+    """Reports numbers of a fill that the device's integers cannot hold, as a copy to the device does."""
+    with _disable_current_modes():
+        for number in args:
+            if isinstance(number, int):
+                _C._check_downcast(torch.tensor(number, dtype=torch.int64))
 
 
 def contiguous_runs(positions):
