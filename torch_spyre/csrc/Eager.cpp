@@ -504,8 +504,13 @@ bool isAliasing(const c10::FunctionSchema &schema) {
   });
 }
 
-/// True for operations that torch composes of others, each of which would round to 16 bits. Here each is
-/// one program, and none of them needs the gradients of its pieces.
+bool isKnownByName(const c10::OperatorName &name) {
+  const std::vector<std::string> &table = computedOperations();
+  return std::binary_search(table.begin(), table.end(), operationName(name));
+}
+
+/// True for operations that torch composes of others, each of which would round to 16 bits. Here
+/// each is one program, and none of them needs the gradients of its pieces.
 bool staysWhole(const c10::OperatorName &name) {
   static const std::set<std::string> names = {"aten::_fused_rms_norm",
                                               "aten::_native_batch_norm_legit_functional",
