@@ -72,7 +72,7 @@ public:
       }
     }
     if (nodes.empty()) {
-      // What a refused call reads is copied for the CPU, by operations of the refused call.
+      // Operands of a refused call are copied for the CPU by operations that belong to the call.
       for (graph::CallOp call : refused) {
         if (nodeOf(call) == culprit.node) {
           addProducers(call, nodes, seen);

@@ -292,7 +292,7 @@ Status BoundLaunch::run(FaultRef *runFault) const {
   Device &device = plan->program->device();
   const Device::LaunchTurn turn(device);
   std::lock_guard<std::mutex> lock(plan->running);
-  // What is in the pool is of no use to another run, so poison does not stay there.
+  // Later runs read nothing of this run from the pool, so poison does not stay in the pool.
   const auto arguments = std::span(buffers).subspan(hasPool ? 1 : 0);
   ProgramBinding binding = {plan->program, plan->jobs, segments, arguments, correction.get(), 0};
   if (correction) {
