@@ -123,6 +123,20 @@ def test_statistics_of_instances(on_device):
         functional.instance_norm(IMAGES.to(DEVICE), use_input_stats=False)
 
 
+def test_results_that_are_parts_of_larger_ones_are_made_on_the_device(on_device):
+    """The gradient of an image is cut out of a padded one: its strides are not those of a dense tensor."""
+    x, weight = half(2, 3, 4, 5), half(4, 3, 3, 3, seed=1)
+
+    def gradient(device, dtype):
+        image = x.to(device=device, dtype=dtype).requires_grad_()
+        result = functional.conv2d(image, weight.to(device=device, dtype=dtype), padding=1)
+        return torch.autograd.grad(result, image, torch.ones_like(result))[0]
+
+    with on_device():
+        found = gradient(DEVICE, torch.float16)
+    check(found, gradient("cpu", torch.float64), 4)
+
+
 @pytest.mark.parametrize("dim", [-1, 0])
 def test_a_reduction_is_one_launch(dim, on_device):
     x = ROWS.to(DEVICE)

@@ -212,14 +212,33 @@ int64_t bytesMoved(const TracedCall &traced) {
   return elements * kElementBytes;
 }
 
+/// Dimensions from the largest stride to the smallest.
+std::vector<int64_t> orderOf(const std::vector<int64_t> &stride) {
+  std::vector<int64_t> order(stride.size());
+  std::iota(order.begin(), order.end(), int64_t(0));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return stride[size_t(a)] > stride[size_t(b)]; });
+  return order;
+}
+
+/// True if \p type leaves no element of its memory out.
+bool isDense(const capi::TensorType &type) {
+  const std::vector<int64_t> order = orderOf(type.stride);
+  int64_t expected = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const auto dim = size_t(order[i]);
+    if (type.size[dim] != 1 && type.stride[dim] != expected) {
+      return false;
+    }
+    expected *= type.size[dim];
+  }
+  return true;
+}
+
 /// The layout a row-major tensor has that was permuted to these strides.
 layout::DeviceLayout canonicalLayout(const capi::TensorType &type) {
-  std::vector<int64_t> order(type.size.size());
-  std::iota(order.begin(), order.end(), int64_t(0));
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return type.stride[size_t(a)] > type.stride[size_t(b)];
-  });
-  return check(layout::DeviceLayout::make(type.size, type.stride, type.dtype, order));
+  return check(
+      layout::DeviceLayout::make(type.size, type.stride, type.dtype, orderOf(type.stride)));
 }
 
 Expected<Program> compileTraced(const TracedCall &traced, const std::string &name,
@@ -240,6 +259,8 @@ Expected<Program> compileTraced(const TracedCall &traced, const std::string &nam
     if (i < traced.strides.size() && !traced.strides[i].empty()) {
       type.stride = traced.strides[i];
     }
+    // The compiler makes all results dense.
+    type.stride = isDense(type) ? type.stride : rowMajorStrides(type.size);
     builder.addOutput(ids[size_t(output.id)], type, canonicalLayout(type));
   }
   for (const auto &[input, contents] : traced.updates) {

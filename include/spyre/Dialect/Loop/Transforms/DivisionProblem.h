@@ -22,8 +22,6 @@ OperationKey operationKey(ComputeOp op);
 
 /// "batchmatmul -> t0".
 std::string subjectOf(ComputeOp op);
-/// "file.py:12" of the call an operation came from, without directories; empty where it is unknown.
-std::string locationText(mlir::Location location);
 
 struct DivisionProblem {
   solver::division::Op op;
