@@ -175,7 +175,7 @@ void Streams::finishAll() {
 }
 
 Status Streams::finish(StreamId stream) {
-  SPYRE_RETURN_IF_ERROR(checkId(stream));
+  SPYRE_RETURN_IF_ERROR(checkStreamId(stream));
   SPYRE_RETURN_IF_ERROR(scheduler->waitForAll(stream, stream + 1));
   return error(stream);
 }
