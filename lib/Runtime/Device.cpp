@@ -165,9 +165,10 @@ Status Device::launch(const BufferRef &program, uint64_t jobOffset, uint64_t job
       bindings[i] = {segments[i]->physicalAddress(), segments[i]->bytes()};
     }
   }
-  if (!program) {
+  if (!program || jobBytes == 0) {
     return launchBound(program, jobOffset, jobBytes, std::move(bindings), flags);
   }
+  SPYRE_RETURN_IF_ERROR(check(program, "launch (program)"));
   const ProgramJob job = {jobOffset, jobBytes};
   const ProgramBinding binding = {program, {&job, 1}, bindings, segments, nullptr, 0};
   return runContained(binding, nullptr, [flags](const ProgramJob &) { return flags; });

@@ -317,6 +317,9 @@ Status BoundLaunch::run(FaultRef *runFault) const {
 }
 
 Status BoundLaunch::runTogether(const std::vector<BoundLaunch> &launches, FaultRef *runFault) {
+  if (launches.size() == 1) {
+    return launches.front().run(runFault);
+  }
   const Device::LaunchTurn turn(launches.front().plan->program->device());
   FaultRef own;
   Status result = Status::success();

@@ -87,6 +87,7 @@ static Expected<std::unique_ptr<PlannedProgram>> decode(const char *data, uint64
   return plan;
 }
 
+/// The end of the list when there is none.
 ProgramCache::Entries::iterator ProgramCache::lookUp(uint64_t hash, const char *data,
                                                      uint64_t bytes) {
   const auto [first, last] = byHash.equal_range(hash);
@@ -95,31 +96,45 @@ ProgramCache::Entries::iterator ProgramCache::lookUp(uint64_t hash, const char *
   return found == last ? plans.end() : found->second;
 }
 
+ProgramCache::Entries::iterator ProgramCache::add(uint64_t hash,
+                                                  std::unique_ptr<PlannedProgram> plan) {
+  ++decoded;
+  cachedBytes += plan->bytes.size();
+  plans.push_front({hash, std::move(plan)});
+  byHash.emplace(hash, plans.begin());
+  while (plans.size() > 1 && cachedBytes > kMaxBytes) {
+    forgetOldest();
+  }
+  return plans.begin();
+}
+
 void ProgramCache::forgetOldest() {
   const auto oldest = std::prev(plans.end());
   const auto [first, last] = byHash.equal_range(oldest->hash);
   byHash.erase(std::find_if(first, last, [&](const auto &each) { return each.second == oldest; }));
+  std::erase_if(byPlace, [&](const auto &each) { return each.second == oldest; });
   cachedBytes -= oldest->plan->bytes.size();
   plans.pop_back();
 }
 
 Expected<PlannedProgram *> ProgramCache::find(const char *data, uint64_t bytes,
                                               const arch::DeviceDesc &device) {
-  const uint64_t hash = hashOf(data, bytes);
-  if (const auto found = lookUp(hash, data, bytes); found != plans.end()) {
-    plans.splice(plans.begin(), plans, found);
+  const auto place = byPlace.find(data);
+  Entries::iterator found = plans.end();
+  if (place != byPlace.end() && isSame(*place->second->plan, data, bytes)) {
+    found = place->second;
   } else {
-    SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<PlannedProgram> plan, decode(data, bytes, device));
-    ++decoded;
-    cachedBytes += bytes;
-    plans.push_front({hash, std::move(plan)});
-    byHash.emplace(hash, plans.begin());
-    while (plans.size() > 1 && cachedBytes > kMaxBytes) {
-      forgetOldest();
+    const uint64_t hash = hashOf(data, bytes);
+    found = lookUp(hash, data, bytes);
+    if (found == plans.end()) {
+      SPYRE_ASSIGN_OR_RETURN(std::unique_ptr<PlannedProgram> plan, decode(data, bytes, device));
+      found = add(hash, std::move(plan));
     }
+    byPlace.insert_or_assign(data, found);
   }
-  takeSymbolValues(*plans.front().plan, data);
-  return plans.front().plan.get();
+  plans.splice(plans.begin(), plans, found);
+  takeSymbolValues(*found->plan, data);
+  return found->plan.get();
 }
 
 } // namespace spyre::sim

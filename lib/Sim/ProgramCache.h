@@ -33,11 +33,15 @@ private:
   using Entries = std::list<Entry>;
 
   Entries::iterator lookUp(uint64_t hash, const char *data, uint64_t bytes);
+  Entries::iterator add(uint64_t hash, std::unique_ptr<PlannedProgram> plan);
   void forgetOldest();
 
   /// Most recently used first.
   Entries plans;
   std::unordered_multimap<uint64_t, Entries::iterator> byHash;
+  /// The program that was last found in a place: most launches find it there again, and its bytes
+  /// need not be hashed.
+  std::unordered_map<const char *, Entries::iterator> byPlace;
   uint64_t cachedBytes = 0;
   uint64_t decoded = 0;
 };

@@ -258,8 +258,8 @@ def test_faults_of_the_device_are_accelerator_errors():
         torch.spyre.reset_device()
     with pytest.raises(torch.AcceleratorError, match="SPYRE-E6117"):
         x.cpu()
-    with pytest.raises(RuntimeError) as raised:
-        torch.ones(3).to("spyre") + torch.ones(4).to("spyre")
+    with pytest.raises(RuntimeError, match="SPYRE-E6147") as raised:
+        _C._inject_fault(0, "fire")
     assert not isinstance(raised.value, torch.AcceleratorError), "what a user gives is no fault of the device"
 
 
