@@ -138,6 +138,8 @@ private:
 Expected<CompileResult> compileWithHostCalls(const std::string &graphText,
                                              const CompileOptions &options) {
   SPYRE_ASSIGN_OR_RETURN(std::string text, pipelines::withNodeLocations(graphText));
+  // The error of the program as it was given; later ones are about a program with fewer calls.
+  std::optional<Expected<CompileResult>> first;
   while (true) {
     Driver driver(options);
     SPYRE_RETURN_IF_ERROR(driver.prepare());
@@ -150,8 +152,11 @@ Expected<CompileResult> compileWithHostCalls(const std::string &graphText,
         result.status().message());
     SPYRE_ASSIGN_OR_RETURN(std::string fewer,
                            pipelines::refusingCalls(text, driver.culprit(), result.status()));
+    if (!first) {
+      first = std::move(result);
+    }
     if (fewer == text) {
-      return result;
+      return *std::move(first);
     }
     text = std::move(fewer);
   }

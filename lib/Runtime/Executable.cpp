@@ -174,6 +174,15 @@ uint64_t mostBufferBytes(const spec::Model &model) {
   return most;
 }
 
+/// Bytes of the largest argument. Others may be views of the same memory, so their sum says nothing.
+uint64_t largestBytes(const std::vector<spec::TensorDesc> &tensors) {
+  uint64_t bytes = 0;
+  for (const spec::TensorDesc &tensor : tensors) {
+    bytes = std::max(bytes, uint64_t(tensor.layout.bytes()));
+  }
+  return bytes;
+}
+
 uint64_t bytesOfTensors(const std::vector<spec::TensorDesc> &tensors) {
   uint64_t bytes = 0;
   for (const spec::TensorDesc &tensor : tensors) {
@@ -204,13 +213,13 @@ Status checkFits(Device &device, const spec::Model &model, const std::string &na
       }
     }
   }
-  const uint64_t inputs = bytesOfTensors(model.inputs), results = bytesOfTensors(model.outputs);
+  const uint64_t inputs = largestBytes(model.inputs), results = bytesOfTensors(model.outputs);
   const uint64_t temporaries = pool + mostBufferBytes(model);
   const uint64_t total = device.memoryInfo().totalBytes;
   if (inputs + results + temporaries > total) {
     device.countRejection(MemoryKind::Temporary);
     return error<6102>("out of device memory: '{}' needs {} bytes at the same time ({} of "
-                       "arguments, {} of results, {} of temporaries), the device has {}; use a "
+                       "its largest argument, {} of results, {} of temporaries), the device has {}; use a "
                        "smaller batch, or cut the function in parts",
                        name, inputs + results + temporaries, inputs, results, temporaries, total);
   }

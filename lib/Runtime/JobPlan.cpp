@@ -163,6 +163,7 @@ Status JobPlan::inspect(const spec::SpyreCode &code, const Artifacts &files) {
 
 Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifacts &files,
                      const std::shared_ptr<const std::string> &owner) {
+  SPYRE_RETURN_IF_ERROR(inspect(code, files));
   SPYRE_ASSIGN_OR_RETURN(program, device.allocate(uint64_t(code.allocateBytes), MemoryKind::Program,
                                                   kDefaultStream, nullptr, 0, owner));
   FilledRanges filled;
@@ -174,7 +175,6 @@ Status JobPlan::load(Device &device, const spec::SpyreCode &code, const Artifact
   for (const auto &[offset, bytes] : ranges) {
     jobs.push_back({offset, bytes});
   }
-  SPYRE_RETURN_IF_ERROR(inspect(code, files));
   nonTerminal = code.nonTerminal;
   correction = code.correction;
   if (correction) {

@@ -32,4 +32,3 @@ def test_compiled(group, dtype, on_device):
     with on_device():
         wrong = sums_of_products.check(group, dtype, "compiled")
     assert not wrong, "\n".join(wrong)
-

@@ -115,10 +115,10 @@ def _host_graph(gm, needed, taken):
 
 
 def _take_as_arguments(graph, needed, taken):
-    last = [node for node in graph.nodes if node.op == "placeholder"][-1]
+    last = next((node for node in reversed(graph.nodes) if node.op == "placeholder"), None)
     for number, (node, is_narrow) in enumerate(taken):
         users = [user for user in node.users if user not in needed]
-        with graph.inserting_after(last):
+        with graph.inserting_after(last):  # None: at the front of the graph
             last = graph.placeholder(f"host_number_{number}")
         last.meta["val"] = _value(node).to(torch.float32) if is_narrow else _value(node)
         for user in users:

@@ -16,7 +16,8 @@ def line_of(node):
     if not frames:
         return ""
     path, line = frames[-1]
-    return f"{os.path.basename(path)}:{line}"
+    # A bar separates the location from hints where graphs are built.
+    return f"{os.path.basename(path)}:{line}".replace("|", "_")
 
 
 def operation_of(node):

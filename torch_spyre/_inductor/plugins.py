@@ -136,12 +136,23 @@ def _address(name, address, plugin):
     return int(address)
 
 
+def _reserved(operation, capacity, one):
+    """The bytes that a pass reserved for an operation. Raises ValueError (E1503) unless they are an int that fits a core."""
+    asked = operation.reserved_bytes
+    if isinstance(asked, bool) or not isinstance(asked, int) or not 0 <= asked <= capacity:
+        raise ValueError(
+            f"SPYRE-E1503: {name_of(one)} reserved {asked!r} bytes for {operation.name}; give an int from 0 to {capacity}, the "
+            "bytes of a core"
+        )
+    return asked
+
+
 def run_before(one, capacity, tensors, operations):
     """Why each tensor is barred, the bytes each operation reserves, and copies as (tensor, place, readers)."""
     graph = scratchpad_passes.Graph(capacity, tensors, operations)
     _with_context(f"raised by scratchpad pass {name_of(one)} before planning", one.run_before, graph)
     barred = [str(tensor.barred) for tensor in graph._order]
-    reserved = [int(operation.reserved_bytes) for operation in graph.operations]
+    reserved = [_reserved(operation, capacity, one) for operation in graph.operations]
     return barred, reserved, sorted(graph._copies, key=lambda copy: copy[1])
 
 

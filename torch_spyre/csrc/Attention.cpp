@@ -127,7 +127,8 @@ std::tuple<at::Tensor, at::Tensor> capturedHalves(const at::Tensor &query, const
   }
   at::Tensor scores = at::matmul(scaled, keys.transpose(-2, -1).mul(at::Scalar(root)));
   if (mask && mask->defined()) {
-    scores = scores.add(*mask);
+    // A mask of fp32 beside halves is legal; the weights are halves again.
+    scores = scores.add(*mask).to(query.scalar_type());
   }
   at::Tensor weights = at::_safe_softmax(scores, -1);
   if (dropout > 0) {
@@ -168,7 +169,7 @@ std::tuple<at::Tensor, at::Tensor> composedAttention(const at::Tensor &query, co
   } else if (hasMask && mask->scalar_type() == c10::ScalarType::Bool) {
     scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
   } else if (hasMask) {
-    scores = scores.add(*mask);
+    scores = scores.add(*mask).to(query.scalar_type());
   }
   at::Tensor weights = at::_safe_softmax(scores, -1);
   if (dropout > 0) {

@@ -212,7 +212,8 @@ bool runOnNothing(const EagerPlan &plan, c10::ArrayRef<c10::IValue> arguments,
   }
   const std::vector<std::vector<int64_t>> strides = resultStrides(plan.form->op, arguments, metas);
   torch::jit::drop(*stack, plan.arguments);
-  for (size_t i = 0; i < metas.size(); ++i) {
+  // Behind the results are new contents of arguments, which stay empty.
+  for (size_t i = 0; i < metas.size() - plan.updated.size(); ++i) {
     const c10::ScalarType type = metas[i].scalar_type();
     torch::jit::push(*stack, destination.defined()
                                  ? destination

@@ -19,9 +19,12 @@ bool isFailure(int code) {
          (code >= 6150 && code < 6300) || (code >= 7000 && code < 8000);
 }
 
-/// The card's: something went wrong there, or what it held is lost. 7001 and 7030 and later are
-/// about what a user gives to the simulator.
+/// True for errors of the card: something went wrong there, or contents are lost. 7001, 7030 and
+/// later are about input of the simulator; 7006 and 7019 refuse a program before it runs.
 bool isDeviceFault(int code) {
+  if (code == 7006 || code == 7019) {
+    return false;
+  }
   return code == 6106 || code == 6115 || code == 6117 || code == 6119 ||
          (code >= 6150 && code < 6160) || (code >= 7002 && code < 7030);
 }

@@ -32,8 +32,14 @@ py::list processList(int64_t index) {
   checkDeviceIndex(index);
   const arch::Timing &timing = deviceDesc().timing;
   const double bytesPerNs = timing.ddrPeakBytesPerCycle * timing.clockGhz;
+  std::vector<runtime::CardState> states;
+  {
+    // A running launch holds the card's lock.
+    py::gil_scoped_release release;
+    states = cardStates(c10::DeviceIndex(index));
+  }
   py::list processes;
-  for (const runtime::CardState &state : cardStates(c10::DeviceIndex(index))) {
+  for (const runtime::CardState &state : states) {
     const double movedBytes = double(state.ddrReadBytes) + double(state.ddrWriteBytes);
     py::dict one;
     one["process"] = state.process;

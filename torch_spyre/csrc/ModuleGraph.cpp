@@ -281,6 +281,8 @@ void bindGraph(py::module_ &module) {
       .def("held_inputs", &CompiledGraph::heldInputs)
       .def_property_readonly("record",
                              [](CompiledGraph &graph) {
+                               // A compilation of the graph holds its lock and may need the GIL.
+                               py::gil_scoped_release release;
                                return std::const_pointer_cast<CompileRecord>(graph.record());
                              })
       .def("compile", [](CompiledGraph &graph, const std::vector<at::Tensor> &arguments) {

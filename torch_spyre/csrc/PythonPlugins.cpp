@@ -121,6 +121,8 @@ public:
               .cast<
                   std::tuple<std::vector<std::string>, std::vector<int64_t>, std::vector<Copy>>>();
     }));
+    SPYRE_CHECK(barred.size() == list.tensors.size() && reserved.size() == list.ops.size(),
+                "plugins.run_before() answers for every tensor and operation");
     for (size_t i = 0; i < barred.size(); ++i) {
       list.tensors[i].barred = barred[i];
     }

@@ -136,6 +136,7 @@ Status openSlot(Slot &slot, c10::DeviceIndex index) {
   slot.device = runtime::Device::create(
       runtime::recordControlBlocks(std::move(driver), slot.blocks), options.threads);
   applyMemorySettings(index, *slot.device);
+  slot.device->addPressureHandler([] { releaseTemporaries(); });
   slot.device->addPressureHandler([] { collectGarbage(); });
   slot.device->addPressureHandler([index] { evictPrograms(index); });
   slot.opened = std::chrono::steady_clock::now();

@@ -14,24 +14,20 @@ namespace spyre::plugin {
 
 namespace {
 
-/// Folders of torch and of this package, with a slash at the end.
-const std::array<std::string, 2> &packageFolders() {
-  static const auto *folders = [] {
-    const auto folderOf = [](const char *package) {
-      return py::module_::import("os.path")
-                 .attr("dirname")(py::module_::import(package).attr("__file__"))
-                 .cast<std::string>() +
-             "/";
-    };
-    return new std::array<std::string, 2>{folderOf("torch"), folderOf("torch_spyre")};
-  }();
-  return *folders;
+/// Folders of torch and of this package, with a slash at the end; set once, by installLineHook().
+const std::array<std::string, 2> *packageFolders = nullptr;
+
+std::string folderOf(const char *package) {
+  return py::module_::import("os.path")
+             .attr("dirname")(py::module_::import(package).attr("__file__"))
+             .cast<std::string>() +
+         "/";
 }
 
 /// Code that torch generates has a name in angle brackets.
 bool isUserFile(std::string_view file) {
   return !file.starts_with("<eval_with_key>") && !file.starts_with("<frozen ") &&
-         !file.starts_with(packageFolders()[0]) && !file.starts_with(packageFolders()[1]);
+         !file.starts_with((*packageFolders)[0]) && !file.starts_with((*packageFolders)[1]);
 }
 
 py::object asObject(void *owned) {
@@ -68,6 +64,9 @@ std::shared_ptr<const std::string> userLine() {
 
 } // namespace
 
-void installLineHook() { setLineHook(userLine); }
+void installLineHook() {
+  packageFolders = new std::array<std::string, 2>{folderOf("torch"), folderOf("torch_spyre")};
+  setLineHook(userLine);
+}
 
 } // namespace spyre::plugin

@@ -3,6 +3,8 @@
 In eager mode each is one program (ADR 0087).
 """
 
+import functools
+
 import torch
 
 from torch_spyre.ops import functions
@@ -175,15 +177,18 @@ def eager_decompositions():
     }
 
 
-#: Values of the momentum that are compiled in. A cumulative average has another one at every step.
-_MOST_MOMENTA = 8
-_momenta = set()
+@functools.lru_cache(maxsize=8)
+def _calls_with(momentum):
+    """Counts the calls with a momentum, in a list of one number, for the momenta that were used last."""
+    return [0]
 
 
-def _is_known(momentum):
-    if len(_momenta) < _MOST_MOMENTA:
-        _momenta.add(momentum)
-    return momentum in _momenta
+def _is_repeated(momentum):
+    """True if the momentum was used before, so that a program with this number pays. A cumulative average has another momentum
+    at every step."""
+    calls = _calls_with(momentum)
+    calls[0] += 1
+    return calls[0] > 1
 
 
 def native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
@@ -199,7 +204,7 @@ def native_batch_norm(x, weight, bias, running_mean, running_var, training, mome
     # One of the two may be missing: what is kept of it goes nowhere.
     running_mean = torch.zeros_like(running_var) if running_mean is None else running_mean
     running_var = torch.zeros_like(running_mean) if running_var is None else running_var
-    if _is_known(momentum):
+    if _is_repeated(momentum):
         return aten._native_batch_norm_legit.default(
             x, weight, bias, running_mean, running_var, True, momentum, eps
         )

@@ -110,8 +110,8 @@ def whole_in_fp32(op):
     composed = functools.partial(op._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
 
     def kernel(*args, **kwargs):
-        tensors = [v for v in args if isinstance(v, torch.Tensor)]
-        if not tensors or not all(t.dtype in HALVES for t in tensors):
+        tensors = [v for v in (*args, *kwargs.values()) if isinstance(v, torch.Tensor)]
+        if not any(t.dtype in HALVES for t in tensors):
             return composed(*args, **kwargs)
         kind = functools.reduce(torch.promote_types, (t.dtype for t in tensors))
         return composed(*map(_wide, args), **{name: _wide(v) for name, v in kwargs.items()}).to(kind)
@@ -138,6 +138,7 @@ COMPOSED = (
 def cdist(x, y, p=2, compute_mode=None):
     """Sums squares of differences where their number permits. Torch subtracts products for more than 25 rows, which cancel."""
     lead = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]).numel()
-    are_few = lead * x.shape[-2] * y.shape[-2] * x.shape[-1] <= limits.DISTANCES.most
+    # Torch refuses fewer than two dimensions.
+    are_few = min(x.dim(), y.dim()) >= 2 and lead * x.shape[-2] * y.shape[-2] * x.shape[-1] <= limits.DISTANCES.most
     mode = 2 if not compute_mode and are_few else compute_mode
     return aten.cdist.default._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, x, y, p, mode)

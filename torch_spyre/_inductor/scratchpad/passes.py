@@ -49,10 +49,10 @@ class Graph:
         self._order = [Tensor(*row) for row in tensors]
         self.tensors = {tensor.name: tensor for tensor in self._order}
         names = [tensor.name for tensor in self._order]
-        self.operations = [
+        self.operations = tuple(
             Operation(name, tuple(names[t] for t in reads), tuple(names[t] for t in writes), opaque, reserved)
             for name, reads, writes, opaque, reserved in operations
-        ]
+        )
         self._copies = []
 
     def copy(self, tensor, readers, before=None):
