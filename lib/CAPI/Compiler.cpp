@@ -144,8 +144,7 @@ Expected<CompileResult> compileWithHostCalls(const std::string &graphText,
     Driver driver(options);
     SPYRE_RETURN_IF_ERROR(driver.prepare());
     Expected<CompileResult> result = driver.fromText(Phase::Graph, text);
-    if (result.ok() || !pipelines::isPlannerRefusal(result.status()) ||
-        driver.culprit().isHinted) {
+    if (result.ok() || !pipelines::isPlannerRefusal(result.status()) || driver.culprit().isHinted) {
       return result;
     }
     log(LogLevel::Debug, "compiler", "refused node={} why={}", driver.culprit().node,
@@ -193,8 +192,7 @@ Expected<CompileResult> compileGraph(const std::string &graphText, const Compile
 
 bool isRefusal(const Status &status) {
   constexpr int kFirst = 1000, kLast = 3999;
-  return (status.code() >= kFirst && status.code() <= kLast) ||
-         pipelines::isBackEndRefusal(status);
+  return (status.code() >= kFirst && status.code() <= kLast) || pipelines::isBackEndRefusal(status);
 }
 
 Expected<CompileResult> compileFromArtifacts(const std::string &phase, const Artifacts &artifacts,

@@ -4,8 +4,9 @@
 #include "spyre/Dialect/Graph/IR/Graph.h"
 #include "spyre/Dialect/Graph/Transforms/Passes.h"
 
-#include "Session.h"
 #include "llvm/ADT/SmallPtrSet.h"
+
+#include "Session.h"
 
 #include <algorithm>
 #include <array>
@@ -31,8 +32,7 @@ Expected<std::string> withNodeLocations(const std::string &graphText) {
   module->walk([](graph::CallOp call) {
     const auto fused = llvm::dyn_cast<mlir::FusedLoc>(call->getLoc());
     if (call.getNodeAttr() && !(fused && fused.getMetadata())) {
-      call->setLoc(
-          mlir::FusedLoc::get({call->getLoc()}, call.getNodeAttr(), call->getContext()));
+      call->setLoc(mlir::FusedLoc::get({call->getLoc()}, call.getNodeAttr(), call->getContext()));
     }
   });
   return printIr(*module);

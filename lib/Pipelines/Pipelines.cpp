@@ -377,7 +377,8 @@ Expected<std::vector<spec::BundleStep>> bundlesOf(const Artifacts &artifacts,
 Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
   spec::BundleOptions bundleOptions{
       options.symbolicArguments, options.unrollLoops, {options.kFastCores}, options.trace};
-  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts, options.device));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles,
+                         bundlesOf(artifacts, options.device));
   for (const spec::BundleStep &step : bundles) {
     const std::string &directory = step.directory;
     bundleOptions.nonTerminal = step.nonTerminal;
@@ -399,7 +400,8 @@ Expected<Artifacts> emitBundles(Artifacts artifacts, const Options &options) {
 }
 
 Expected<Artifacts> emitCode(Artifacts artifacts, const Options &options) {
-  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles, bundlesOf(artifacts, options.device));
+  SPYRE_ASSIGN_OR_RETURN(std::vector<spec::BundleStep> bundles,
+                         bundlesOf(artifacts, options.device));
   const arch::DeviceDesc device = backEndDevice(options);
   for (const spec::BundleStep &step : bundles) {
     const std::string &directory = step.directory;

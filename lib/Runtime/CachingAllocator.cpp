@@ -505,7 +505,8 @@ std::string CachingAllocator::temporariesTable() const {
                    [](const auto &a, const auto &b) { return a.second > b.second; });
   std::string table;
   for (size_t i = 0; i < std::min(programs.size(), kMostLines); ++i) {
-    table += fmt::format("\n  temporaries of '{}': {} bytes", programs[i].first, programs[i].second);
+    table +=
+        fmt::format("\n  temporaries of '{}': {} bytes", programs[i].first, programs[i].second);
   }
   if (programs.size() > kMostLines) {
     table += fmt::format("\n  temporaries of {} more programs", programs.size() - kMostLines);

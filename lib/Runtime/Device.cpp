@@ -82,9 +82,9 @@ Status Device::copy(const char *what, const BufferRef &buffer, uint64_t offset, 
 Status Device::copyToDevice(const BufferRef &buffer, uint64_t offset, const void *data,
                             uint64_t bytes) {
   countCopy(*this, bytes);
-  SPYRE_RETURN_IF_ERROR(
-      copy("copy to device", buffer, offset, data, bytes,
-           [&](uint64_t address) { return state->driver->write(address, data, bytes); }));
+  SPYRE_RETURN_IF_ERROR(copy("copy to device", buffer, offset, data, bytes, [&](uint64_t address) {
+    return state->driver->write(address, data, bytes);
+  }));
   buffer->noteData();
   if (offset == 0 && bytes == buffer->bytes()) {
     buffer->heal();
@@ -150,8 +150,7 @@ Status Device::copyOnDevice(const BufferRef &from, const BufferRef &to, uint64_t
   std::lock_guard lock(state->driverMutex);
   SPYRE_RETURN_IF_ERROR(check(from, "copy on device"));
   SPYRE_RETURN_IF_ERROR(check(to, "copy on device"));
-  SPYRE_RETURN_IF_ERROR(
-      state->driver->copy(from->physicalAddress(), to->physicalAddress(), bytes));
+  SPYRE_RETURN_IF_ERROR(state->driver->copy(from->physicalAddress(), to->physicalAddress(), bytes));
   to->heal();
   return Status::success();
 }

@@ -274,9 +274,8 @@ Expected<BufferRef> Device::allocate(uint64_t bytes, MemoryKind kind, StreamId s
                        "never succeed; split the tensor",
                        bytes, desc().segmentBytes);
   }
-  const MemoryRequest request{bytes,          roundUp(bytes), kind,
-                              stream,         std::move(tag), privatePool,
-                              std::move(program)};
+  const MemoryRequest request{bytes,       roundUp(bytes),    kind, stream, std::move(tag),
+                              privatePool, std::move(program)};
   State::Allocated result;
   const bool isPossible =
       request.roundedBytes <= state->allocator.largestPossibleBytes(request.kind);

@@ -174,7 +174,8 @@ uint64_t mostBufferBytes(const spec::Model &model) {
   return most;
 }
 
-/// Bytes of the largest argument. Others may be views of the same memory, so their sum says nothing.
+/// Bytes of the largest argument. Others may be views of the same memory, so their sum says
+/// nothing.
 uint64_t largestBytes(const std::vector<spec::TensorDesc> &tensors) {
   uint64_t bytes = 0;
   for (const spec::TensorDesc &tensor : tensors) {
@@ -218,10 +219,11 @@ Status checkFits(Device &device, const spec::Model &model, const std::string &na
   const uint64_t total = device.memoryInfo().totalBytes;
   if (inputs + results + temporaries > total) {
     device.countRejection(MemoryKind::Temporary);
-    return error<6102>("out of device memory: '{}' needs {} bytes at the same time ({} of "
-                       "its largest argument, {} of results, {} of temporaries), the device has {}; use a "
-                       "smaller batch, or cut the function in parts",
-                       name, inputs + results + temporaries, inputs, results, temporaries, total);
+    return error<6102>(
+        "out of device memory: '{}' needs {} bytes at the same time ({} of "
+        "its largest argument, {} of results, {} of temporaries), the device has {}; use a "
+        "smaller batch, or cut the function in parts",
+        name, inputs + results + temporaries, inputs, results, temporaries, total);
   }
   return Status::success();
 }
@@ -442,8 +444,8 @@ Expected<BufferRef> Executable::State::poolOf(const LoadedStep &step, Run &run) 
 }
 
 Expected<BufferRef> Executable::State::allocatePool(StreamId stream) const {
-  Expected<BufferRef> pool = device->allocate(uint64_t(model.poolBytes), MemoryKind::Temporary,
-                                              stream, nullptr, 0, name);
+  Expected<BufferRef> pool =
+      device->allocate(uint64_t(model.poolBytes), MemoryKind::Temporary, stream, nullptr, 0, name);
   return pool.ok() ? std::move(pool)
                    : pool.status().withContext(fmt::format("temporaries of '{}': ", *name));
 }

@@ -99,8 +99,7 @@ Status uploadTensor(const BufferRef &buffer, const layout::DeviceLayout &layout,
     return device.copySticksToDevice(buffer, uint64_t(offset), data, uint64_t(bytes),
                                      padding.at(offset));
   };
-  SPYRE_RETURN_IF_ERROR(
-      layout::packPieces(host, matchStride, layout, write, &device.threadPool()));
+  SPYRE_RETURN_IF_ERROR(layout::packPieces(host, matchStride, layout, write, &device.threadPool()));
   buffer->heal();
   return Status::success();
 }

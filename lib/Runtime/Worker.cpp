@@ -111,7 +111,7 @@ void wakeWaiters(std::vector<EventRecord::Waiter> waiters) {
 }
 
 std::vector<EventRecord::Waiter> EventRecord::complete(Status status, uint64_t atNanoseconds,
-                                                      FaultRef untold) {
+                                                       FaultRef untold) {
   std::lock_guard lock(mutex);
   isDone = true;
   fault = std::move(untold);

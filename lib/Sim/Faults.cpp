@@ -9,8 +9,8 @@ namespace spyre::sim {
 
 using program::Unit;
 
-/// The bound of an index is part of the instruction and is looked at before the index is used. Every
-/// other fault is a contradiction inside the program, about which nothing can be promised.
+/// The bound of an index is part of the instruction and is looked at before the index is used.
+/// Every other fault is a contradiction inside the program, about which nothing can be promised.
 bool isContained(const Status &fault) {
   constexpr int kIndexOutOfRange = 7017;
   return fault.code() == kIndexOutOfRange;

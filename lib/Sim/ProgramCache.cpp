@@ -21,8 +21,8 @@ static bool isSame(const PlannedProgram &plan, const char *data, uint64_t bytes)
           std::memcmp(plan.bytes.data() + valuesEnd, data + valuesEnd, bytes - valuesEnd) == 0);
 }
 
-/// Hash of all bytes but symbol values. Four sums run beside each other, so that it takes no longer than
-/// reading the bytes.
+/// Hash of all bytes but symbol values. Four sums run beside each other, so that it takes no longer
+/// than reading the bytes.
 static uint64_t hashOf(const char *data, uint64_t bytes) {
   constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;
   constexpr size_t kSums = 4;

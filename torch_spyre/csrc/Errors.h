@@ -1,8 +1,8 @@
 //===- Errors.h - Status of the libraries becomes an exception at the torch border ----------===//
 //
 // The libraries return Status; torch wants exceptions. The text, code included, stays the same. Out
-// of memory and faults of the device have their own torch types, and what the compiler cannot handle
-// its own Python type.
+// of memory and faults of the device have their own torch types, and what the compiler cannot
+// handle its own Python type.
 //===--------------------------------------------------------------------------------------------===//
 #pragma once
 

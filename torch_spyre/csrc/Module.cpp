@@ -196,7 +196,8 @@ PYBIND11_MODULE(_C, module) {
   module.def("get_downcast_warning", &downcastWarning);
   module.def("set_downcast_warning", &setDowncastWarning);
   module.def("_set_downcast_check", &setDowncastCheck);
-  module.def("_check_downcast", [](const at::Tensor &host) { check(checkDowncast(host.contiguous(), host)); });
+  module.def("_check_downcast",
+             [](const at::Tensor &host) { check(checkDowncast(host.contiguous(), host)); });
   module.def("_set_downcast_hook", &installDowncastHook);
   module.def("_set_fallback_hook", &installFallbackHook);
   module.def("_set_settings_hook", &installSettingsHook);

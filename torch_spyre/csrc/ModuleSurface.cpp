@@ -118,9 +118,9 @@ void addStats(py::dict &to, const std::string &name,
 
 void addKind(py::dict &to, const std::string &name, c10::DeviceIndex index,
              runtime::MemoryKind kind) {
-  const runtime::MemoryStatArray bytes =
-      deviceStarted(index) ? device(index)->memoryStats(kind).allocatedBytes
-                           : runtime::MemoryStatArray();
+  const runtime::MemoryStatArray bytes = deviceStarted(index)
+                                             ? device(index)->memoryStats(kind).allocatedBytes
+                                             : runtime::MemoryStatArray();
   const char *pools[] = {"all", "small_pool", "large_pool"};
   for (size_t i = 0; i < bytes.size(); ++i) {
     const std::string prefix = fmt::format("{}.{}.", name, pools[i]);

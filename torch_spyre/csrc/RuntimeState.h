@@ -58,8 +58,8 @@ const std::shared_ptr<runtime::Device> &device();
 void injectFault(c10::DeviceIndex index, const runtime::FaultPlan &plan);
 /// The log of the card's control blocks. Opens the device.
 runtime::ControlBlockLog &controlBlocks(c10::DeviceIndex index);
-/// Drops queued work, errors and programs of an open device, and its memory if a stream is in error;
-/// see docs/runtime/errors.md.
+/// Drops queued work, errors and programs of an open device, and its memory if a stream is in
+/// error; see docs/runtime/errors.md.
 void resetDevice(c10::DeviceIndex index);
 /// Drops queued work, errors, programs and all memory of an open device.
 void clearDevice(c10::DeviceIndex index);

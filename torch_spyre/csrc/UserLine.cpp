@@ -45,8 +45,8 @@ std::shared_ptr<const std::string> userLine() {
     auto *raw = reinterpret_cast<PyFrameObject *>(frame.ptr());
     const py::object code = asObject(PyFrame_GetCode(raw));
     Py_ssize_t bytes = 0;
-    const char *text = PyUnicode_AsUTF8AndSize(
-        reinterpret_cast<PyCodeObject *>(code.ptr())->co_filename, &bytes);
+    const char *text =
+        PyUnicode_AsUTF8AndSize(reinterpret_cast<PyCodeObject *>(code.ptr())->co_filename, &bytes);
     if (text == nullptr) {
       PyErr_Clear();
       return nullptr;

@@ -144,9 +144,9 @@ std::string rowsGraph(int64_t node) {
   auto sum = builder.addCall("aten.sum.dim_IntList", {x},
                              {{"dim", std::vector<int64_t>{1}}, {"keepdim", false}}, sums,
                              "model.py:7", node);
-  builder.addOutput(builder.addCall("aten.exp.default", {sum}, {}, sums, "model.py:8",
-                                    node < 0 ? -1 : node + 1),
-                    sums);
+  builder.addOutput(
+      builder.addCall("aten.exp.default", {sum}, {}, sums, "model.py:8", node < 0 ? -1 : node + 1),
+      sums);
   return *builder.text();
 }
 

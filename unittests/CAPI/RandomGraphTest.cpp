@@ -247,8 +247,8 @@ void checkSeeds(uint64_t first, const char *preset, int64_t cores) {
   checkSeeds(first, Machine{*arch::DeviceDesc::preset(preset), cores});
 }
 
-/// Most operands exceed the span limit. At most a quarter of the graphs needs the caller. Graphs are
-/// compiled once per kind of call that is refused, so only long runs have the time.
+/// Most operands exceed the span limit. At most a quarter of the graphs needs the caller. Graphs
+/// are compiled once per kind of call that is refused, so only long runs have the time.
 void checkNarrowSpans(uint64_t first, const char *preset, int64_t cores, int64_t spanBytes) {
   constexpr uint64_t kFewer = 4, kMostRefused = 4;
   if (!std::getenv("SPYRE_TEST_LONG")) {
@@ -272,10 +272,10 @@ TEST(RandomGraph, OddOnOneCore) { checkSeeds(6'000'000, "openspyre", 1); }
 TEST(RandomGraph, EvenOnTheTinyMachine) { checkSeeds(7'000'000, "tiny", 0); }
 TEST(RandomGraph, OddOnTheTinyMachine) { checkSeeds(8'000'000, "tiny", 0); }
 
-TEST(RandomGraph, NarrowSpansOn7Cores) {
-  checkNarrowSpans(9'000'000, "openspyre", 7, 16 << 10);
+TEST(RandomGraph, NarrowSpansOn7Cores) { checkNarrowSpans(9'000'000, "openspyre", 7, 16 << 10); }
+TEST(RandomGraph, NarrowSpansOnTheTinyMachine) {
+  checkNarrowSpans(10'000'000, "tiny", 0, 16 << 10);
 }
-TEST(RandomGraph, NarrowSpansOnTheTinyMachine) { checkNarrowSpans(10'000'000, "tiny", 0, 16 << 10); }
 
 /// Seeds of long runs: masks of attention that leave nothing of a row, which is 0 then.
 TEST(RandomGraph, RowsThatSeeNothing) {

@@ -59,8 +59,7 @@ protected:
   Status launch(int32_t index, const BufferRef &lateTarget) {
     std::string bytes(128, '\0');
     std::memcpy(bytes.data(), &index, sizeof(index));
-    return device->launch(program, 0, programBytes,
-                          {table, filled(bytes), early, out, lateTarget});
+    return device->launch(program, 0, programBytes, {table, filled(bytes), early, out, lateTarget});
   }
   std::string read(const BufferRef &buffer) {
     char byte = 0;

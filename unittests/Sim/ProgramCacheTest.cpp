@@ -1,5 +1,6 @@
 //===- ProgramCacheTest.cpp - programs are decoded once -------------------------------------===//
 #include "Sim/ProgramCache.h"
+
 #include "Sim/SimFixture.h"
 
 namespace spyre::test {

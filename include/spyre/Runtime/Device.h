@@ -176,8 +176,8 @@ public:
   /// written. When there is no room: gives cached chunks back, waits for buffers that queued work
   /// still holds, calls the pressure handlers. \p stream, \p tag and \p program (the name of the
   /// program whose memory it is) are for snapshots. Memory of a \p privatePool other than 0 lies in
-  /// chunks of that pool only. Errors: E6102 (out of device memory) with sizes in use, E6111 (larger
-  /// than a segment).
+  /// chunks of that pool only. Errors: E6102 (out of device memory) with sizes in use, E6111
+  /// (larger than a segment).
   Expected<BufferRef> allocate(uint64_t bytes, MemoryKind kind = MemoryKind::Tensor,
                                StreamId stream = kDefaultStream,
                                std::shared_ptr<const void> tag = nullptr, uint64_t privatePool = 0,

@@ -14,7 +14,15 @@
 
 namespace spyre::runtime {
 
-enum class FaultKind { PageFaultFetch, PageFaultStore, Timeout, CoreUnavailable, DmaCrc, Ecc, BadIndex };
+enum class FaultKind {
+  PageFaultFetch,
+  PageFaultStore,
+  Timeout,
+  CoreUnavailable,
+  DmaCrc,
+  Ecc,
+  BadIndex
+};
 
 /// Which operations are counted and hit.
 enum class FaultTarget { Launch, Copy, Any };

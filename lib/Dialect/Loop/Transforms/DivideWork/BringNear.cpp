@@ -42,8 +42,7 @@ public:
 
   NearCopies run() {
     const bool isPlain = !op.getIndirect() && !op->hasAttr(kTiles) && !op->hasAttr(kLoops) &&
-                         !op->hasAttr(kHints) && !isTopK(op) &&
-                         reaches.size() == operandCount(op);
+                         !op->hasAttr(kHints) && !isTopK(op) && reaches.size() == operandCount(op);
     std::vector<Operand> far;
     for (unsigned i = 0; isPlain && i < operandCount(op); ++i) {
       if (reaches[i] > limitSticks) {
@@ -74,7 +73,8 @@ private:
         operand.vars.push_back(var);
       }
     }
-    // From the outermost: variables that tiles cut, those they cut in sticks, those that stay whole.
+    // From the outermost: variables that tiles cut, those they cut in sticks, those that stay
+    // whole.
     std::stable_sort(operand.vars.begin(), operand.vars.end(), [&](unsigned a, unsigned b) {
       return (tileUnits[a] == 0 ? INT64_MAX : tileUnits[a]) <
              (tileUnits[b] == 0 ? INT64_MAX : tileUnits[b]);
@@ -106,8 +106,7 @@ private:
     for (size_t d = 0; d < operand.access.dims.size(); ++d) {
       const LinearIndex &index = operand.access.dims[d];
       for (const LinearIndex::Term &term : index.terms) {
-        const bool isLonger =
-            term.var != operand.stickVar && walked[term.var] > extents[term.var];
+        const bool isLonger = term.var != operand.stickVar && walked[term.var] > extents[term.var];
         const bool isPlain = index.terms.size() == 1 && term.coefficient == 1 && index.offset == 0;
         if (isLonger && !(isPlain && shape[d] >= walked[term.var])) {
           return false;

@@ -28,8 +28,8 @@ struct NearCopies {
 };
 
 /// Copies of the operands that a core reaches over too far, and the operation on the copies; no
-/// pieces where no copy brings an operand nearer. \p problem is the division problem of \p op, which
-/// is left to the caller.
+/// pieces where no copy brings an operand nearer. \p problem is the division problem of \p op,
+/// which is left to the caller.
 NearCopies bringNear(ComputeOp op, const solver::division::Op &problem,
                      const arch::DeviceDesc &device, int64_t cores);
 
