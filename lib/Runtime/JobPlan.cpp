@@ -150,7 +150,11 @@ Expected<JobPlan::StepKind> JobPlan::step(int64_t index) const {
 
 Status JobPlan::inspect(const spec::SpyreCode &code, const Artifacts &files) {
   for (const spec::InitTransfer &step : code.transfers) {
-    const Expected<program::Program> program = program::readProgram(files.at(step.file));
+    const auto file = files.find(step.file);
+    if (file == files.end()) {
+      continue; // refused when it is transferred
+    }
+    const Expected<program::Program> program = program::readProgram(file->second);
     if (!program.ok()) {
       // A part of a program, or data; a program that cannot be read is refused when it is launched.
       continue;

@@ -248,7 +248,8 @@ TEST(EmissionModes, ConversionsOfHalfAStick) {
   EXPECT_NE(all[0].at("bundle_0/op_spec.txt").find("LoopSpec("), std::string::npos);
   capi::CompileOptions refused = optionsFor(kModes[0], "tiny");
   refused.device.spanLimitBytes = 4096;
-  EXPECT_EQ(capi::compileGraph(*builder.graph.text(), refused).status().code(), 3065);
+  const Status why = capi::compileGraph(*builder.graph.text(), refused).status();
+  EXPECT_EQ(why.code(), 3065) << why.message();
 }
 
 // A machine whose cores reach 4 KiB of a tensor: much has to run in tiles, of every kind of

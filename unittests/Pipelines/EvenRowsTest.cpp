@@ -154,22 +154,31 @@ TEST(EvenRows, RandomGraphsKeepTheirBits) {
   EXPECT_GT(changes, int64_t(cases())) << "groups are found in most graphs";
 }
 
-// Large programs are not divided ten times for the sake of a few rows.
-TEST(EvenRows, LargeProgramsTryLess) {
+// Programs with many different operations are not divided ten times for the sake of a few rows.
+TEST(EvenRows, ManyDifferentOperationsTryFewerChoices) {
+  // Each operation has rows of another length, so none of their plans is shared.
   const auto triedOf = [](int64_t operations) {
-    const std::string type = "tensor<97x64xf16>";
-    std::string text = fmt::format(
-        "func.func @main(%v0: {0} {{graph.layout = {{device_size = array<i64: 1, 97, 64>, format = "
-        "\"SEN169_FP16\", stride_map = array<i64: 64, 64, 1>}}, graph.name = \"x\", graph.offset = "
-        "0 "
-        ": i64, graph.stride = array<i64: 64, 1>}}) -> ({0} {{graph.stride = array<i64: 64, 1>}}) "
-        "{{\n",
-        type);
-    for (int64_t i = 0; i < operations; ++i) {
-      text += fmt::format("  %v{} = graph.call \"aten.abs.default\"(%v{}) : ({}) -> {}\n", i + 1, i,
-                          type, type);
+    std::vector<std::string> inputs, calls, results, types;
+    for (int64_t i = 1; i <= operations; ++i) {
+      types.push_back(fmt::format("tensor<97x{}xf16>", 64 * i));
+      inputs.push_back(fmt::format(
+          "%x{0}: {1} {{graph.layout = {{device_size = array<i64: {0}, 97, 64>, format = "
+          "\"SEN169_FP16\", stride_map = array<i64: 64, {2}, 1>}}, graph.name = \"x{0}\", "
+          "graph.offset = 0 : i64, graph.stride = array<i64: {2}, 1>}}",
+          i, types.back(), 64 * i));
+      calls.push_back(fmt::format(
+          "  %y{0} = graph.call \"aten.abs.default\"(%x{0}) : ({1}) -> {1}\n", i, types.back()));
+      results.push_back(fmt::format("%y{}", i));
     }
-    text += fmt::format("  return %v{} : {}\n}}\n", operations, type);
+    std::vector<std::string> resultTypes;
+    for (int64_t i = 1; i <= operations; ++i) {
+      resultTypes.push_back(
+          fmt::format("{} {{graph.stride = array<i64: {}, 1>}}", types[size_t(i) - 1], 64 * i));
+    }
+    const std::string text =
+        fmt::format("func.func @main({}) -> ({}) {{\n{}  return {} : {}\n}}\n",
+                    fmt::join(inputs, ", "), fmt::join(resultTypes, ", "), fmt::join(calls, ""),
+                    fmt::join(results, ", "), fmt::join(types, ", "));
     capi::CompileOptions options;
     options.device = *arch::DeviceDesc::preset("openspyre");
     options.compileTo = "division";
@@ -186,7 +195,7 @@ TEST(EvenRows, LargeProgramsTryLess) {
     return count;
   };
   EXPECT_EQ(triedOf(10), 3u);
-  EXPECT_EQ(triedOf(1000), 2u);
+  EXPECT_LT(triedOf(1000), 3u);
   EXPECT_EQ(triedOf(1600), 0u);
 }
 

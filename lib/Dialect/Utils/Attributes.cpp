@@ -149,10 +149,7 @@ mlir::Type elementTypeOf(mlir::MLIRContext *context, HostType type) {
 }
 
 mlir::LogicalResult report(mlir::Operation *op, const Status &status) {
-  // Hints would be printed with the fused location that holds them.
-  const mlir::Location location = op->getLoc();
-  auto line = location->findInstanceOf<mlir::FileLineColLoc>();
-  return mlir::emitError(line ? mlir::Location(line) : location, status.message());
+  return op->emitError(status.message());
 }
 
 } // namespace spyre::dialect

@@ -163,6 +163,15 @@ static Expected<Value> rmsNorm(CallOp call, Calls &calls) {
       numberAttribute(call, "eps", elementOf(call.getOperand(0)).isF32() ? 0x1p-23 : 0x1p-10);
   Value whole = calls.convert(call.getOperand(0), elementOf(call.getResult()));
   SPYRE_ASSIGN_OR_RETURN(Value x, joinNormalised(call, calls, whole, "rms_norm"));
+  if (shapeOf(x).back() == 1) { // exx2 takes rows of two elements and more
+    mlir::Type wideType = calls.builder.getF32Type();
+    Value wide = calls.convert(x, wideType);
+    Value scale = calls.unary("aten.rsqrt.default",
+                              calls.scalar("aten.add.Scalar", calls.mul(wide, wide), eps));
+    Value weight = calls.convert(weightOf(call, calls, x, 2, 1), wideType);
+    Value normal = calls.convert(calls.mul(calls.mul(wide, scale), weight), elementOf(x));
+    return calls.reshape(normal, shapeOf(whole));
+  }
   Value result = normalised(call, calls, x, {.eps = eps, .takesMean = false});
   return calls.reshape(result, shapeOf(whole));
 }

@@ -1,6 +1,7 @@
 //===- BringNear.cpp - see BringNear.h ------------------------------------------------------===//
 #include "BringNear.h"
 
+#include "spyre/Dialect/Loop/IR/Conversions.h"
 #include "spyre/Dialect/Loop/IR/Nests.h"
 #include "spyre/Dialect/Loop/Transforms/DivisionProblem.h"
 #include "spyre/Dialect/Loop/Transforms/Stick.h"
@@ -42,7 +43,8 @@ public:
 
   NearCopies run() {
     const bool isPlain = !op.getIndirect() && !op->hasAttr(kTiles) && !op->hasAttr(kLoops) &&
-                         !op->hasAttr(kHints) && !isTopK(op) && reaches.size() == operandCount(op);
+                         !op->hasAttr(kHints) && !isTopK(op) && !isConversion() &&
+                         reaches.size() == operandCount(op);
     std::vector<Operand> far;
     for (unsigned i = 0; isPlain && i < operandCount(op); ++i) {
       if (reaches[i] > limitSticks) {
@@ -60,6 +62,9 @@ public:
   }
 
 private:
+  /// Conversions change the order of elements inside sticks, which a copy would have to repeat.
+  bool isConversion() { return findConversion(op.getCallee()).has_value(); }
+
   /// Nothing where the temp would reach as far as the operand itself.
   std::optional<Operand> operandOf(unsigned number) {
     Operand operand{number, accessOf(op, number), {}, {}, {}};
