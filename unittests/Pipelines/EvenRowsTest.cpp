@@ -155,7 +155,7 @@ TEST(EvenRows, RandomGraphsKeepTheirBits) {
 }
 
 // Programs with many different operations are not divided ten times for the sake of a few rows.
-TEST(EvenRows, ManyDifferentOperationsTryFewerChoices) {
+TEST(EvenRows, TooManyDifferentOperationsTryNoChoice) {
   // Each operation has rows of another length, so none of their plans is shared.
   const auto triedOf = [](int64_t operations) {
     std::vector<std::string> inputs, calls, results, types;
@@ -191,11 +191,10 @@ TEST(EvenRows, ManyDifferentOperationsTryFewerChoices) {
          at = trace.find("\"choice\"", at + 1)) {
       ++count;
     }
-    EXPECT_EQ(trace.find("large-program") != std::string::npos, operations > 100);
+    EXPECT_EQ(trace.find("large-program") != std::string::npos, operations > 1000);
     return count;
   };
-  EXPECT_EQ(triedOf(10), 3u);
-  EXPECT_LT(triedOf(1000), 3u);
+  EXPECT_EQ(triedOf(10), 1u);
   EXPECT_EQ(triedOf(1600), 0u);
 }
 
