@@ -193,7 +193,7 @@ def test_known_numbers_do_not_wrap(how):
     assert f"holds the index {(1 << 31) - 1}, which must be in 0..{ROWS - 1}" in text
 
 
-def test_indices_of_the_device_do_not_wrap(device_again):
+def test_indices_of_the_device_do_not_wrap():
     index = torch.tensor([0, (1 << 32) + 1, 2]).to("spyre")
     text = fails(lambda t, i: t[i], torch.ones(ROWS, 5).to("spyre"), index)
     assert f"holds the index {(1 << 31) - 1}, which must be in 0..{ROWS - 1}" in text

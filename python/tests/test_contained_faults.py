@@ -212,6 +212,7 @@ def test_training_goes_on_after_a_bad_label(how, tmp_path, on_device):
 def test_targets_of_a_skipped_operation_keep_their_contents():
     t, i, weight = table().to("spyre"), bad_index(), torch.ones(3, COLUMNS).to("spyre")
     busy = torch.ones(2048, 2048).half().to("spyre")
+    torch.zeros_like(weight).add_(t[torch.zeros_like(i)])  # loads the programs: loading waits for the stream
     torch.spyre.synchronize()
     busy = busy @ busy  # the rest is queued before the fault is known
     weight.add_(t[i])

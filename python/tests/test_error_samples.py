@@ -94,7 +94,7 @@ def test_what_torch_refuses(op):
             if there is None:
                 continue
             error = _error_of(op.op, there)
-            is_same = type(error) is type(expected)
+            is_same = isinstance(error, type(expected))
             if is_same == ((op.full_name, number) in EXCEPTIONS):
                 wrong.append(f"{number}: {error!r:.200} for {expected!r:.200}; see EXCEPTIONS")
     assert not wrong, "\n".join(wrong)

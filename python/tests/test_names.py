@@ -451,5 +451,5 @@ def test_models_of_other_types():
 def test_nothing_warns_at_import():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for name in PASSES:
+        for name in HOMES.keys() - {"spyre_kernel"}:  # it has classes that other modules hold
             importlib.reload(importlib.import_module(f"torch_spyre._inductor.{name}"))
