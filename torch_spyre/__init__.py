@@ -62,9 +62,6 @@ def _autoload():
     optimizers.install()
     out_forms.install()
     tensor_patches.install()
-    # Shapes of eager results are inferred by torch's own Python, which calls these.
-    _unseen_by_dynamo(torch.empty)
-    _unseen_by_dynamo(torch.Tensor.to)
     serialization.install()
     random.install()
     streams.install(_C)

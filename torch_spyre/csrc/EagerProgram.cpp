@@ -6,6 +6,7 @@
 
 #include "ATen/ops/empty_strided.h"
 #include "Copy.h"
+#include "DynamoPause.h"
 #include "Errors.h"
 #include "ResultStrides.h"
 #include "RuntimeState.h"
@@ -354,6 +355,7 @@ void preferDecomposition(const std::string &target) {
 
 std::vector<at::Tensor> inferResults(const c10::OperatorHandle &op,
                                      c10::ArrayRef<c10::IValue> arguments) {
+  const DynamoPause pause; // kernels of the meta device may be Python
   torch::jit::Stack stack;
   for (const c10::IValue &value : arguments) {
     stack.push_back(metaValue(value));
