@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build link run test test-all bench format docs clean distclean
+.PHONY: help setup build link run check-quick test test-all bench format docs clean distclean
 
 JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
@@ -32,6 +32,9 @@ link: build ## make `import torch` in .venv find the plug-in of this folder
 
 run: link ## set up, build, run the demo
 	@$(PYTHON) examples/demo.py
+
+check-quick: ## before a commit: format, build, repository checks, lit, unit tests that a change concerns
+	@python3 scripts/check_quick.py --build build --jobs $(JOBS)
 
 test: link ## set up, build, run all tests
 	@scripts/run_tests.sh --jobs $(TEST_JOBS) build

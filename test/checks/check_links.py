@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every relative link of the project's Markdown pages leads to a file, and to a heading if it names one.
+"""Relative links of Markdown pages lead to a file and heading, and marks like `[spec: page 2.8, W3]` to a section of docs/spec.
 
     check_links.py ROOT
 """
@@ -15,6 +15,9 @@ LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.M | re.S)
 CODE = re.compile(r"`[^`\n]*`")
 HEADING = re.compile(r"^#+\s+(.*)$", re.M)
+MARK = re.compile(r"\[spec: ([^\]]+)\]")
+MARKED = {".cpp", ".h", ".td", ".py", ".mlir", ".test", ".md"}
+SECTION = re.compile(r"[AFWLR]?\d+(?:\.\d+)*")
 
 
 def anchors(page: pathlib.Path) -> set[str]:
@@ -23,8 +26,32 @@ def anchors(page: pathlib.Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in HEADING.findall(text)}
 
 
-def check(root: pathlib.Path) -> list[str]:
+def sections(page: pathlib.Path) -> set[str]:
+    """Numbers of headings ("2.8") and of statements in tables ("W3")."""
+    text = page.read_text()
+    return set(re.findall(r"^#+ (\d+(?:\.\d+)*) ", text, re.M)) | set(re.findall(r"^\| ([AFWLR]\d+) \|", text, re.M))
+
+
+def check_marks(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
+    folder = root / "docs" / "spec"
+    known = {page.stem: sections(page) for page in folder.glob("*.md")}
     problems = []
+    for file in files:
+        if file.suffix not in MARKED or file.is_relative_to(folder) or file.is_relative_to(root / "test" / "checks"):
+            continue
+        for mark in MARK.findall(file.read_text(errors="replace")):
+            page, _, rest = mark.partition(" ")
+            where = f"{file.relative_to(root).as_posix()}: mark '[spec: {mark}]'"
+            if page not in known:
+                problems.append(f"{where}: docs/spec has no page {page}")
+                continue
+            numbers = SECTION.findall(re.split(r",? (?:row|step|with|the|runtime)", rest)[0])
+            problems += [f"{where}: {page}.md has no section {number}" for number in numbers if number not in known[page]]
+    return problems
+
+
+def check(root: pathlib.Path) -> list[str]:
+    problems = check_marks(root, project_files(root))
     for page in project_files(root):
         if page.suffix != ".md":
             continue

@@ -14,6 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent.parent / "scripts")]
 import check_error_codes
 import check_layers
 import check_links
+import check_prose
 import check_spec_gaps
 import check_style
 import link_package
@@ -165,6 +166,44 @@ class LinksTest(TreeTest):
         self.write("b.md", "# One\n")
         self.write("a.md", "[b](b.md#two)\n")
         self.assert_one(check_links.check(self.root), "no such heading")
+
+
+    def test_marks_of_the_specification_lead_to_a_section_or_a_statement(self):
+        self.write("docs/spec/layouts.md", "## 2 Sticks\n\n### 2.1 Size\n\n| L3 | text |\n")
+        self.write("lib/A.cpp", "// Sticks [spec: layouts 2.1, L3] and rows [spec: layouts 2, row 7].\n")
+        self.assertEqual(check_links.check(self.root), [])
+        self.write("lib/A.cpp", "// [spec: layouts 2.2]\n")
+        self.assert_one(check_links.check(self.root), "layouts.md has no section 2.2")
+        self.write("lib/A.cpp", "// [spec: colours 2]\n")
+        self.assert_one(check_links.check(self.root), "docs/spec has no page colours")
+
+
+class ProseTest(TreeTest):
+    def count(self, text: str) -> int:
+        self.write("lib/A/a.cpp", text)
+        return len(list(check_prose.places(self.root)))
+
+    def test_counts_comments_that_are_not_understood_alone(self):
+        for text in (
+            "/// Of a tensor.\n",
+            "// What is no number stays.\n",
+            "// Over the rows.\n",
+            "// The same for columns, as long as they fit.\n",
+        ):
+            self.assertEqual(self.count(text), 1, text)
+        for text in (
+            "/// Shape of the tensor-typed value.\n",
+            "// Returns None for an empty list.\n// Of these, the first counts.\n",
+            "// RUN: spyre-opt %s\n",
+            "int a; // Of a.\n",
+        ):
+            self.assertEqual(self.count(text), 0, text)
+
+    def test_a_folder_may_neither_exceed_nor_keep_its_budget(self):
+        self.assertEqual(check_prose.compare({"lib/A": 2}, {"lib/A": 2}), [])
+        self.assert_one(check_prose.compare({"lib/A": 3}, {"lib/A": 2}), "2 allowed; see them")
+        self.assert_one(check_prose.compare({"lib/B": 1}, {}), "0 allowed; see them")
+        self.assert_one(check_prose.compare({"lib/A": 1}, {"lib/A": 2}), "--shrink")
 
 
 class SpecGapsTest(TreeTest):
